@@ -1,7 +1,8 @@
 """What the elastic choice costs against the better of update and bootstrap, known afterwards.
 
 `python -m benchmarks.regret CASE ... [--data DIR] [--repeats N]`; cases: doop, crdt, lubm, el-completion (rules and
-shape of Galen), galen, closure-TG, sspe, usroads-reachability, ways, bursts.
+shape of Galen), galen, closure-TG, sspe, usroads-reachability, each also as "doop (other)": with updates that no
+constant of the model was chosen by; ways, bursts.
 
 Every stream is played with updates only, with every stratum evaluated anew, with `budget="auto"` and with a fixed
 fifth. The better way of an epoch is, stratum by stratum, the cheaper of the first two; regret is the cost of a choice
@@ -82,17 +83,26 @@ class AlwaysAnew(CostModel):
 # --- the cases -------------------------------------------------------------------------------------------------------
 
 
+OTHER = " (other)"
+"""Ends the names of cases with other updates of other sizes than those by which the model's constants were chosen."""
+
+
 def epochs_of(name: str) -> Callable[[str | None], list[Case]]:
-    """Six small updates, one of 10 % of the facts, four small ones, and those 10 % again; then five of 1 %."""
+    """Facts deleted and inserted again: small updates, one of 10 % of the facts (others: 5 %), small ones, three of 1 %
+    (others: 0.5 %)."""
 
     def make(data: str | None) -> list[Case]:
-        work = REACHABILITY if name == REACHABILITY.name else BY_NAME[name]
+        known = name.removesuffix(OTHER)
+        work = REACHABILITY if known == REACHABILITY.name else BY_NAME[known]
         facts = work.facts(data_folder(data))
         cycle = Cycle(facts)
-        sizes = [100, 100, 10, cycle.total // 10, 100, 1, *[cycle.total // 100] * 3]
+        first, sizes = 1000, [100, 100, 10, cycle.total // 10, 100, 1, *[cycle.total // 100] * 3]
+        if known != name:
+            large = [cycle.total // 200] * 3
+            first, sizes = 5000, [50, 200, 20, cycle.total // 20, 300, 3, *large, cycle.total // 100, 30]
         steps: list[Step] = []
         for seed, size in enumerate(sizes):
-            chosen = cycle.choose(size, 1000 + seed)
+            chosen = cycle.choose(size, first + seed)
             steps += [(chosen, {}), ({}, chosen)]
         return [Case(work.program, facts, steps)]
 
@@ -117,9 +127,9 @@ def bursts(data: str | None) -> list[Case]:
     return [Case(streams.TRANSITIVE, facts, steps)]
 
 
+_CYCLES = ("doop", "crdt", "lubm", "el-completion", "galen", "closure-TG", "sspe", REACHABILITY.name)
 CASES: Mapping[str, Callable[[str | None], list[Case]]] = {
-    **{name: epochs_of(name) for name in ("doop", "crdt", "lubm", "el-completion", "galen", "closure-TG", "sspe")},
-    REACHABILITY.name: epochs_of(REACHABILITY.name),
+    **{name + other: epochs_of(name + other) for other in ("", OTHER) for name in _CYCLES},
     "ways": ways,
     "bursts": bursts,
 }

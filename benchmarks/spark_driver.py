@@ -3,6 +3,7 @@
 A closure is evaluated by tasks and updated ten times, and nobody reads it. Told is how much memory of its own this
 process (its Java side is another) had at most, and has grown by, beside the same in a session of the kernel alone.
 With `--limit MIB` it may have no more than that, and only tasks are measured: 1,900 components are 100 million facts.
+With `--shares N` tasks are so many, two at a time: each then holds an Nth of the facts.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def measured(name: str, **options: object) -> str:
 @click.argument("components", default=100)
 @click.option("--limit", "mebibytes", type=int, help="MiB that the driver may have, its Java process apart.")
 @click.option("--java", default="1g", show_default=True, help="Memory of Spark's Java process.")
-def main(components: int, mebibytes: int | None, java: str) -> None:
+@click.option("--shares", default=2, show_default=True, help="How many tasks there are, two at a time.")
+def main(components: int, mebibytes: int | None, java: str, shares: int) -> None:
     """Prints a table; tasks first, since the most memory of a process only grows."""
-    spark = elastalog.spark.session(2, memory=java, settings={"spark.elastalog.leastRows": "0"})
+    settings = {"spark.elastalog.leastRows": "0", "spark.elastalog.shares": str(shares)}
+    spark = elastalog.spark.session(2, memory=java, settings=settings)
     if mebibytes is not None:
         limit(mebibytes)
     print(f"{'':<10}{'facts':>12}{'grown, MiB':>14}{'own, MiB':>12}{'evaluation, s':>16}{'10 updates, s':>16}")

@@ -1,9 +1,11 @@
 """What relations with a mind of their own cost: equivalences kept as classes, and shortest paths by subsumption.
 
-    python -m benchmarks.special_relations [equivalences] [shortest] [--data DIR] [--members N] [--nodes N]
+    python -m benchmarks.special_relations [equivalences] [congruence] [shortest] [--data DIR] [--members N] [--nodes N]
 
 Equivalences: one class of all members, as a path in a random order and as a random tree, and classes of ten; building,
-joining with one side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with
+joining with one side bound, deleting one pair and ten, and the memory of the relation. Congruence: the closure of a
+random function and a few equal pairs, as classes that grow in their own recursion (`recompute`, `elastalog run`) and by
+all pairs (`elastic`). Shortest paths: usroads, with
 lengths of 1 to 9 that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation
 anew.
 """
@@ -35,6 +37,13 @@ same(x, y) :- edge(x, y).
 .decl asked(x: number)
 .decl mate(x: number, y: number)
 mate(x, y) :- asked(x), same(x, y).
+"""
+CONGRUENT = """
+.decl edge(x: number, y: number)
+.decl next(x: number, y: number)
+.decl same(x: number, y: number) eqrel
+same(x, y) :- edge(x, y).
+same(x, y) :- same(a, b), next(a, x), next(b, y).
 """
 SHORTEST = """
 .decl road(x: number, y: number, w: number)
@@ -84,6 +93,22 @@ def _equivalence(left: np.ndarray, right: np.ndarray, members: int) -> None:
         timed(f"  delete {told}", partial(db.apply, deleted={"edge": pairs}))
         timed(f"  insert {told}", partial(db.apply, {"edge": pairs}))
     db.close()
+
+
+def congruence() -> None:
+    """All pairs take too long for more than a few values."""
+    for values, strategies in ((300, 2), (1_000, 2), (5_000, 1), (20_000, 1)):
+        choice = random.Random(1)
+        following = [(i, choice.randrange(values)) for i in range(values)]
+        equal = [(choice.randrange(values), choice.randrange(values)) for _ in range(values // 20)]
+        print(f"congruence, {values:,} values")
+        for strategy in ("recompute", "elastic")[:strategies]:
+            elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 1)]}, strategy=strategy).close()
+            facts = {"edge": equal, "next": following}
+            db = timed(f"  {strategy}", partial(elastalog.open, CONGRUENT, facts, strategy=strategy))
+            stored = sum(size for name, size in db._backend.profile().bytes.items() if name.endswith("same"))
+            print(f"  {len(db['same']):,} pairs in {stored:,} bytes")
+            db.close()
 
 
 def roads(folder: Path, nodes: int | None) -> tuple[list[tuple[int, int, int]], int]:
@@ -162,14 +187,16 @@ def _updates(db: Session, edges: Sequence[tuple[int, int, int]], source: int, nu
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("part", nargs="*", help="`equivalences`, `shortest`; both unless given")
+    parser.add_argument("part", nargs="*", help="`equivalences`, `congruence`, `shortest`; all unless given")
     parser.add_argument("--data", help="folder of the data sets")
     parser.add_argument("--members", type=int, default=1_000_000)
     parser.add_argument("--nodes", type=int, help="only roads between the first so many nodes")
     options = parser.parse_args()
-    parts = options.part or ["equivalences", "shortest"]
+    parts = options.part or ["equivalences", "congruence", "shortest"]
     if "equivalences" in parts:
         equivalences(options.members)
+    if "congruence" in parts:
+        congruence()
     if "shortest" in parts:
         folder = data_folder(options.data)
         if folder is None:

@@ -1,12 +1,14 @@
 """Batch evaluation with one thread and with several, in turns in one process.
 
-`python -m benchmarks.threads [WORK ...] [--data DIR] [--jobs N ...] [--repeats N]` prints the least and the median wall
-time and the processor time of each; the ratio is of least wall times, to the first number of threads. A work is a
-workload, or a Parquet file of two columns, of which the closure is evaluated. Exit code 1 if a count is wrong.
+`python -m benchmarks.threads [WORK ...] [--data DIR] [--jobs N ...] [--repeats N]` prints the least wall time of
+`elastalog.open`, which encodes tables in one thread; then, of the evaluation in it, the least and the median wall time
+and the processor time. The gain is that of least wall times of the evaluation, over the first number of threads. A work
+is a workload, or a Parquet file of two columns, of which the closure is evaluated. Exit code 1 if a count is wrong.
 
 Where others use the machine, wall times say nothing. `alone` is the processor time that threads spend while no other
-can work, and `clock` what the work would take on cores of its own: that time, and the rest shared out. It says nothing
-of cores that wait for the same memory.
+can work, and `clock` what the work would take on cores of its own: that time, and the rest shared out evenly; `longest`
+is the same, but that of threads which work together the one counts that works longest, which is too much where others
+keep threads from running. Neither says anything of cores that wait for the same memory.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import argparse
 import gc
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,72 +31,90 @@ from benchmarks.workloads import BY_NAME, Workload, closure_of, data_folder
 DEFAULT = ("closure-sparse", "closure-dense", "el-completion")
 
 
-class Together:
-    """The processor time that threads have spent in work which others do at the same time."""
+class Evaluation:
+    """One evaluation: the seconds it took by the wall and of the processor; of the latter those that threads have spent
+    in work that others do at the same time (`together`), and how many of them not by the one that worked longest."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._lock = threading.Lock()
-
-    def add(self, seconds: float) -> None:
-        with self._lock:
-            self.seconds += seconds
+        self.wall = 0.0
+        self.processor = 0.0
+        self.together = 0.0
+        self.not_longest = 0.0
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measures within the block: the work of every thread, but for what one does while the others wait."""
-        from elastalog.backends.kernel.threads import run, workers
+        """Measures the evaluation within the block."""
+        from elastalog.backends.kernel.threads import crew, shared_round, workers
+        from elastalog.session.materialisation import Materialisation
 
-        def timed(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
-            def call(*arguments: Any) -> Any:
-                began = time.thread_time()
-                try:
-                    return function(*arguments)
-                finally:
-                    self.add(sign * (time.thread_time() - began))
-
-            return call
+        def bootstrap(*arguments: Any) -> Any:
+            began, began_processor = time.perf_counter(), time.process_time()
+            result = evaluate(*arguments)
+            self.wall, self.processor = time.perf_counter() - began, time.process_time() - began_processor
+            return result
 
         def timed_threads(number: int, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-            in_threads(number, timed(work, 1), abort)
+            spent = [0.0] * number
 
-        in_threads = run.in_threads
+            def timed(thread: int) -> None:
+                began = time.thread_time()
+                try:
+                    work(thread)
+                finally:
+                    spent[thread] = time.thread_time() - began
+
+            crew.in_threads(number, timed, abort)
+            if number > 1:
+                self.together += sum(spent)
+                self.not_longest += sum(spent) - max(spent)
+
+        def by_one(round_: Any) -> None:
+            began = time.thread_time()
+            make_room(round_)
+            self.together -= time.thread_time() - began
+
+        evaluate, make_room = Materialisation.bootstrap, shared_round.SharedRound._make_room
         with (
-            patch.object(run, "in_threads", timed_threads),
+            patch.object(Materialisation, "bootstrap", bootstrap),
+            patch.object(shared_round, "in_threads", timed_threads),
             patch.object(workers, "in_threads", timed_threads),
-            patch.object(run.SharedRun, "_make_room", timed(run.SharedRun._make_room, -1)),
+            patch.object(shared_round.SharedRound, "_make_room", by_one),
         ):
             yield
+
+    def clock(self, threads: int) -> float:
+        """What it would take on cores of its own if work that is done together were shared out evenly."""
+        return self.processor - self.together + self.together / threads
 
 
 def compare(workload: Workload, data: Path | None, jobs: Sequence[int], repeats: int) -> bool:
     """Prints one line for each number of threads; whether all counts were right."""
     facts = workload.facts(data)
     relations = sorted(workload.expected)
-    evaluations = {number: product.prepare(workload, facts, relations, Options(number)) for number in jobs}
-    wall: dict[int, list[float]] = {number: [] for number in jobs}
-    processor: dict[int, list[float]] = {number: [] for number in jobs}
-    alone: dict[int, list[float]] = {number: [] for number in jobs}
+    opens = {number: product.prepare(workload, facts, relations, Options(number)) for number in jobs}
+    whole: dict[int, list[float]] = {number: [] for number in jobs}
+    evaluations: dict[int, list[Evaluation]] = {number: [] for number in jobs}
     is_right = True
     for _ in range(repeats):
-        for number, evaluate in evaluations.items():
+        for number, open_once in opens.items():
             gc.collect()
-            together = Together()
-            began, began_processor = time.perf_counter(), time.process_time()
-            with together.measured():
-                counts = evaluate()
-            wall[number].append(time.perf_counter() - began)
-            processor[number].append(time.process_time() - began_processor)
-            alone[number].append(processor[number][-1] - together.seconds)
+            evaluation = Evaluation()
+            began = time.perf_counter()
+            with evaluation.measured():
+                counts = open_once()
+            whole[number].append(time.perf_counter() - began)
+            evaluations[number].append(evaluation)
             is_right = is_right and all(counts[name] == size for name, size in workload.expected.items())
-    for number in jobs:
-        least, by_one = min(processor[number]), min(alone[number])
+    first = min(done.wall for done in evaluations[jobs[0]])
+    for number, all_done in evaluations.items():
+        walls = [done.wall for done in all_done]
         times = (
-            min(wall[number]), statistics.median(wall[number]), least, by_one, by_one + (least - by_one) / number,
+            min(whole[number]), min(walls), statistics.median(walls), min(done.processor for done in all_done),
+            min(done.processor - done.together for done in all_done), min(done.clock(number) for done in all_done),
+            min(done.processor - done.not_longest for done in all_done),
         )  # fmt: skip
         shown = "  ".join(f"{seconds:7.3f}" for seconds in times)
-        ratio = min(wall[number]) / min(wall[jobs[0]])
-        print(f"{workload.name:20} {number:4}  {shown}  {ratio:5.2f}", flush=True)
+        print(f"{workload.name:20} {number:4}  {shown}  {first / min(walls):5.2f}", flush=True)
     if not is_right:
         print(f"{workload.name}: wrong counts", file=sys.stderr)
     return is_right
@@ -112,7 +131,7 @@ def main() -> None:
     unknown = [name for name in given.workloads if name not in BY_NAME and not Path(name).is_file()]
     if unknown:
         parser.error(f"no such workload: {', '.join(unknown)}")
-    print(f"{'workload':20} jobs   min s   median s   cpu s    alone    clock  ratio")
+    print(f"{'workload':20} jobs   open s    min s   median    cpu s    alone    clock  longest   gain")
     works = [BY_NAME[name] if name in BY_NAME else closure_of(Path(name)) for name in given.workloads or DEFAULT]
     results = [compare(work, data, given.jobs, given.repeats) for work in works]
     sys.exit(0 if all(results) else 1)

@@ -3,6 +3,7 @@ that speaks S3, for all tests that meet at an address."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +11,22 @@ from hypothesis import settings
 
 from tests.object_store import Bucket, bucket_on_this_machine
 
+# Tests start hundreds of processes, which would compile our modules anew, one after the other.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of a group have it at the end of their ids, by which xdist keeps them in one process. It sets an attribute
+    for that which pytest has not looked at since 9.2; `tests/test_groups.py` says whether this does."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            group = item.get_closest_marker("xdist_group")
+            if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
+                item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

@@ -83,6 +83,17 @@ def test_levels_of_the_thesis_pointer_example_after_its_update() -> None:
     assert annotated(found, "vpt", 2) == second
 
 
+def test_a_wildcard_in_a_class_tells_no_derivations_apart_but_alternatives_do() -> None:
+    text = (
+        ".decl e(x: number, y: number) eqrel\n.decl a(x: number)\n.decl p(x: number)\n.decl q(x: number)\n"
+        "p(x) :- a(x), (e(1, _) ; e(x, _)).\nq(x) :- a(x), e(x, _).\n"
+    )
+    found = levels(parse_accepted(text), {"e": {(1, 2), (2, 3)}, "a": {(1,)}})
+    assert (found["p", (1,)], found["q", (1,)]) == ((1, 2), (1, 1))
+    by_rules = levels(parse_accepted(text), {"e": {(1, 2), (2, 3)}, "a": {(1,)}}, classes=())
+    assert (by_rules["p", (1,)], by_rules["q", (1,)]) == ((1, 6), (1, 3))
+
+
 def test_global_levels_are_proof_heights() -> None:
     case = load_case(THESIS)
     found = levels(case.tree, case.facts, "global")

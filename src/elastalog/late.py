@@ -105,18 +105,20 @@ else:
         the `__setattr__` that refuses. None where it has to do more than that."""
         everything = found["__dataclass_fields__"].values()
         fields = [field for field in everything if field._field_type is not dataclasses._FIELD_CLASSVAR]
-        is_plain = all(
-            field._field_type is dataclasses._FIELD and field.init and not field.kw_only
-            and field.default_factory is dataclasses.MISSING
-            for field in fields
-        )  # fmt: skip
+        is_plain = all(field._field_type is dataclasses._FIELD and field.init and not field.kw_only for field in fields)
         slots = {f"_set_{field.name}": getattr(made, field.name, None) for field in fields}
         if not is_plain or hasattr(made, "__post_init__"):
             return None
         if not all(isinstance(slot, MemberDescriptorType) for slot in slots.values()):
             return None
         scope = {name: slot.__set__ for name, slot in slots.items()}
-        body = "".join(f"\n    _set_{field.name}(self, {field.name})" for field in fields) or "\n    pass"
+        scope["_MADE"] = dataclasses._HAS_DEFAULT_FACTORY
+        body = "\n    pass"
+        for field in fields:
+            if field.default_factory is not dataclasses.MISSING:
+                scope[f"_make_{field.name}"] = field.default_factory
+                body += f"\n    if {field.name} is _MADE: {field.name} = _make_{field.name}()"
+            body += f"\n    _set_{field.name}(self, {field.name})"
         exec(f"def __init__({', '.join(['self', *(field.name for field in fields)])}):{body}", scope)
         init, usual = scope["__init__"], found["__init__"]
         init.__defaults__, init.__annotations__ = usual.__defaults__, usual.__annotations__

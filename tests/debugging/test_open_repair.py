@@ -104,7 +104,10 @@ def test_seeded_under_other_strategies(strategy: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
+@pytest.mark.parametrize(
+    ("features", "first"),
+    [(POSITIVE, 10_000), (NEGATION, 20_000), pytest.param(Features(), 30_000, marks=pytest.mark.long)],
+)
 def test_many_seeded(features: Features, first: int) -> None:
     for seed in range(first, first + 8):
         repair(seed, features)

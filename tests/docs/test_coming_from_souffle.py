@@ -74,6 +74,7 @@ MEANINGS: dict[str, dict[str, set[Any]]] = {
     "p(n) :- n = count": {"p": {3}},
     "p(x) :- m = min": {"p": {2}},
     "p(n) :- e(x, _), n = count": {"p": {0}},
+    "p(3). p(n) :- p(x), n = count": {"p": {0, 1, 2, 3}},
     "p(n) :- n = sum": {"p": {6}},
     "p(1 + max": {"p": {3}},
     "p(x + 1)": {"p": {2, 3, 4}},

@@ -15,6 +15,7 @@ from elastalog.cli.main import COMMANDS
 from elastalog.diagnostics.catalogue import CATALOGUE
 
 pytest.importorskip("mkdocs", reason="the site needs the extra `docs`")
+pytestmark = pytest.mark.xdist_group("site")  # it is built once, by one test process
 
 ROOT = Path(__file__).resolve().parents[2]
 _LOADED = re.compile(

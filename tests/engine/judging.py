@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-import elastalog
 from elastalog import Branch
-from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import costs
 from elastalog.session import Session
 from elastalog.syntax.tree import Tree
@@ -74,18 +72,6 @@ def judge(
     if is_annotated:
         expected = levels(tree, explicit, kind, with_text_facts=False, known=wanted)
         assert levels_of(db) == {(name, comparable(fact)): pair for (name, fact), pair in expected.items()}
-
-
-def is_refused(program: GeneratedProgram) -> bool:
-    """Whether the engine refuses a program because only recursion binds what an aggregate tests. `check` accepts it."""
-    try:
-        elastalog.open(program.text)
-    except ElastalogError as error:
-        codes = [diagnostic.code for diagnostic in error.diagnostics]
-        if codes != ["E0602"]:
-            raise
-        return True
-    return False
 
 
 def rules_text(program: GeneratedProgram) -> str:

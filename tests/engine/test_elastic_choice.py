@@ -9,7 +9,7 @@ import pytest
 import elastalog
 from elastalog.evaluation import costs
 from elastalog.evaluation.costs import AUTO, CostModel
-from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Observed
+from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Observed, Occasion
 from elastalog.evaluation.stopping import FACTOR
 from elastalog.planning.logical import LogicalStratum
 from tests.engine.judging import levels_of
@@ -25,15 +25,15 @@ def played(updates: list[tuple[int, int]], bootstrap: int, model: CostModel) -> 
     model.bootstrapped(STRATUM, bootstrap, 0.0)
     for changes, needed in updates:
         better += min(WEIGHT * needed, anew)
-        choice = model.choose(STRATUM, changes)
+        choice = model.choose(STRATUM, Occasion(changes))
         if choice.how == "bootstrap":
             spent += anew
         elif choice.derivations_allowed is None or needed <= choice.derivations_allowed:
             spent += WEIGHT * needed
-            model.updated(STRATUM, changes, needed)
+            model.updated(STRATUM, Occasion(changes), needed)
         else:
             spent += WEIGHT * choice.derivations_allowed + anew
-            model.abandoned(STRATUM, changes, choice.derivations_allowed)
+            model.abandoned(STRATUM, Occasion(changes), choice.derivations_allowed)
             model.bootstrapped(STRATUM, bootstrap, 0.0)
     return spent, better
 
@@ -76,10 +76,12 @@ def test_hopeless_updates_cost_little_more_than_bootstraps() -> None:
 def test_small_updates_are_tried_between_hopeless_ones() -> None:
     model = CostModel(AUTO)
     played([(1000, 10**8)] * 5, 1_000_000, model)
-    assert model.forecast(STRATUM, 1).how == "update" or model.forecast(STRATUM, 1).expected > 500_000  # type: ignore[operator]
+    assert (
+        model.forecast(STRATUM, Occasion(1)).how == "update" or model.forecast(STRATUM, Occasion(1)).expected > 500_000
+    )  # type: ignore[operator]
     played([(1, 30)] * 3, 1_000_000, model)
-    assert model.forecast(STRATUM, 1).how == "update"
-    assert model.forecast(STRATUM, 1000).expected > 500_000  # type: ignore[operator]
+    assert model.forecast(STRATUM, Occasion(1)).how == "update"
+    assert model.forecast(STRATUM, Occasion(1000)).expected > 500_000  # type: ignore[operator]
 
 
 def test_an_update_a_little_beyond_a_bootstrap_is_finished() -> None:
@@ -91,15 +93,15 @@ def test_an_update_a_little_beyond_a_bootstrap_is_finished() -> None:
 
 def test_a_forecast_says_how_sure_it_is() -> None:
     model = CostModel(AUTO)
-    assert model.forecast(STRATUM, 8).expected is None
+    assert model.forecast(STRATUM, Occasion(8)).expected is None
     played([(8, 5_000)], 1_000_000, model)
-    first = model.forecast(STRATUM, 8)
+    first = model.forecast(STRATUM, Occasion(8))
     played([(8, 5_000)] * 9, 1_000_000, model)
-    later = model.forecast(STRATUM, 8)
+    later = model.forecast(STRATUM, Occasion(8))
     assert first.expected == pytest.approx(5_000, rel=0.01)
     assert later.expected == pytest.approx(5_000, rel=0.01)
     assert 0 < first.sure < 0.6 < later.sure < 1
-    other = model.forecast(STRATUM, 64)  # none was so large: in proportion, and less sure
+    other = model.forecast(STRATUM, Occasion(64))  # none was so large: in proportion, and less sure
     assert other.expected == pytest.approx(40_000, rel=0.01)
     assert other.sure < later.sure
 
@@ -110,12 +112,12 @@ def test_what_is_learnt_can_be_stored_and_read_again() -> None:
     other = CostModel(AUTO)
     other.recall(model.learnt())
     assert other.learnt() == model.learnt()
-    assert other.forecast(STRATUM, 100) == model.forecast(STRATUM, 100)
+    assert other.forecast(STRATUM, Occasion(100)) == model.forecast(STRATUM, Occasion(100))
 
 
 def test_what_old_stores_have_kept_is_read() -> None:
     known = Experience.of_json([1000, 0.5, 3.5, 1, 2, 40])
-    assert known == Experience(1000, 0.5, 3.5, 1, 2, 40, bootstraps=[Bootstrap(0, 1000, 1000.0)])
+    assert known == Experience(1000, 0.5, 1, 2, 40, bootstraps=[Bootstrap(0, 1000, 1000.0)])
 
 
 def test_what_stores_have_kept_before_inputs_were_counted_is_read() -> None:
@@ -135,7 +137,7 @@ def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     assert (reckoned(200).derivations, reckoned(200).cost) == (10_000, 16_000)
     assert (reckoned(3_000).derivations, reckoned(3_000).cost) == (150_000, 240_000)
     assert reckoned(0) == reckoned(1_000)  # nobody knows
-    allowed = model.forecast(STRATUM, 800, inputs=200, facts=1_000).derivations_allowed
+    allowed = model.forecast(STRATUM, Occasion(800, inputs=200, facts=1_000)).derivations_allowed
     assert allowed == (16_000 + 0.8 * 1_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT
     model.bootstrapped(STRATUM, 0, 0.0, inputs=0)
     assert reckoned(9_000).derivations == 9_000  # a session that began empty
@@ -158,17 +160,17 @@ def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float
 def test_how_costs_grow_with_changes_is_learnt() -> None:
     model = CostModel(AUTO)
     played([(16, 1_000), (16, 1_000), (256, 4_000), (256, 4_000)], 10**9, model)  # by the square root
-    assert 16_000 < model.forecast(STRATUM, 4_096).expected < 32_000  # type: ignore[operator]  # 64,000 in proportion
-    assert model.forecast(STRATUM, 256).expected == pytest.approx(4_000, rel=0.01)
+    assert 16_000 < model.forecast(STRATUM, Occasion(4_096)).expected < 32_000  # type: ignore[operator]  # 64,000 in proportion
+    assert model.forecast(STRATUM, Occasion(256)).expected == pytest.approx(4_000, rel=0.01)
 
 
 def test_losses_and_gains_are_told_apart() -> None:
     known = Experience()
     known.bootstrapped(10**6, 0.0, 1_000, 10**6)
-    known.observe(10, 5_000, is_loss=True)
-    only = known.expect(10)
-    known.observe(10, 700)
-    gains, losses = known.expect(10), known.expect(10, is_loss=True)
+    known.observe(Occasion(10, is_loss=True), 5_000)
+    only = known.expect(Occasion(10))
+    known.observe(Occasion(10), 700)
+    gains, losses = known.expect(Occasion(10)), known.expect(Occasion(10, is_loss=True))
     assert only is not None
     assert gains is not None
     assert losses is not None
@@ -177,16 +179,47 @@ def test_losses_and_gains_are_told_apart() -> None:
     assert (gains.most, losses.most) == (1_050_000, 1_800_000)
 
 
+def test_what_updates_take_at_most_is_learnt() -> None:
+    def most(*, is_loss: bool) -> float:
+        expected = known.expect(Occasion(10, is_loss))
+        assert expected is not None
+        return expected.most
+
+    known = Experience()
+    known.bootstrapped(1_000, 0.0, 500, 2_000, rows=10_000)
+    known.observe(Occasion(10), 200)
+    assert (most(is_loss=True), most(is_loss=False)) == (6_000, 4_200)  # joins that look up far more than they find
+    known.observe(Occasion(10, is_loss=True), 5_900)
+    assert most(is_loss=True) == 6_000
+    known.observe_least(Occasion(10, is_loss=True), 6_000)  # abandoned: it would have taken twice as much
+    assert (most(is_loss=True), most(is_loss=False)) == (12_000, 8_400)
+    assert Experience.of_json(known.as_json()) == known
+    known.forget_updates(Experience())
+    known.observe(Occasion(10), 200)
+    assert most(is_loss=True) == 6_000
+
+
+def test_a_hopeless_update_is_given_up_early_where_joins_find_little() -> None:
+    """As in points-to analyses: an update may take many times the derivations of a bootstrap."""
+    allowed = []
+    for rows in (0, 9_000_000):
+        model = CostModel(AUTO)
+        model.bootstrapped(STRATUM, 1_000_000, 0.0, 50_000, 3_000_000, rows)
+        model.updated(STRATUM, Occasion(100, is_loss=True, inputs=50_000), 150_000, touched=200)
+        allowed.append(model.forecast(STRATUM, Occasion(100_000, is_loss=True, inputs=50_000)).derivations_allowed or 0)
+    assert allowed[1] < allowed[0] / 4
+
+
 def test_what_a_derivation_costs_is_learnt_from_the_facts_that_updates_touch() -> None:
     known = Experience()
     assert known.weight == WEIGHT
-    known.observe(10, 1_000, touched=0)
+    known.observe(Occasion(10), 1_000, touched=0)
     assert known.weight == pytest.approx(1.0)
     for _ in range(20):
-        known.observe(10, 1_000, touched=1_000)
+        known.observe(Occasion(10), 1_000, touched=1_000)
     assert known.weight == pytest.approx(2.8, rel=0.01)
-    known.observe(10, 100, touched=0)  # too few to tell
-    known.observe(10, 9_999)  # nobody knows
+    known.observe(Occasion(10), 100, touched=0)  # too few to tell
+    known.observe(Occasion(10), 9_999)  # nobody knows
     assert known.weight == pytest.approx(2.8, rel=0.01)
 
 
@@ -194,9 +227,9 @@ def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
     model = CostModel(AUTO)
     played([(1_000, 10**8), (1_000, 10**8), (1_000, 10**8)], 1_000_000, model)
     assert model.known(STRATUM).credit >= 1
-    assert model.forecast(STRATUM, 1_000).how == "bootstrap"
-    assert model.forecast(STRATUM, 1_000, is_loss=True).how == "update"
-    assert model.forecast(STRATUM, 999).how == "update"
+    assert model.forecast(STRATUM, Occasion(1_000)).how == "bootstrap"
+    assert model.forecast(STRATUM, Occasion(1_000, is_loss=True)).how == "update"
+    assert model.forecast(STRATUM, Occasion(999)).how == "update"
 
 
 def test_sizes_within_an_update() -> None:

@@ -17,6 +17,7 @@ from elastalog.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.ground import Run
 from elastalog.relations.libraries import library_functions
+from tests.spark.without_spark import tasks_in_this_process
 
 CODE = """
 #include <stdint.h>
@@ -129,3 +130,29 @@ def test_a_text_with_a_null_character_is_refused_with_the_rule(library: Path) ->
 def test_functions_travel_to_other_processes(library: Path) -> None:
     functions = library_functions(Program.parse(PROGRAM).checked, [library])
     assert pickle.loads(pickle.dumps(functions["twice"]))(4) == 8
+
+
+def test_tasks_of_spark_get_the_library(library: Path, tmp_path: Path) -> None:
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,
+    ):
+        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
+        assert list(db["p"]) == [WANTED]
+        db.apply({"e": [(-1, "")]}, FACTS)
+        assert list(db["p"]) == [(-2, 18446744073709551615, 2.5, "/-1", 0)]
+
+
+@pytest.mark.parametrize("limit", [1 << 30, 10])
+def test_one_that_tasks_cannot_load_or_that_is_large_runs_in_the_driver(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """As on executors with other processors."""
+    monkeypatch.setattr("elastalog.backends.spark.user_functions._LARGEST_LIBRARY", limit)
+    monkeypatch.setattr("elastalog.backends.spark.user_functions._kept", lambda library: str(tmp_path / "other.so"))
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,
+    ):
+        assert list(db["p"]) == [WANTED]
+        assert {placement.where for placement in db._backend.placements.values()} == {"driver"}  # type: ignore[attr-defined]

@@ -7,6 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import elastalog
+from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix
@@ -119,3 +121,65 @@ def test_a_set_table_tells_facts_apart_that_share_home_and_tag() -> None:
     assert np.array_equal(relation.find(block), np.arange(len(block)))
     others = block + np.int32(3000)
     assert (relation.find(others) == -1).all()
+
+
+def test_a_forgotten_set_table_is_made_when_a_fact_is_looked_for() -> None:
+    block = pairs(5000, 200)
+    relation = KernelRelation("r", 2, is_annotated=False)
+    relation.load(block)
+    with_table = relation.nbytes
+    relation.forget_table()
+    assert relation.nbytes <= with_table - 4 * 5000
+    assert np.array_equal(relation.find(block[::7]), np.arange(0, 5000, 7))
+    relation.forget_table()
+    relation.insert(np.concatenate([block[:10], block[:3] + np.int32(1000)]), 0, 13, 0)
+    assert relation.used == 5003
+    relation.forget_table()
+    relation.load(block + np.int32(1000))
+    assert relation.used == 10_000
+    other = KernelRelation("r", 2, is_annotated=False)
+    other.load(block[::-1])
+    other.forget_table()
+    assert (relation.matches(other)[:5000] == np.arange(5000)[::-1]).all()
+    other.forget_table()
+    assert other.lay_out().table_size == len(other.table) >= 5000
+
+
+def test_annotated_facts_keep_their_set_table() -> None:
+    relation = KernelRelation("r", 2, is_annotated=True)
+    relation.load(pairs(1000, 100))
+    before = relation.nbytes
+    relation.forget_table()
+    assert relation.nbytes == before
+
+
+PROBED = """
+.decl edge(x: number, y: number)
+.decl blocked(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y), !blocked(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl ends(x: number)
+ends(y) :- path(_, y).
+.decl back(x: number, y: number)
+back(x, y) :- path(x, y), path(y, x).
+"""
+
+
+def test_relations_that_nobody_looks_facts_up_in_have_no_set_table() -> None:
+    edges = [(i, (i * 7 + 1) % 500) for i in range(500)]
+    facts = {"edge": edges, "blocked": edges[::50]}
+    tables = {}
+    with elastalog.open(PROBED, facts, strategy="recompute", engine="local") as db:
+        assert isinstance(db._backend, KernelBackend)
+        tables = {name: len(relation._table) for name, relation in db._backend.held.relations.items()}
+        assert tables == dict.fromkeys(("edge", "blocked", "path", "ends", "back"), 0)
+        before = {name: set(db[name]) for name in db}
+        assert before["back"] == {(x, y) for x, y in before["path"] if (y, x) in before["path"]}
+        first = min(before["path"])
+        assert first in db["path"]
+        assert (-1, 5) not in db["path"]
+        db.apply(inserted={"edge": [(1, 2), edges[0]]}, deleted={"blocked": edges[::50]})
+        after = {name: set(db[name]) for name in db}
+    with elastalog.open(PROBED, {"edge": [*edges, (1, 2)]}, engine="local") as db:
+        assert after == {name: set(db[name]) for name in db}

@@ -14,9 +14,10 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import inserting, run, workers
+from elastalog.backends.kernel.threads import inserting, shared_head, shared_round, workers
+from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.growth import Growth
-from elastalog.backends.kernel.threads.run import SharedRun, in_threads
+from elastalog.backends.kernel.threads.shared_round import SharedRound
 from elastalog.backends.kernel.threads.workers import ParallelWorkers
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
@@ -64,9 +65,10 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     least_rows, least_room = request.param
     monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
     monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
-    monkeypatch.setattr(run, "LEAST_GROWTH", least_rows)
-    monkeypatch.setattr(run, "LEAST_ROOM", least_room)
-    monkeypatch.setattr(run, "LEAST_SHARE", 16)
+    monkeypatch.setattr(shared_head, "LEAST_GROWTH", least_rows)
+    monkeypatch.setattr(shared_head, "LEAST_ROOM", least_room)
+    monkeypatch.setattr(shared_round, "LEAST_SHARE", 16)
+    monkeypatch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
@@ -125,13 +127,13 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
 @pytest.mark.parametrize(("nodes", "edges"), [pytest.param(1200, 1800, marks=pytest.mark.long), (600, 12_000)])
 def test_closure_at_the_real_thresholds(nodes: int, edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = []
-    run = SharedRun.run
+    run = SharedRound.run
 
-    def noted(self: SharedRun) -> None:
+    def noted(self: SharedRound) -> None:
         run(self)
         ended.append(self)
 
-    monkeypatch.setattr(SharedRun, "run", noted)
+    monkeypatch.setattr(SharedRound, "run", noted)
     edge = graph(nodes, edges, seed=1)
     found = state(CLOSURE, {"edge": edge.tolist()}, ["path"], jobs=2)
     assert found["path"] == closure_by_matrices(edge, nodes)
@@ -147,6 +149,36 @@ def test_mixed_program(options: dict[str, str]) -> None:
     assert all(one.values())
     for jobs in (2, 3):
         assert state(MIXED, facts, relations, jobs=jobs, **options) == one
+
+
+# Five relations that grow at once, by rules with several heads and with one, all of which read each other.
+TANGLED = """
+.decl edge(x: number, y: number)
+.input edge
+.decl a(x: number, y: number)
+.decl b(x: number, y: number)
+.decl c(x: number)
+.decl d(x: number, y: number, z: number)
+.decl e(x: number)
+a(x, y) :- edge(x, y), x % 3 = 0.
+b(y, x), c(x) :- a(x, y), edge(y, _).
+a(x, z), d(x, y, z) :- b(x, y), edge(y, z), c(y).
+e(z) :- d(_, y, z), a(y, z).
+c(y), e(x) :- edge(x, y), e(x), b(x, _).
+b(x, z) :- a(x, y), b(y, z), e(z).
+.output a, b, c, d, e
+"""
+
+
+@pytest.mark.usefixtures("lowered")
+@pytest.mark.parametrize("options", [{"strategy": "recompute"}, {"levels": "local"}, {"levels": "global"}], ids=str)
+def test_rounds_of_many_rules(options: dict[str, str]) -> None:
+    facts = {"edge": graph(70, 210, seed=9).tolist()}
+    relations = ["a", "b", "c", "d", "e"]
+    one = state(TANGLED, facts, relations, jobs=1, **options)
+    assert all(len(found) > 20 for found in one.values())
+    for jobs in (2, 3):
+        assert state(TANGLED, facts, relations, jobs=jobs, **options) == one
 
 
 @pytest.mark.usefixtures("lowered")
@@ -365,6 +397,18 @@ def test_indexes_are_extended_in_several_threads() -> None:
     ParallelWorkers(relations, Watch(), 2).extend_indexes(list(relations.values()))
     for relation in relations.values():
         assert all(index.done == relation.used > 1000 for index in relation.indexes.values())
+
+
+@pytest.mark.usefixtures("lowered")
+def test_what_several_threads_count_is_what_one_counts() -> None:
+    facts = {"edge": graph(70, 210, seed=9).tolist()}
+    counted = []
+    for jobs in (1, 2):
+        with elastalog.open(TANGLED, facts, jobs=jobs, engine="local") as db:
+            watch = db._backend.watch
+            rules = [(cost.clause.number, cost.derivations) for cost in db._backend.profile().clauses]
+            counted.append((watch.derivations, watch.rows, watch.rounds, rules))
+    assert counted[0] == counted[1]
 
 
 def test_one_thread_loads_no_operators_of_several() -> None:

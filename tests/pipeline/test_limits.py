@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from pyarrow import parquet
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.backends.watch import Watch, resident_bytes
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.memory_limit import resident_bytes
 from elastalog.pipeline.files import allowance, loading
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
@@ -33,11 +36,15 @@ TEXTS = Schema("edge", (Column("x", Base.SYMBOL), Column("y", Base.NUMBER)))
 
 
 def bomb(path: Path, mebibytes: int) -> None:
-    """Lines `x 1`, packed a thousand to one."""
+    """Lines `x 1`, packed a thousand to one: a mebibyte, which is packed once, again and again."""
     block = b"x\t1\n" * (MIB // 4)
-    with gzip.open(path, "wb", compresslevel=9) as out:
-        for _ in range(mebibytes):
-            out.write(block)
+    packing = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packing.compress(block) + packing.flush(zlib.Z_FULL_FLUSH)
+    checked = 0
+    for _ in range(mebibytes):
+        checked = zlib.crc32(block, checked)
+    end = packing.flush() + struct.pack("<II", checked, mebibytes * MIB % 2**32)
+    path.write_bytes(b"\x1f\x8b\x08" + bytes(7) + packed * mebibytes + end)
 
 
 def codes(work: Any) -> list[str]:

@@ -120,3 +120,25 @@ def test_databases_stay_below_the_folder(tmp_path: Path) -> None:
 def test_the_size_of_a_relation_is_printed(tmp_path: Path) -> None:
     output = run(tmp_path, ".decl p(x: number)\np(1). p(2).\n.output p(IO=stdoutprintsize)\n")
     assert output == "p\t2\n"
+
+
+RECORDS = """
+.type List = [n: number, rest: List]
+.type Shape = Circle { r: float } | Named { s: symbol, in: Shape } | Dot {}
+.decl r(l: List, s: Shape)
+"""
+
+
+@pytest.mark.parametrize("io", ["sqlite", "json"])
+def test_a_round_trip_of_records_and_branches(tmp_path: Path, io: str) -> None:
+    facts = 'r([1, [2, nil]], $Named("a", $Circle(1.5))). r(nil, $Dot).\n'
+    run(tmp_path, f"{RECORDS}{facts}.output r(IO={io})\n")
+    with elastalog.open(f"{RECORDS}.input r(IO={io})\n", tmp_path) as db, elastalog.open(RECORDS + facts) as written:
+        assert set(db["r"]) == set(written["r"])
+        assert len(db["r"]) == 2
+
+
+def test_records_in_sqlite_are_the_texts_that_are_printed(tmp_path: Path) -> None:
+    run(tmp_path, RECORDS + "r([1, [2, nil]], $Dot).\n.output r(IO=sqlite)\n")
+    with sqlite3.connect(tmp_path / "r.sqlite") as database:
+        assert database.execute("SELECT * FROM r").fetchall() == [("[1, [2, nil]]", "$Dot")]

@@ -11,10 +11,8 @@ P = E + ".decl p(x: number, y: number)\np(x, y) :- e(x, y).\n"
 
 
 def plan_of(text: str, relation: str = "p") -> SharePlan:
-    strata = lower(Program.parse(text).checked).strata
-    plan = next(share_plan(stratum) for stratum in strata if relation in stratum.relations)
-    assert plan is not None
-    return plan
+    program = lower(Program.parse(text).checked)
+    return next(share_plan(stratum, program) for stratum in program.strata if relation in stratum.relations)
 
 
 def test_right_linear_closure_keeps_the_first_argument() -> None:
@@ -90,10 +88,9 @@ def test_the_report() -> None:
 
 def test_an_aggregate_is_shared_by_its_first_group() -> None:
     text = E + ".decl n(x: number, k: number)\nn(x, k) :- e(x, _), k = count : { e(x, _) }.\n"
-    strata = lower(Program.parse(text).checked).strata
-    stratum = next(stratum for stratum in strata if stratum.aggregate is not None)
-    plan = share_plan(stratum)
-    assert plan is not None
+    program = lower(Program.parse(text).checked)
+    stratum = next(stratum for stratum in program.strata if stratum.aggregate is not None)
+    plan = share_plan(stratum, program)
     assert plan.decomposes
     assert {(copy.relation, copy.column) for copy in plan.copies} == {
         (stratum.relations[0], 0),
@@ -105,10 +102,41 @@ def test_an_aggregate_is_shared_by_its_first_group() -> None:
 
 def test_an_aggregate_without_groups_is_folded_by_one_task() -> None:
     text = E + ".decl n(k: number)\nn(k) :- k = count : { e(_, _) }.\n"
-    strata = lower(Program.parse(text).checked).strata
-    plan = share_plan(next(stratum for stratum in strata if stratum.aggregate is not None))
-    assert plan is not None
+    program = lower(Program.parse(text).checked)
+    plan = share_plan(next(stratum for stratum in program.strata if stratum.aggregate is not None), program)
     assert plan.is_for_one
     assert {copy.column for copy in plan.copies} == {None}
     report = list(decomposition_report(Program.parse(text).checked))
-    assert "    an aggregate without groups: one task folds it" in report
+    assert "    one task does it: an aggregate without groups" in report
+
+
+CHOSEN = E + ".decl p(x: number, y: number) choice-domain {}\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).\n"
+
+
+def test_a_choice_domain_decomposes_by_what_all_its_keys_have_in_common() -> None:
+    assert plan_of(CHOSEN.format("x")).arguments == {"p": 0}
+    assert plan_of(CHOSEN.format("x, (x, y)")).arguments == {"p": 0}
+    for keys in ("y", "x, y"):
+        plan = plan_of(CHOSEN.format(keys))
+        assert plan.is_for_one
+        assert plan.obstacle == "a choice domain compares facts wherever they are"
+
+
+def test_what_is_counted_or_compared_wherever_it_is_is_for_one_task() -> None:
+    closure = P + "p(x, z) :- p(x, y), e(y, z).\n"
+    report = list(decomposition_report(Program.parse(closure + ".limitsize p(n=9)\n").checked))
+    assert report[1] == "    one task does it: a `.limitsize` counts the facts of a relation wherever they are"
+    report = list(decomposition_report(Program.parse(closure + "p(x, y) <= p(x, z) :- z < y.\n").checked))
+    assert report[1] == "    one task does it: subsumption compares facts wherever they are"
+    # Without recursion there is nothing to cut short.
+    assert plan_of(P + ".limitsize p(n=9)\n").arguments == {"p": 0}
+
+
+def test_whoever_numbers_facts_looks_at_all_numbers() -> None:
+    text = P + ".decl n(x: number, k: number)\n.decl m(k: number)\nn(x, $) :- e(x, _).\nm($) :- p(_, _).\n"
+    program = lower(Program.parse(text).checked)
+    one, other = (stratum for stratum in program.strata if stratum.aggregate is not None)
+    plan = share_plan(one, program)
+    assert plan.is_for_one
+    assert [(stratum.number, stratum.reads) for stratum in plan.beside] == [(other.number, frozenset())]
+    assert set(other.relations) < {copy.name for copy in plan.copies}

@@ -26,10 +26,12 @@ AROUND = ...  # the key of the names in the bodies around, which an aggregate sh
 
 class Numbered(dict[str, set[tuple[Any, ...]]]):
     """Facts, and the numbers of derivations: by call of `autoinc` and values of the rule's variables. `seen` remembers
-    what was looked up in a round: the members of an aggregate, the facts with a value in some place."""
+    what was looked up in a round: the members of an aggregate, the facts with a value in some place. `instances` are
+    those of every rule, of the last round."""
 
     numbers: dict[Any, int]
     seen: dict[Any, Any]
+    instances: "dict[Rule, list[tuple[tuple[Any, ...], Environment]]]"
 
     def with_value(self, relation: str, place: int, value: Any) -> Collection[tuple[Any, ...]]:
         if (relation, place) not in self.seen:
@@ -46,7 +48,7 @@ def evaluate(
     """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them.
     `numbers` are those that derivations have from the epochs before; it is brought up to date."""
     db = Numbered(explicit_facts(tree, facts, with_text_facts))
-    db.numbers, db.seen = {} if numbers is None else numbers, {}
+    db.numbers, db.seen, db.instances = {} if numbers is None else numbers, {}, {}
     program = program_of(tree)
     given = {name: set(facts) for name, facts in db.items()}
     for component in program.components:
@@ -56,7 +58,10 @@ def evaluate(
         before: Facts = {}
         while any(before.get(name) != db[name] for name in component):
             before = {name: set(db[name]) for name in component}
-            new = {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}
+            for rule in rules:
+                if rule not in db.instances or not rule.reads.isdisjoint(component):
+                    db.instances[rule] = list(rule.instances(db))
+            new = {(r.relation, fact) for r in rules for fact, _ in db.instances[r] if fact not in db[r.relation]}
             for relation, fact in program.chosen(new, db):
                 db[relation].add(fact)
             db.seen.clear()
@@ -115,7 +120,7 @@ class Program:
         for relation, rule in self.subsumptions:
             below[relation] |= {atom.relation for atom in walk(rule.body, syntax.Atom)}
         for rule in self.rules:
-            below[rule.relation] |= {atom.relation for atom in walk((rule.head, rule.body), syntax.Atom)}
+            below[rule.relation] |= rule.reads | {rule.relation}
         while any(not below[b] <= below[a] for a in below for b in below[a]):
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
         waiting = list(dict.fromkeys(frozenset(b for b in below[a] if a in below[b]) for a in below))
@@ -130,13 +135,10 @@ class Program:
     def classes(self) -> set[str]:
         """The equivalences that no rule of theirs reads, but for those that close them."""
         alone = {name for component in self.components if len(component) == 1 for name in component}
-        closing = {name: sum(name in self.read_by(r) for r in self.rules if r.relation == name) for name in self.closed}
+        closing = {name: sum(name in r.reads for r in self.rules if r.relation == name) for name in self.closed}
         others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
         others |= self.limited
         return {name for name, number in closing.items() if name in alone - others and number == 3}
-
-    def read_by(self, rule: "Rule") -> set[str]:
-        return {atom.relation for atom in walk(rule.body, syntax.Atom)}
 
     def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
         """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""
@@ -184,6 +186,8 @@ class Rule:  # head :- body.
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
         self.visible = names((head, body), is_deep=False)
+        self.places: dict[Any, Any] = {}
+        self.reads = {atom.relation for atom in walk((head.arguments, body), syntax.Atom)}
         aggregates = [*walk((body, head), syntax.Aggregate)]
         self.scopes = {a.span: (names(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
         self.witnesses = witnesses(head, body)
@@ -220,19 +224,18 @@ class Rule:  # head :- body.
         """The environments in which a literal holds too, if more literals do."""
         match literal:
             case syntax.Atom(relation=relation):
-                named = [(i, name) for i, term in enumerate(literal.arguments) if (name := name_of(term))]
+                named, others = self.places_of(literal)
                 bound = next(((i, env[name]) for i, name in named if name in env), None)
                 for fact in db.with_value(relation, *bound) if bound and isinstance(db, Numbered) else db[relation]:
-                    if all(fact[i] in [env.get(name, fact[i])] for i, name in named):
-                        new = {**env, literal.span: (relation, fact)}
-                        is_same = all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named)
-                        is_same = is_same and all(
-                            map(lambda *pair: self.match(*pair, new, db), literal.arguments, fact)
-                        )
-                        if is_same and fits(fact, self.arguments(literal, new, db)):
+                    new = dict(env)
+                    if all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named):
+                        new[literal.span] = relation, fact
+                        is_same = all(self.match(term, fact[i], new, db) for i, term, _ in others)
+                        if is_same and all(fact[i] in self.values(term, new, db, base) for i, term, base in others):
                             yield new, ()
             case syntax.Negation(atom=atom):
-                bound = {**env, **dict.fromkeys(map(name_of, walk(atom, syntax.Wildcard)))}  # they match anything
+                named, _ = self.places_of(atom)
+                bound = {**env, **{name: None for _, name in named if name.startswith("_@")}}  # they match anything
                 wanted = self.arguments(atom, bound, db)
                 if all(wanted) and not any(fits(fact, wanted) for fact in db[atom.relation]):
                     yield env, ()
@@ -244,6 +247,15 @@ class Rule:  # head :- body.
                 yield from ((env, alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def places_of(self, atom: syntax.Atom) -> Any:
+        """The arguments of an atom that are variables, by place, and the others with the types wanted there."""
+        if id(atom) not in self.places:
+            terms = [(i, term, name_of(term)) for i, term in enumerate(atom.arguments)]
+            named = [(i, name) for i, _, name in terms if name is not None]
+            others = [(i, term, self.schemas[atom.relation][i]) for i, term, name in terms if name is None]
+            self.places[id(atom)] = named, others
+        return self.places[id(atom)]
 
     def compared(self, literal: syntax.Comparison, env: Environment, db: Facts) -> Iterator[Environment]:
         """The environments in which a comparison holds, too."""
@@ -290,8 +302,10 @@ class Rule:  # head :- body.
 
     def values(self, term: Any, env: Environment, db: Facts, want: str | None = None) -> list[Any]:
         """The values of a term where the type `want` is wanted: none where it fails, several for `range`."""
+        if type(term) is syntax.Variable:
+            return [env[term.name]]
         match term:
-            case syntax.Variable() | syntax.Wildcard():
+            case syntax.Wildcard():
                 return [env[name_of(term)]]
             case syntax.Call(functor="autoinc"):
                 assert isinstance(db, Numbered)

@@ -7,16 +7,17 @@ fact is the lowest firing of its derivations, its count the number of derivation
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from math import inf
 from typing import Any, Literal
 
 from elastalog.syntax import tree as syntax
-from tests.reference.evaluator import Environment, Facts, Given, Numbered, Rule, evaluate, explicit_facts, program_of
+from tests.reference.evaluator import Environment, Given, Numbered, Rule, evaluate, explicit_facts, program_of
 from tests.reference.walking import name_of, walk
 
 Fact = tuple[str, tuple[Any, ...]]
 Levels = dict[Fact, tuple[int, int]]
+Support = tuple[list[Fact], list[list[list[Any]]]]
 
 
 def levels(
@@ -42,19 +43,23 @@ def levels(
     for component in program.components:
         rules = [rule for rule in program.rules if rule.relation in component]
         if component <= classes:
-            rules = [rule for rule in rules if rule.relation not in program.read_by(rule)]
-        derivations = [((rule.relation, head), env) for rule in rules for head, env in instances(rule, db, classes)]
-        derivations = [(head, env) for head, env in derivations if head in found]  # a choice domain may keep some out
+            rules = [rule for rule in rules if rule.relation not in rule.reads]
+        derivations = [
+            ((rule.relation, head), support(env, kind))
+            for rule in rules
+            for head, env in instances(rule, db, classes)
+            if (rule.relation, head) in found  # a choice domain may keep some out
+        ]
         seen = found if kind == "global" else {f: level for f, level in found.items() if f[0] in component}
         is_stable = False
         while not is_stable:
             is_stable = True
-            for head, env in derivations:
-                if (fires := firing(env, seen, kind)) < seen[head]:
+            for head, rests_on in derivations:
+                if (fires := firing(rests_on, seen)) < seen[head]:
                     seen[head], is_stable = fires, False
         found.update(seen)
-        for head, env in derivations:
-            if firing(env, seen, kind) == found[head]:  # never an explicit head: nothing fires at 0
+        for head, rests_on in derivations:
+            if firing(rests_on, seen) == found[head]:  # never an explicit head: nothing fires at 0
                 counts[head] = counts.get(head, 0) + 1
         for relation in component & classes:
             for pair, level in chains(relation, db[relation], found).items():
@@ -77,9 +82,11 @@ def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dic
     return {pair: 1 + level for pair, level in best.items() if pair not in stored}
 
 
-def instances(rule: Rule, db: Facts, classes: set[str]) -> Iterator[tuple[Any, Environment]]:
+def instances(rule: Rule, db: Numbered, classes: set[str]) -> Iterable[tuple[Any, Environment]]:
     """The instantiations of a rule. A wildcard beside a value in an atom of an equivalence that is kept as classes only
     says that the value is in a class: what it stands for makes no difference."""
+    if classes.isdisjoint(rule.reads):
+        return db.instances[rule]
     attaining = tuple(aggregate.body for _, aggregate, _ in rule.witnesses.values())
     wild = [
         (atom.span, {name_of(term) for term in atom.arguments if isinstance(term, syntax.Wildcard)})
@@ -88,21 +95,29 @@ def instances(rule: Rule, db: Facts, classes: set[str]) -> Iterator[tuple[Any, E
     ]
     negated = {negation.atom.span for negation in walk(rule.body, syntax.Negation)}
     left_out = {key for span, names in wild if names and span not in negated for key in (span, *sorted(names)[:1])}
-    seen = set()
-    for head, env in rule.instances(db):
-        key = head, str(sorted((str(k), "" if k in left_out else str(v)) for k, v in env.items()))
-        if not left_out or key not in seen:
-            seen.add(key)
-            yield head, env
+    if not left_out:
+        return db.instances[rule]
+    distinct = {}
+    for head, env in reversed(db.instances[rule]):
+        # Members of aggregates follow from the rest; which alternative of a group it is does not.
+        told = {(k, None if k in left_out else v) for k, v in env.items() if not isinstance(v, list | set)}
+        distinct[head, frozenset(told)] = head, env
+    return distinct.values()
 
 
-def firing(env: Environment, seen: dict[Fact, float], kind: str) -> float:
+def support(env: Environment, kind: str) -> Support:
+    """What an instantiation rests on: the facts of its positive atoms and, with global levels, the members of its
+    aggregates, each with the ways to derive it."""
+    atoms = [fact for key, fact in env.items() if isinstance(fact, tuple) and not isinstance(key, str)]
+    groups = [group for group in env.values() if isinstance(group, list) and group] if kind == "global" else []
+    return atoms, [[[support(inner, kind) for inner in member] for member in group] for group in groups]
+
+
+def firing(rests_on: Support, seen: dict[Fact, float]) -> float:
     """One above the highest fact that an instantiation rests on; what is not in `seen` is below."""
-    heights = [0.0]
-    for key, support in env.items():
-        if isinstance(support, tuple) and not isinstance(key, str):  # a positive atom
-            heights.append(seen.get(support, 0))
-        elif isinstance(support, list) and kind == "global" and support:
-            # A hidden fact per member (the lowest of its derivations) and one for the aggregate above them all.
-            heights.append(1 + max(min(firing(inner, seen, kind) for inner in member) for member in support))
-    return 1 + max(heights)
+    atoms, groups = rests_on
+    highest = max((seen.get(fact, 0) for fact in atoms), default=0)
+    for group in groups:
+        # A hidden fact per member (the lowest of its derivations) and one for the aggregate above them all.
+        highest = max(highest, 1 + max(min(firing(inner, seen) for inner in member) for member in group))
+    return 1 + highest

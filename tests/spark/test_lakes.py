@@ -1,5 +1,6 @@
 """Delta and Iceberg, as docs/how-to/run-on-spark.md shows them. Their packages are not in PySpark's: with them on the
-class path (`PYSPARK_SUBMIT_ARGS="--packages … pyspark-shell"`) these tests run, otherwise they say why not."""
+class path (`PYSPARK_SUBMIT_ARGS="--packages … pyspark-shell"`) these tests run, otherwise they say why not; so they are
+for long runs, where somebody has seen to it."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import pytest
 
 import elastalog
 import elastalog.spark as es
+
+pytestmark = pytest.mark.long
 
 PROGRAM = """
 .decl edge(from: number, to: number)

@@ -152,9 +152,7 @@ def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
         elastalog.open(MADE, PARTS, engine="spark", spark=session, functors={"shout": locked, "third": third}) as db,
     ):
         placements = db._backend.placements.values()  # type: ignore[attr-defined]
-        assert {p.why for p in placements if p.where == "driver"} == {
-            "functor `@shout` is of a library, or cannot be sent to tasks"
-        }
+        assert {p.why for p in placements if p.where == "driver"} == {"functor `@shout` cannot be sent to tasks"}
         assert len(db["loud"]) == len(PARTS["part"])
 
 
@@ -174,7 +172,8 @@ name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
 
 @pytest.mark.parametrize("way", ["files", "network", "stages"])
 @pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
-def test_new_values_where_tasks_would_exchange_are_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+    agrees = text is NAMES and way != "stages"
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
         tasks_in_this_process(tmp_path, **{ways.SETTING: way}) as session,
@@ -184,10 +183,13 @@ def test_new_values_where_tasks_would_exchange_are_made_by_one(tmp_path: Path, t
         for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
             for each in (db, local):
                 each.apply({"edge": inserted}, {"edge": deleted})
-            assert wheres(db) == {"tasks"}
+            assert wheres(db) == {"exchanging tasks" if agrees else "tasks"}
             assert db._backend.kernel.evicted  # type: ignore[attr-defined]
         (placement,) = db._backend.placements.values()  # type: ignore[attr-defined]
-        assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
+        if agrees:
+            assert placement.why.endswith("; they agree on the numbers of new values")
+        else:
+            assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
         assert levels_of(db) == levels_of(local)
 
 
@@ -205,7 +207,7 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
         assert wheres(db) == {"exchanging tasks"}
         for each in (db, local):
             each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
-        assert wheres(db) == {"tasks"}
+        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")  # type: ignore[attr-defined]
         assert db._backend.kernel.evicted == {"far"}  # type: ignore[attr-defined]
         assert levels_of(db) == levels_of(local)
 
@@ -231,7 +233,7 @@ def test_tasks_read_many_texts_from_files(
         assert len(list(tmp_path.rglob("texts-*.parquet"))) <= number // 3 + 1
 
 
-def test_what_is_computed_with_the_numbers_of_texts_is_done_in_the_driver(tmp_path: Path) -> None:
+def test_what_is_computed_with_the_numbers_of_new_texts_is_done_by_one_task(tmp_path: Path) -> None:
     text = """
 .decl part(owner: symbol, text: symbol)
 .decl known(owner: symbol, text: symbol, id: number)
@@ -244,9 +246,17 @@ same(n) :- known(_, _, n).
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(text, facts, engine="spark", spark=session) as db,
     ):
-        assert "driver" in wheres(db)
-        # Two texts, so two numbers, whoever has them.
-        assert len(db["same"]) == 2
+        for number, inserted in enumerate(([], [("a", "r")], [("e", "r"), ("e", "s")])):
+            db.apply({"part": inserted})
+            assert wheres(db) == {"tasks"}
+            # So many texts, and each has the number that the session knows it by.
+            symbols = db._dictionary.symbols
+            assert {(text, n) for _, text, n in db["known"]} == {
+                (text, symbols.encode_one(text)) for text in ("p!", "q!", "r!", "s!")[: 2 + number]
+            }
+            assert len(db["same"]) == 2 + number
+        (placement,) = {p.why for p in db._backend.placements.values() if p.why.startswith("one task")}  # type: ignore[attr-defined]
+        assert placement == "one task: rules make texts that have no number yet, and look at their numbers"
 
 
 def test_a_failure_while_new_values_are_numbered_leaves_no_files(

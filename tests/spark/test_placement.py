@@ -68,11 +68,11 @@ def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
     assert not evicted
 
 
-def test_new_values_bring_a_stratum_that_would_exchange_to_one_task(spark: Any) -> None:
+def test_tasks_that_exchange_agree_on_new_values(spark: Any) -> None:
     text = '.decl a(x: symbol)\n.decl b(x: symbol)\nb(cat(x, "!")) :- a(x).\n'
     db = elastalog.open(text, facts={"a": [("hello",)]}, engine="spark", spark=spark)
     assert list(db["b"]) == [("hello!",)]
-    assert placements(db) == {("b",): "tasks"}
+    assert placements(db) == {("b",): "exchanging tasks"}
 
 
 def test_the_result_does_not_depend_on_the_number_of_tasks(spark: Any) -> None:

@@ -100,6 +100,20 @@ def test_levels_and_counts_of_a_star_after_updates(four: Any) -> None:
         assert levels_of(db) == levels_of(local)
 
 
+def test_a_star_whose_rules_make_values_is_done_by_tasks_that_do_not_exchange(four: Any) -> None:
+    text = EDGES + "path(x, y + 4000000000) :- edge(x, y).\npath(x, y + 1) :- path(x, y), edge(x, _), y < 4000000000.\n"
+    facts = {"edge": [*STAR["edge"], *((HUB, i) for i in range(POINTS, 9 * POINTS))]}
+    with (
+        elastalog.open(text, facts=facts, budget=None, engine="spark", spark=four) as db,
+        elastalog.open(text, facts=facts, budget=None) as local,
+    ):
+        for session in (db, local):
+            session.apply({"edge": [(-1, 5), (50, HUB)]}, {"edge": [(3, HUB), (HUB, -7)]})
+        assert isinstance(db._backend, SparkBackend)
+        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}
+        assert levels_of(db) == levels_of(local)
+
+
 def test_heavy_words_where_a_stratum_decomposes_are_dealt_out() -> None:
     words = np.array([[7, 1], [7, 2], [9, 1], [1, 1]], np.int32)
     shares = Routing(0, 4, heavy=(7, 9)).shares_of(words)
@@ -116,8 +130,7 @@ def test_facts_with_a_heavy_word_are_in_one_share_or_in_all() -> None:
 
 def test_a_clause_that_joins_a_copy_with_itself_cannot_spread() -> None:
     text = EDGES + "path(x, y) :- edge(x, y).\npath(y, z) :- path(x, y), path(x, z).\n"
-    strata_of = lower(Program.parse(text, "a.dl").checked).strata
-    plan = share_plan(next(stratum for stratum in strata_of if stratum.clauses))
-    assert plan is not None
+    program = lower(Program.parse(text, "a.dl").checked)
+    plan = share_plan(next(stratum for stratum in program.strata if stratum.clauses), program)
     assert not plan.decomposes
     assert treatments(plan) is None

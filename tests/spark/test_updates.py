@@ -298,12 +298,14 @@ def test_what_if_questions_leave_everything_as_it_was(near: Any) -> None:
         assert files_on_disk(db) >= files_known(db)
 
 
-def test_a_limited_relation_is_evaluated_in_the_driver(near: Any) -> None:
+def test_a_limited_relation_is_evaluated_by_one_task(near: Any) -> None:
     text = ".decl n(x: number)\n.limitsize n(n=10)\nn(0).\nn(x + 1) :- n(x), x < 50.\n"
     with elastalog.open(text, engine="spark", spark=near) as db:
-        # Tasks would each stop at the limit, or not at all.
+        # Several would each stop at the limit, or not at all.
         assert sorted(db["n"]) == [(x,) for x in range(10)]
-        assert [placement.where for placement in backend_of(db).placements.values()] == ["driver"]
+        (placement,) = backend_of(db).placements.values()
+        assert placement.plan is not None
+        assert placement.plan.is_for_one
         with pytest.raises(ElastalogError) as caught:
             db.apply(inserted={"n": [(100,)]})
         assert [d.code for d in caught.value.diagnostics] == ["E0615"]

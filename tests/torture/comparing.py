@@ -1,86 +1,151 @@
 # ruff: noqa: PT017 - what is refused must be refused for the right reason
-"""Sessions of one program under many strategies, compared with one evaluation by the reference after every epoch."""
+"""Sessions of one program, opened in many ways, compared with one evaluation by the reference after every epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import elastalog
 from elastalog.analysis.values import sort_key
+from elastalog.backends.spark.backend import SparkBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.program.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.session import Session
 from elastalog.syntax import tree as syntax
-from tests.engine.judging import Facts, Kind, comparable, facts_of, levels_of
-from tests.reference.evaluator import evaluate, program_of
+from tests.engine.judging import LEVEL_KINDS, Facts, Kind, comparable, facts_of, levels_of
+from tests.reference.cases import parse_accepted
+from tests.reference.evaluator import Numbered, evaluate, program_of
 from tests.reference.levels import Levels, levels
 
-ALWAYS: tuple[dict[str, Any], ...] = ({"strategy": "elastic"},)
-OTHERS: tuple[dict[str, Any], ...] = (
-    {"strategy": "elastic", "levels": "global"},
-    {"strategy": "elastic", "budget": None, "jobs": 2},
-    {"strategy": "recompute"},
-    {"strategy": "dense"},
-    {"strategy": "dredc"},
-    {"strategy": "counting"},
-    *({"strategy": name, "marks": marks} for name in ("dred", "bf", "bfc") for marks in ("none", "eager", "linked")),
+Way = dict[str, Any]
+"""How a session is opened: options of `open`, and `marks`, with which every update is announced one ahead."""
+
+MARKED: tuple[Way, ...] = tuple(
+    {"strategy": name, "marks": marks} for name in ("dred", "bf", "bfc") for marks in ("none", "eager", "linked")
 )
-"""How else a session may be opened. `marks`: every update is announced one ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Ways that are always gone, and others, of which so many are drawn for every program."""
+
+    always: tuple[Way, ...]
+    others: tuple[Way, ...] = ()
+    number: int = 0
+
+    def drawn(self, random: Random) -> list[Way]:
+        return [*self.always, *random.sample(self.others, self.number)]
+
+    def on(self, **options: Any) -> Lineup:
+        """The same ways with more options."""
+        always, others = (tuple({**way, **options} for way in ways) for ways in (self.always, self.others))
+        return Lineup(always, others, self.number)
+
+
+HERE = Lineup(
+    ({"strategy": "elastic"},),
+    (
+        {"strategy": "elastic", "levels": "global"},
+        {"strategy": "elastic", "budget": None, "jobs": 2},
+        {"strategy": "recompute"},
+        {"strategy": "dense"},
+        {"strategy": "dredc"},
+        {"strategy": "counting"},
+        *MARKED,
+    ),
+    6,
+)
+
+
+PATIENCE = 1.0
+"""Seconds after which judging an epoch is given up: what brute force takes grows without bound."""
 
 
 @dataclass(slots=True)
 class Runner:
-    """A session with the marks that its updates are announced with; `limit`: a relation that may be cut short."""
+    """A session with the way in which it was opened. `is_cut`: a relation in it has been cut short by its limit.
+    `has_tasks`: tasks of Spark have evaluated or maintained a stratum of it."""
 
     db: Session
-    options: dict[str, Any]
-    marks: str = "none"
+    way: Way
     is_cut: bool = False
+    has_tasks: bool = False
+
+    @classmethod
+    def open(cls, program: str | Program, facts: Any, way: Way) -> Runner:
+        options = {name: value for name, value in way.items() if name != "marks"}
+        return cls(elastalog.open(program, facts=facts, **options), way)
+
+    @property
+    def marks(self) -> str:
+        return str(self.way.get("marks", "none"))
 
     @property
     def is_annotated(self) -> bool:
-        return self.options["strategy"] == "elastic"
+        return bool(self.way["strategy"] == "elastic")
+
+    @property
+    def levels(self) -> Kind:
+        kind: Kind = self.way.get("levels", "local")
+        return kind
+
+    def is_counted(self) -> bool:
+        """Whether its epoch is: on Spark, of sessions only in which tasks have had something to do."""
+        backend = self.db._backend
+        if not isinstance(backend, SparkBackend):
+            return True
+        self.has_tasks = self.has_tasks or any(placement.plan for placement in backend.placements.values())
+        return self.has_tasks
 
 
 class Comparison:
-    """Sessions of a program. Those that refuse it do so for a reason that the program gives."""
+    """Sessions of a program. Those that refuse it do so for a reason that the program gives. `epochs` were judged, and
+    so many sessions in all were `compared` in them."""
 
-    def __init__(
-        self, text: str, tree: syntax.Tree, facts: Any, random: Random, number: int, always: Any = ALWAYS
-    ) -> None:
-        """Opens `always`, and some of the others."""
-        self.tree = tree
+    def __init__(self, text: str, facts: Any, ways: Sequence[Way]) -> None:
+        self.tree = parse_accepted(text)
         self.limits = {
             item.relation: int({key: value for key, value, _ in item.parameters}["n"])
-            for item in tree.items
+            for item in self.tree.items
             if isinstance(item, syntax.Directive) and item.kind == "limitsize"
         }
-        self.has_subsumption = bool(program_of(tree).subsumptions)
-        self.is_choosing = self.has_subsumption or any(program_of(tree).choices.values())
-        self.compared = 0
+        self.has_subsumption = bool(program_of(self.tree).subsumptions)
+        self.has_choices = any(program_of(self.tree).choices.values())
+        self.numbers: dict[Any, int] = {}
+        self.epochs = self.compared = 0
         self.runners = []
-        for chosen in (*always, *random.sample(OTHERS, number)):
-            options = {name: value for name, value in chosen.items() if name != "marks"}
+        checked = Program.parse(text)
+        for way in ways:
             try:
-                db = elastalog.open(text, facts=facts, **options)
+                runner = Runner.open(checked, facts, way)
             except ElastalogError as error:
-                self._require_reason(error.diagnostics[0].code, options)
+                self._require_reason(error.diagnostics[0].code, way)
             else:
-                self.runners.append(Runner(db, options, chosen.get("marks", "none")))
+                # Tasks share facts out, and global levels are exact, only where equivalences are kept by their rules.
+                by_rules = way.get("levels") == "global" or way.get("engine") == "spark"
+                classes = () if by_rules else program_of(self.tree).classes
+                kept = runner.db._backend.program.equivalences
+                # Without levels, those that take part in their own recursion are classes, too.
+                assert kept >= set(classes) if way["strategy"] == "recompute" else kept == set(classes), way
+                runner.is_counted()  # a change of rules makes the backend forget what was where
+                self.runners.append(runner)
 
-    def _require_reason(self, code: str, options: dict[str, Any]) -> None:
-        # `check` accepts what only recursion binds and an aggregate tests; `counting` accepts no recursion.
-        is_global, strategy = options.get("levels") == "global", options["strategy"]
+    def _require_reason(self, code: str, way: Way) -> None:
+        # `counting` accepts no recursion; only `elastic` and `recompute`, with local levels, choose and subsume.
+        is_global, strategy = way.get("levels") == "global", way["strategy"]
+        is_choosing = self.has_subsumption or self.has_choices
         allowed = {
-            "E0602": True,
             "E0901": strategy == "counting",
             "E0902": is_global and bool(self.limits),
-            "E0905": self.is_choosing and (is_global or strategy not in ("elastic", "recompute")),
+            "E0905": is_choosing and (is_global or strategy not in ("elastic", "recompute")),
         }
-        assert allowed.get(code), (code, options)
+        assert allowed.get(code), (code, way)
 
     def apply(self, change: Callable[[Runner], object]) -> None:
         """Changes every session; one that a limit has cut short refuses it."""
@@ -93,28 +158,40 @@ class Comparison:
                 assert error.diagnostics[0].code == "E0615", error
                 assert any(sizes[name] >= limit for name, limit in self.limits.items()), error
             else:
-                assert not runner.is_cut, f"an answer cut short was maintained: {runner.options}"
+                assert not runner.is_cut, f"an answer cut short was maintained: {runner.way}"
                 kept.append(runner)
         self.runners = kept
 
-    def judge(self, explicit: Facts) -> None:
-        """The facts of every session are those of the reference, and so are levels and counts where they are kept."""
-        wanted, expected = self._expected(explicit)
+    def judge(self, explicit: Facts, kinds: Sequence[Kind] = LEVEL_KINDS) -> bool:
+        """The facts of every session are those of the reference, and so are levels and counts where they are kept, of
+        these kinds. False if brute force takes too long to say so: that does not count."""
+        try:
+            with patience(PATIENCE):
+                self._judge(explicit, kinds)
+        except TooLong:
+            return False
+        self.epochs += 1
+        self.compared += sum(runner.is_counted() for runner in self.runners)
+        return True
+
+    def _judge(self, explicit: Facts, kinds: Sequence[Kind]) -> None:
+        known = evaluate(self.tree, explicit, with_text_facts=False, numbers=self.numbers)
+        wanted = {name: set(map(comparable, facts)) for name, facts in known.items()}
+        annotated: dict[Any, Levels] = {}
         for runner in self.runners:
             found = facts_of(runner.db)
-            self.compared += 1
+            self._require_place(runner)
             if found != wanted:
                 runner.is_cut = self._is_cut(found, wanted)
-                assert runner.is_cut, (runner.options, runner.marks, found, wanted)
-            elif runner.is_annotated and not self.has_subsumption:
-                kind = runner.options.get("levels", "local")
-                kept, pairs = levels_of(runner.db), expected[kind]
-                classes = runner.db._backend.program.equivalences
-                if kind == "local" and classes != program_of(self.tree).classes:
-                    # What was kept by rules stays so when a change of rules would allow classes.
-                    pairs = self._levels(explicit, "local", classes)
+                assert runner.is_cut, (runner.way, found, wanted)
+            elif runner.is_annotated and runner.levels in kinds and not self.has_subsumption:  # of that there are none
+                # What was kept by rules stays so when a change of rules would allow classes.
+                key = runner.levels, runner.db._backend.program.equivalences
+                if key not in annotated:
+                    annotated[key] = self._levels(explicit, known, *key)
+                kept, pairs = levels_of(runner.db), annotated[key]
                 different = {fact: (kept[fact], pair) for fact, pair in pairs.items() if kept[fact] != pair}
-                assert not different, (runner.options, different)
+                assert not different, (runner.way, different)
 
     def prove(self, explicit: Facts) -> None:
         """A fact of every relation has a proof in every session that the checker accepts."""
@@ -125,30 +202,45 @@ class Comparison:
                     for values in sorted(runner.db[name], key=sort_key)[:1]:
                         proof = runner.db.explain((name, values))
                         verdict = check_proof(proof, runner.db.program.checked, explicit, facts)
-                        assert verdict.accepted, (runner.options, verdict.reason)
+                        assert verdict.accepted, (runner.way, verdict.reason)
 
     def close(self) -> None:
         for runner in self.runners:
             runner.db.close()
 
-    def _expected(self, explicit: Facts) -> tuple[Facts, dict[str, Levels]]:
-        """All facts, and their levels and counts by kind, as far as someone keeps them. Of what is subsumed there are
-        none."""
-        if self.has_subsumption:
-            facts = evaluate(self.tree, explicit, with_text_facts=False)
-            return {name: set(map(comparable, found)) for name, found in facts.items()}, {}
-        is_global = any(runner.options.get("levels") == "global" for runner in self.runners)
-        kinds: tuple[Kind, ...] = ("local", "global") if is_global else ("local",)
-        expected = {kind: self._levels(explicit, kind) for kind in kinds}
-        wanted: Facts = {name: set() for name in program_of(self.tree).schemas}
-        for name, fact in expected["local"]:
-            wanted[name].add(fact)
-        return wanted, {str(kind): found for kind, found in expected.items()}
-
-    def _levels(self, explicit: Facts, kind: Kind, classes: Collection[str] | None = None) -> Levels:
-        found = levels(self.tree, explicit, kind, with_text_facts=False, classes=classes)
+    def _levels(self, explicit: Facts, known: Numbered, kind: Kind, classes: frozenset[str]) -> Levels:
+        found = levels(self.tree, explicit, kind, with_text_facts=False, classes=classes, known=known)
         return {(name, comparable(fact)): pair for (name, fact), pair in found.items()}
 
     def _is_cut(self, found: Facts, wanted: Facts) -> bool:
         """Whether a limit explains the difference: it was reached, by facts that there are."""
         return any(found[name] <= wanted[name] and len(found[name]) >= limit for name, limit in self.limits.items())
+
+    def _require_place(self, runner: Runner) -> None:
+        """On Spark a stratum is followed in the driver only for a reason that the program or the strategy gives."""
+        backend = runner.db._backend
+        if isinstance(backend, SparkBackend):
+            kept_here = runner.way["strategy"] == "dense"  # vectors of counts, which files of tasks do not hold
+            for placement in backend.placements.values():
+                assert placement.plan is not None or kept_here, (placement.why, runner.way)
+
+
+class TooLong(Exception):
+    """Brute force takes longer than an attack is worth."""
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """A block that raises TooLong after so many seconds of the processor; in the main thread only."""
+
+    def end(*_: object) -> None:
+        raise TooLong
+
+    usual = signal.signal(signal.SIGVTALRM, end)
+    try:
+        # Again and again: what is raised while something is finalised is lost.
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, usual)

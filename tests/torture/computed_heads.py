@@ -12,6 +12,16 @@ from tests.engine.judging import LEVEL_KINDS, Facts, comparable, facts_of, least
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate
 from tests.reference.levels import Levels, levels
+from tests.torture.comparing import Lineup, Runner
+
+ACCEPTING = Lineup(
+    (
+        *({"strategy": name} for name in sorted(STRATEGIES) if name != "counting"),
+        {"strategy": "elastic", "levels": "global"},
+        {"strategy": "elastic", "budget": None},
+    )
+)
+"""All ways but one that accepts no recursion."""
 
 EPOCHS = 30
 """Of a program: to open a session under every strategy takes as long as several of them."""
@@ -31,7 +41,7 @@ WRAPPING = ("d + w", "w - d", "3 * d", "-7 * d + w", "2 * d", "d * d", "-d")
 HIGHEST, LOWEST = 2**63 - 1, -(2**63)
 
 
-def computed_heads(seed: int) -> int:
+def computed_heads(seed: int, lineup: Lineup = ACCEPTING) -> int:
     """Every epoch of every strategy beside the reference; of elastic levels and counts too, local and global. Returns
     how many epochs of a session there were."""
     random = Random(seed)
@@ -41,9 +51,8 @@ def computed_heads(seed: int) -> int:
     edges = [(x, y, random.choice(values)) for x in range(NODES) for y in range(NODES) if random.random() < 0.3]
     explicit: Facts = {"e": set(edges), "s": {(0, random.choice(values)), (1, random.choice(values))}}
     given = {name: sorted(facts, key=repr) for name, facts in explicit.items()}
-    kinds: list[dict[str, Any]] = [{"strategy": name} for name in sorted(STRATEGIES) if name != "counting"]
-    kinds += [{"strategy": "elastic", "levels": "global"}, {"strategy": "elastic", "budget": None}]
-    sessions = [(options, elastalog.open(text, given, **options)) for options in kinds]
+    runners = [Runner.open(text, given, way) for way in lineup.drawn(random)]
+    compared = 0
     with least_budget(random.choice((0, 5, 2_000))):  # so that some updates are abandoned, small as they are
         for _ in range(EPOCHS):
             gone = {name: _some(random, facts, 0.2) for name, facts in explicit.items()}
@@ -53,14 +62,15 @@ def computed_heads(seed: int) -> int:
             }
             explicit = {name: (facts - set(gone[name])) | set(come[name]) for name, facts in explicit.items()}
             expected, annotated = judge(text, explicit)
-            for options, db in sessions:
-                db.apply(come, gone)
-                assert facts_of(db) == expected, (options, text)
-                if options["strategy"] == "elastic":
-                    assert levels_of(db) == annotated[options.get("levels", "local")], (options, text)
-    for _, db in sessions:
-        db.close()
-    return EPOCHS * len(sessions)
+            for runner in runners:
+                runner.db.apply(come, gone)
+                assert facts_of(runner.db) == expected, (runner.way, text)
+                if runner.is_annotated:
+                    assert levels_of(runner.db) == annotated[runner.levels], (runner.way, text)
+                compared += runner.is_counted()
+    for runner in runners:
+        runner.db.close()
+    return compared
 
 
 def _some(random: Random, facts: set[tuple[Any, ...]], share: float) -> list[tuple[Any, ...]]:

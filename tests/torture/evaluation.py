@@ -7,12 +7,11 @@ import os
 import signal
 from contextlib import suppress
 from random import Random
-from typing import Any
 
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.threads import run, workers
+from elastalog.backends.kernel.threads import shared_round, workers
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import judge
 from tests.generators.construction import Features
@@ -21,7 +20,7 @@ from tests.reference.cases import parse_accepted
 from tests.rules.playing import UNSTRATIFIED, apply, case_of, is_stratified, step_of
 from tests.strategies.running import pending
 from tests.torture.changing import ALL
-from tests.torture.comparing import Comparison, Runner
+from tests.torture.comparing import HERE, Comparison, Lineup, Runner
 
 MAINTAINED = Features(
     ranges=True, text_functors=True, tested_groups=True, records=True, branches=True, nested_aggregates=True
@@ -43,15 +42,15 @@ CHANGING = (
 )
 
 
-def differential(seed: int) -> int:
+def differential(seed: int, lineup: Lineup = HERE) -> int:
     """Every epoch of several strategies beside the reference, and proofs at the end."""
     random = Random(seed)
     program, updates = seeded_case(seed, random.choice(FEATURES), 12, 92)
     text = program.text + limit(random, [name for name in program.schemas if name not in program.inputs])
     explicit = program.explicit
-    compared = Comparison(text, parse_accepted(text), program.facts, random, 6)
-    compared.judge(explicit)
-    for number, update in enumerate(updates):
+    compared = Comparison(text, program.facts, lineup.drawn(random))
+    is_judged = compared.judge(explicit)
+    for number, update in enumerate(updates if is_judged else ()):
         following = updates[(number + random.choice((1, 1, 1, 2))) % len(updates)]
 
         def change(runner: Runner) -> None:
@@ -61,8 +60,10 @@ def differential(seed: int) -> int:
 
         compared.apply(change)
         explicit = update.apply_to(explicit)
-        compared.judge(explicit)
-    compared.prove(explicit)
+        if not (is_judged := compared.judge(explicit)):
+            break
+    if is_judged:
+        compared.prove(explicit)
     compared.close()
     return compared.compared
 
@@ -74,24 +75,28 @@ def threads(seed: int) -> int:
     explicit = program.explicit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "LEAST_ROWS", 1)
-        patch.setattr(run, "LEAST_SHARE", 1)
-        tree = parse_accepted(program.text)
-        compared = Comparison(program.text, tree, program.facts, random, 0, tuple(THREADED))
+        patch.setattr(workers, "LEAST_WORK", 1)
+        patch.setattr(shared_round, "LEAST_SHARE", 1)
+        patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
+        compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)
         for update in updates:
             compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
             explicit = update.apply_to(explicit)
-            compared.judge(explicit)
+            if not compared.judge(explicit):
+                break
         compared.close()
     return compared.compared
 
 
-THREADED: list[dict[str, Any]] = [
-    {"strategy": "elastic", "jobs": 2},
-    {"strategy": "elastic", "jobs": 3, "levels": "global"},
-    {"strategy": "elastic", "jobs": 2, "budget": 0.0},
-    {"strategy": "recompute", "jobs": 2},
-]
+THREADED = Lineup(
+    (
+        {"strategy": "elastic", "jobs": 2},
+        {"strategy": "elastic", "jobs": 3, "levels": "global"},
+        {"strategy": "elastic", "jobs": 2, "budget": 0.0},
+        {"strategy": "recompute", "jobs": 2},
+    )
+)
 
 
 def limit(random: Random, derived: list[str]) -> str:
@@ -101,13 +106,13 @@ def limit(random: Random, derived: list[str]) -> str:
     return f".limitsize {random.choice(derived)}(n={random.choice((2, 5, 9, 1000))})\n"
 
 
-def rule_changes(seed: int) -> int:
+def rule_changes(seed: int, lineup: Lineup = HERE) -> int:
     """Rules come and go with facts, under several strategies, beside the reference."""
     random = Random(seed)
     case = case_of(seed, random.choice(CHANGING), 8)
     if not is_stratified(case.text):
         return 0
-    compared = Comparison(case.text, parse_accepted(case.text), case.facts, random, 5)
+    compared = Comparison(case.text, case.facts, lineup.drawn(random))
     for number in range(8):
         step = step_of(case, case.updates[number % len(case.updates)], random)
         rules = [rule for rule in case.current if rule not in step.removed] + step.added
@@ -121,15 +126,15 @@ def rule_changes(seed: int) -> int:
                 apply(runner.db, step, Random(ways))
             except ElastalogError as error:
                 code = error.diagnostics[0].code
-                assert code in (*(UNSTRATIFIED if is_refused else ()), "E0602", "E0901", "E0616"), (
+                assert code in (*(UNSTRATIFIED if is_refused else ()), "E0901", "E0616"), (
                     error,
-                    runner.options,
+                    runner.way,
                 )
                 assert runner.db.epoch == epoch
                 if is_refused:
                     kept.append(runner)
             else:
-                assert not is_refused, runner.options
+                assert not is_refused, runner.way
                 kept.append(runner)
         compared.runners = kept
         if not kept:
@@ -137,7 +142,8 @@ def rule_changes(seed: int) -> int:
         if not is_refused:
             case.current, case.explicit = rules, step.update.apply_to(case.explicit)
             compared.tree = parse_accepted(case.text)
-        compared.judge(case.explicit)
+        if not compared.judge(case.explicit):
+            break
     compared.close()
     return compared.compared
 

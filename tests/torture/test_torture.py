@@ -18,7 +18,9 @@ FEW = {
     "damage": 2,
     "power cuts": 1,
     "kills": 1,
+    "constructs": 2,
     "computed heads": 2,
+    "tasks": 2,
 }
 
 

@@ -11,6 +11,7 @@ from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
 from tests.torture.constructs import constructs
 from tests.torture.shells import shell
+from tests.torture.tasks import tasks
 
 Trial = Callable[[int], int | None]
 """Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
@@ -24,6 +25,7 @@ KINDS: dict[str, Trial] = {
     "rule changes": evaluation.rule_changes,
     "constructs": constructs,
     "computed heads": computed_heads,
+    "tasks": tasks,
     "threads": evaluation.threads,
     "shell": shell,
     "interrupts": evaluation.interrupts,
@@ -43,6 +45,7 @@ UNITS = {
     "rule changes": "epochs",
     "constructs": "epochs",
     "computed heads": "epochs",
+    "tasks": "epochs",
     "threads": "epochs",
     "shell": "scripts",
     "interrupts": "interrupts",

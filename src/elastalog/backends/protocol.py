@@ -133,17 +133,18 @@ class Profile:
 class Reach:
     """How the update under way reaches a stratum. `changes`: how many explicit facts of it and facts that it reads have
     changed. `must_rebuild`: it cannot be maintained, since its rules are others, or a `.limitsize` may have to cut it
-    short. `done`: what its update has cost, if the backend has brought it to its new fixpoint already (see `Small`)."""
+    short."""
 
     changes: int
     must_rebuild: bool
-    done: Done | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the update of a stratum has cost; `effort` and `touched` count as those of a `Watch` do."""
+    """The same of a stratum that the backend has brought to its new fixpoint already (see `Small`), and what that has
+    cost; `effort` and `touched` count as those of a `Watch` do."""
 
+    changes: int
     derivations: int
     effort: int
     touched: int
@@ -183,13 +184,16 @@ class UpdateChanges(Protocol):
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""
 
+    def came(self, relation: str) -> Matrix:
+        """The facts that it has inserted into a relation, which may be hidden."""
+
     def size(self, relation: str) -> int:
         """About how many facts a relation has now, which it has reached already; outside an update, how many."""
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
         """The strata that it reaches, and how, each after those that it reads. The caller brings each to its new
         fixpoint before it asks for the next: what has changed in it decides which others follow. Those that are `small`
         the backend may have done."""

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from contextvars import Token
 from types import TracebackType
 
-from elastalog.diagnostics import deadline
+from elastalog.diagnostics import deadline, memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 
@@ -59,7 +60,8 @@ class Watch:
         self._steps = 0
 
     def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
+        """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it. What
+        is to be large in it is held against the memory limit before it is made."""
         return _Within(self, seconds)
 
     def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
@@ -83,11 +85,13 @@ class Watch:
         budget = self._whole()
         return None if budget is None else max(0, budget - self.effort)
 
-    def count(self, derivations: int, rows: int = 0) -> None:
-        """Counts derivations, for which so many rows were looked at."""
+    def count(self, derivations: int, rows: int = 0) -> int:
+        """Counts derivations, for which so many rows were looked at. Returns the effort that they were."""
+        effort = max(derivations, rows // ROWS_A_DERIVATION)
         self.derivations += derivations
         self.rows += rows
-        self.effort += max(derivations, rows // ROWS_A_DERIVATION)
+        self.effort += effort
+        return effort
 
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
@@ -135,28 +139,24 @@ class Watch:
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
-        if self.memory is None:
-            return
-        needed = resident_bytes() + size
-        if needed > self.memory:
-            message = f"the memory limit was reached: {needed >> 20} MiB of {self.memory >> 20} MiB"
-            advice = "raise --max-memory, or evaluate on Spark"
-            raise LimitReached([Diagnostic("E0604", message, help=advice)])
+        memory_limit.require(size, self.memory)
 
 
 class _Within:
     """See `Watch.within`. A class, as below, since every update has such a block."""
 
-    __slots__ = ("_block", "_seconds", "_usual", "_watch")
+    __slots__ = ("_block", "_memory", "_seconds", "_usual", "_watch")
 
     def __init__(self, watch: Watch, seconds: float | None) -> None:
         self._watch = watch
         self._seconds = seconds
         self._usual: float | None = None
         self._block: AbstractContextManager[float | None] | None = None
+        self._memory: Token[int | None] | None = None
 
     def __enter__(self) -> None:
         watch = self._watch
+        self._memory = memory_limit.LIMIT.set(watch.memory)
         usual = self._usual = watch.deadline
         if self._seconds is None:
             end = deadline.end()
@@ -170,6 +170,8 @@ class _Within:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.deadline = self._usual
+        if self._memory is not None:
+            memory_limit.LIMIT.reset(self._memory)
         if self._block is not None:
             self._block.__exit__(kind, value, traceback)
 
@@ -189,15 +191,6 @@ class memory_as_limit:  # noqa: N801  # used like a function
             message = "there is no more memory"
             advice = "set --max-memory to end sooner, or evaluate on Spark"
             raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
-
-
-def resident_bytes() -> int:
-    """The memory of this process, 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def most_of_memory() -> int | None:

@@ -112,8 +112,9 @@ def _evaluate(program: Program, options: SessionOptions, output: str, form: str,
     from dataclasses import replace
 
     from elastalog.cli.progress import progress_shown
+    from elastalog.planning.needed_groups import may_await_groups
 
-    if options.strategy == "elastic" and options.levels == "local":
+    if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
         # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.
         options = replace(options, strategy="recompute")
     with progress_shown(program.checked, verbosity) as report:

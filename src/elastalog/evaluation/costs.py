@@ -23,7 +23,7 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
-from elastalog.evaluation.experience import WEIGHT, Expectation, Experience
+from elastalog.evaluation.experience import WEIGHT, Expectation, Experience, Occasion
 from elastalog.evaluation.stopping import FACTOR, best_end
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -82,13 +82,21 @@ class CostModel:
 
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
+    _credited: set[int] = field(default_factory=set)
+    """The strata that have credit, and some that had: few of all."""
 
     def bootstrapped(
-        self, stratum: LogicalStratum, derivations: int, seconds: float, inputs: int = 0, cost: float | None = None
+        self,
+        stratum: LogicalStratum,
+        derivations: int,
+        seconds: float,
+        inputs: int = 0,
+        cost: float | None = None,
+        rows: int = 0,
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
         cost (see `bootstrap_cost`), if not just its derivations."""
-        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost)
+        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
@@ -104,88 +112,58 @@ class CostModel:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        return Small(LEAST_BUDGET, [number for number, known in self._strata.items() if known.credit >= 1])
+        return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
 
     def updated(
-        self,
-        stratum: LogicalStratum,
-        changes: int,
-        derivations: int,
-        inputs: int = 0,
-        facts: int = 0,
-        *,
-        is_loss: bool = False,
-        touched: int | None = None,
+        self, stratum: LogicalStratum, occasion: Occasion, derivations: int, touched: int | None = None
     ) -> Experience:
-        """Remembers what an update cost, and how many facts it touched if that is known. `facts` are those that the
-        stratum had, here and below, and `is_loss` says whether most changes are deletions. Returns what is known
-        now."""
+        """Remembers what an update cost, and how many facts it touched if that is known. Returns what is known now."""
         known = self.known(stratum)
-        known.observe(changes, derivations, is_loss=is_loss, touched=touched)
+        known.observe(occasion, derivations, touched)
         known.skipped = 0
         if derivations > LEAST_BUDGET:
-            anew = _cost_anew(known, inputs, facts)
-            if update_cost(known, derivations, is_loss=is_loss) > anew:
-                _give_credit(known, changes, derivations, anew, is_loss=is_loss)
+            anew = cost_anew(known, occasion)
+            if update_cost(known, occasion, derivations) > anew:
+                self._give_credit(stratum, occasion, derivations, anew)
                 return known
-        if changes >= _failed(known, is_loss):
-            known.failures = known.failed_changes = known.failed_losses = 0
-            known.credit = 0.0
+        if known.failed_changes or known.failed_losses:
+            known.succeed(occasion)
         return known
 
-    def abandoned(
-        self,
-        stratum: LogicalStratum,
-        changes: int,
-        derivations: int,
-        inputs: int = 0,
-        facts: int = 0,
-        *,
-        is_loss: bool = False,
-    ) -> None:
+    def abandoned(self, stratum: LogicalStratum, occasion: Occasion, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""
         known = self.known(stratum)
-        known.observe_least(changes, derivations, is_loss=is_loss)
+        known.observe_least(occasion, derivations)
         known.skipped = 0
-        _give_credit(known, changes, derivations, _cost_anew(known, inputs, facts), is_loss=is_loss)
+        self._give_credit(stratum, occasion, derivations, cost_anew(known, occasion))
         known.failures += 1
 
-    def forecast(
-        self,
-        stratum: LogicalStratum,
-        changes: int,
-        inputs: int = 0,
-        facts: int = 0,
-        *,
-        is_loss: bool = False,
-        spent: int = 0,
-    ) -> Forecast:
-        """The choice for an update that changes so many facts that a stratum reads or is given; so many derivations are
-        `spent` on it already."""
+    def _give_credit(self, stratum: LogicalStratum, occasion: Occasion, derivations: int, anew: float) -> None:
+        """An update has cost so many derivations and was abandoned, or had better been; `anew`: what a bootstrap
+        costs."""
         known = self.known(stratum)
-        expected = known.expect(changes, inputs, is_loss=is_loss)
-        anew = _cost_anew(known, inputs, facts)
-        if self.budget is None:
-            return _choice(stratum, known, "update", "updates only", expected, None, inputs, anew, is_loss=is_loss)
-        if self.budget == AUTO:
-            how, why, allowed = _choose_freely(known, changes, expected, anew, spent, is_loss=is_loss)
-        else:
-            how, why, allowed = _choose_within(known, changes, expected, self.budget)
-        return _choice(stratum, known, how, why, expected, allowed, inputs, anew, is_loss=is_loss)
+        known.fail(occasion)
+        share = update_cost(known, occasion, derivations) / max(anew, 1)
+        left = FACTOR * min(share, 1.0) - (share + 1)
+        known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
+        self._credited.add(stratum.number)
 
-    def choose(
-        self,
-        stratum: LogicalStratum,
-        changes: int,
-        inputs: int = 0,
-        facts: int = 0,
-        *,
-        is_loss: bool = False,
-        spent: int = 0,
-    ) -> Forecast:
+    def forecast(self, stratum: LogicalStratum, occasion: Occasion, spent: int = 0) -> Forecast:
+        """The choice for an update, on which so many derivations are `spent` already."""
+        known = self.known(stratum)
+        expected, anew = known.expect(occasion), cost_anew(known, occasion)
+        if self.budget is None:
+            choice = _Choice("update", "updates only", None)
+        elif self.budget == AUTO:
+            choice = _choose_freely(known, occasion, expected, anew, spent)
+        else:
+            choice = _choose_within(known, occasion, expected, self.budget)
+        return _forecast(stratum, known, occasion, choice, expected, anew)
+
+    def choose(self, stratum: LogicalStratum, occasion: Occasion, spent: int = 0) -> Forecast:
         """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
         hold."""
-        forecast = self.forecast(stratum, changes, inputs, facts, is_loss=is_loss, spent=spent)
+        forecast = self.forecast(stratum, occasion, spent)
         if forecast.how == "bootstrap":
             experience = self._strata[stratum.number]
             experience.skipped += 1
@@ -203,19 +181,25 @@ class CostModel:
     def recall(self, learnt: Mapping[str, Sequence[Any]]) -> None:
         """Remembers what a store has kept."""
         for number, kept in learnt.items():
-            self._strata[int(number)] = Experience.of_json(kept)
+            known = self._strata[int(number)] = Experience.of_json(kept)
+            if known.credit:
+                self._credited.add(int(number))
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
-        return CostModel(self.budget, {number: known.copy() for number, known in self._strata.items()})
+        return CostModel(
+            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._credited}
+        )
 
     def become(self, other: CostModel) -> None:
         """Knows what another model knows, and nothing else."""
-        self._strata = other.copy()._strata
+        copied = other.copy()
+        self._strata, self._credited = copied._strata, copied._credited
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Strata have other numbers now; those that have none are forgotten."""
         self._strata = {numbers[number]: known for number, known in self._strata.items() if number in numbers}
+        self._credited = {numbers[number] for number in self._credited if number in numbers}
 
     def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
         """Forgets what was learnt about updates since `before`, whose strata have had other `numbers`: a rule that came
@@ -223,6 +207,8 @@ class CostModel:
         earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
         for number, known in self._strata.items():
             known.forget_updates(earlier.get(number, Experience()))
+            if known.credit:
+                self._credited.add(number)
 
 
 def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
@@ -233,87 +219,75 @@ def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
     return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
 
 
-def update_cost(known: Experience, derivations: float, *, is_loss: bool) -> float:
+def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
     """What an update costs that takes so many derivations, by what was learnt of the stratum."""
-    return known.weight_of(is_loss) * derivations
+    return known.weight_of(occasion.is_loss) * derivations
 
 
-def cost_anew(bootstrap: float, facts: int) -> float:
+def rebuild_cost(bootstrap: float, facts: int) -> float:
     """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
     has."""
     return bootstrap + _OF_FACT * facts + WEIGHT * LEAST_BUDGET
 
 
-def _cost_anew(known: Experience, inputs: int, facts: int) -> float:
-    return cost_anew(known.bootstrap_of(inputs).cost, facts)
+def cost_anew(known: Experience, occasion: Occasion) -> float:
+    """The same, by what was learnt of the stratum."""
+    return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
 
 
-def _failed(known: Experience, is_loss: bool) -> float:
-    """How many changes an update has that is as large as one that was in vain."""
-    return (known.failed_losses if is_loss else known.failed_changes) or float("inf")
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """How, why, and the derivations that are allowed."""
 
-
-def _give_credit(known: Experience, changes: int, derivations: int, anew: float, *, is_loss: bool) -> None:
-    """An update has cost so many derivations and was abandoned, or had better been; `anew`: what a bootstrap costs."""
-    least = int(min(changes, _failed(known, is_loss)))
-    if is_loss:
-        known.failed_losses = least
-    else:
-        known.failed_changes = least
-    share = update_cost(known, derivations, is_loss=is_loss) / max(anew, 1)
-    left = FACTOR * min(share, 1.0) - (share + 1)
-    known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
+    how: str
+    why: str
+    allowed: int | None
 
 
 def _choose_freely(
-    known: Experience, changes: int, expected: Expectation | None, anew: float, spent: int, *, is_loss: bool
-) -> tuple[str, str, int | None]:
-    """How, why, and the derivations that are allowed."""
-    weight = known.weight_of(is_loss)
+    known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
+) -> _Choice:
+    weight, changes = known.weight_of(occasion.is_loss), occasion.changes
     end, cost = best_end(expected, weight, max(anew, 1), spent)
-    if expected is not None and cost > 1 and known.credit >= 1 and changes >= _failed(known, is_loss):
-        return "bootstrap", "other updates as large were in vain", 0
-    allowed = max(int(end * anew / weight), LEAST_BUDGET)
-    return "update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed
+    if expected is not None and cost > 1 and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
+        return _Choice("bootstrap", "other updates as large were in vain", 0)
+    return _update_within(changes, int(end * anew / weight))
 
 
-def _choose_within(
-    known: Experience, changes: int, expected: Expectation | None, budget: float
-) -> tuple[str, str, int | None]:
+def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:
     allowed = max(int(budget * known.bootstrap_derivations), LEAST_BUDGET)
     if known.skipped < _TRUST:
-        least = min(_failed(known, False), _failed(known, True))
+        least = min(known.least_in_vain(False), known.least_in_vain(True))
         if expected is not None and expected.derivations > _HOPELESS * allowed:
-            return "bootstrap", f"{allowed:,} derivations allowed", allowed
-        if known.failures >= _FAILURES and changes >= least:
-            return "bootstrap", f"updates of {least:,.0f} changes and more have cost too much lately", allowed
-    return "update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed
+            return _Choice("bootstrap", f"{allowed:,} derivations allowed", allowed)
+        if known.failures >= _FAILURES and occasion.changes >= least:
+            return _Choice("bootstrap", f"updates of {least:,.0f} changes and more have cost too much lately", allowed)
+    return _update_within(occasion.changes, allowed)
 
 
-def _choice(
+def _update_within(changes: int, derivations: int) -> _Choice:
+    allowed = max(derivations, LEAST_BUDGET)
+    return _Choice("update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed)
+
+
+def _forecast(
     stratum: LogicalStratum,
     known: Experience,
-    how: str,
-    why: str,
+    occasion: Occasion,
+    choice: _Choice,
     expected: Expectation | None,
-    allowed: int | None,
-    inputs: int,
     anew: float,
-    *,
-    is_loss: bool,
 ) -> Forecast:
-    bootstrap = known.bootstrap_of(inputs).derivations
+    how, why, bootstrap = choice.how, choice.why, known.bootstrap_of(occasion.inputs).derivations
     if expected is None:
-        return Forecast(stratum.number, stratum.relations, how, why, None, allowed, None, 0.0, bootstrap)
+        return Forecast(stratum.number, stratum.relations, how, why, None, choice.allowed, None, 0.0, bootstrap)
     likely = min(expected.derivations, max(expected.most, 1.0))
-    updating = update_cost(known, likely, is_loss=is_loss)
-    cost, other = updating, anew
-    if how == "bootstrap":
-        cost, other = other, cost
+    updating = update_cost(known, occasion, likely)
+    cost, other = (anew, updating) if how == "bootstrap" else (updating, anew)
     why = (
         f"{why}; about {likely:,.0f} derivations expected of an update, {expected.sure:.0%} sure, which cost as much as"
         f" {updating:,.0f} of a bootstrap, which should cost {anew:,.0f}"
     )
     return Forecast(
-        stratum.number, stratum.relations, how, why, likely, allowed, None, expected.sure, bootstrap, cost, other
+        stratum.number, stratum.relations, how, why, likely, choice.allowed, None, expected.sure, bootstrap, cost, other
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
@@ -57,7 +58,10 @@ class EpochRecord:
 
     @property
     def impact(self) -> int:
-        return self.facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+        impact = self.facts
+        for inserted, deleted in self.changes.values():
+            impact += len(inserted) + len(deleted)
+        return impact
 
 
 class Epochs:
@@ -83,7 +87,7 @@ class Epochs:
             self.backend.load(relation, words)
             inserted += len(words)
             del words
-        work = self.strategy.bootstrap(self.backend)
+        work = needed_groups.bootstrap(self.backend, self.strategy)
         self.number = 1
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
@@ -136,14 +140,15 @@ class Epochs:
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
             deleted, inserted = backend.changes.explicit()
-            for guard in guards:
-                deleted.pop(guard, None)
-                inserted.pop(guard, None)
+            if unnamed := guards.union(backend.program.needed):
+                deleted, inserted = ({n: side[n] for n in side if n not in unnamed} for side in (deleted, inserted))
             went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
+            ignored = update.size - went - came
+            is_all = not ignored and (len(deleted), len(inserted)) == (len(update.deleted), len(update.inserted))
             record = EpochRecord(
-                self.number + 1, went, came, update.size - went - came, backend.changes.facts(), work,
+                self.number + 1, went, came, ignored, backend.changes.facts(), work,
                 time.perf_counter() - began, update.source, update.batch,
-                update=Update(deleted, inserted, update.source, update.batch),
+                update=update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
                 rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
@@ -193,7 +198,8 @@ class Epochs:
 
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
-        work = self.strategy.update(self.backend)
+        anew = frozenset[str]() if rewriting is None else rewriting.anew
+        work = needed_groups.update(self.backend, self.strategy, anew)
         if rewriting is not None:
             work = rewriting.end(work)
         work.counters.derivations = work.derivations

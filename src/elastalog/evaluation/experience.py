@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import exp, log, log2, sqrt
+from math import exp, inf, log, log2, sqrt
 from typing import Any
 
 from elastalog.late import dataclass
@@ -47,9 +47,9 @@ _LOCALITY = 0.3
 _STEEPEST = 1.2
 """Twice the changes cost no more than this power of two as much."""
 
-_MOST_OF_LOSSES, _MOST_OF_GAINS = 1.8, 1.05
-"""What an update enumerates at most, in terms of a bootstrap's derivations: what is lost, and looked for again; what is
-gained."""
+_MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.42)
+"""What updates usually enumerate at most, in terms of a bootstrap's derivations or of its rows, whichever is more: what
+is lost, and looked for again; what is gained."""
 
 _ALIKE = 0.003
 """Bootstraps that read so nearly as many facts take the place of one another."""
@@ -77,6 +77,17 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
+class Occasion:
+    """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
+    `inputs`: how many facts it reads, `facts`: how many it has; 0 where nobody has asked."""
+
+    changes: int
+    is_loss: bool = False
+    inputs: int = 0
+    facts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """What an update should take, in derivations: as likely more as less, by a factor of 2 to the `spread` or more in
     one case of three; never more than `most`. `sure`: the same from 0 to 1, for people."""
@@ -90,11 +101,12 @@ class Expectation:
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
     """One that read so many facts (0: nobody knows) took so many derivations, and cost as much as so many usual ones,
-    what it costs to begin and to compare with what was there left aside."""
+    what it costs to begin and to compare with what was there left aside; its joins looked up or made so many rows."""
 
     inputs: int
     derivations: int
     cost: float
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -102,11 +114,11 @@ class Experience:
     """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
     those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
     how many more need not be (see `costs`). `sizes`: updates by the binary logarithm of their changes, negative for
-    those that delete. `weight`: what a derivation of an update costs, and `weighed` how often that was seen."""
+    those that delete. `weight`: what a derivation of an update costs, and `weighed` how often that was seen. `excess`:
+    how much more than usual updates have enumerated at most."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
-    derivations_per_change: float | None = None
     skipped: int = 0
     failures: int = 0
     failed_changes: int = 0
@@ -116,16 +128,17 @@ class Experience:
     weight: float = WEIGHT
     weighed: int = 0
     failed_losses: int = 0
+    excess: float = 1.0
 
     # --- bootstraps ---
 
-    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float) -> None:
-        """A bootstrap that read so many facts took so many derivations, and cost so much."""
+    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float, rows: int = 0) -> None:
+        """A bootstrap that read so many facts took so many derivations and rows, and cost so much."""
         self.bootstrap_derivations, self.bootstrap_seconds = derivations, seconds
         others = [
             known for known in self.bootstraps if inputs and known.inputs and _apart(known.inputs, inputs) > _ALIKE
         ]
-        self.bootstraps = [*others[-_BOOTSTRAPS + 1 :], Bootstrap(inputs, derivations, cost)]
+        self.bootstraps = [*others[-_BOOTSTRAPS + 1 :], Bootstrap(inputs, derivations, cost, rows)]
 
     def bootstrap_of(self, inputs: int) -> Bootstrap:
         """What a bootstrap that reads so many facts should take: as the one that read nearly as many; in proportion
@@ -141,7 +154,7 @@ class Experience:
         if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
             return nearest
         share = inputs / nearest.inputs
-        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share)
+        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share, int(nearest.rows * share))
 
     # --- updates ---
 
@@ -149,12 +162,13 @@ class Experience:
         """What a derivation of an update costs, by what was learnt."""
         return _OF_LOSS * self.weight if is_loss else self.weight
 
-    def observe(self, changes: int, derivations: int, *, is_loss: bool = False, touched: int | None = None) -> None:
-        """An update of so many changes took so many derivations, and touched so many facts, None if nobody knows."""
-        rate = derivations / max(changes, 1)
-        known = self.derivations_per_change
-        self.derivations_per_change = rate if known is None else _MEMORY * known + (1 - _MEMORY) * rate
-        bucket, size, cost = _bucket(changes, is_loss), log2(max(changes, 1)), log2(derivations + 1)
+    def observe(self, occasion: Occasion, derivations: int, touched: int | None = None) -> None:
+        """An update took so many derivations, and touched so many facts, None if nobody knows."""
+        self._exceed(occasion, derivations)
+        changes = occasion.changes or 1
+        bucket, size, cost = changes.bit_length(), log2(changes), log2(derivations + 1)
+        if occasion.is_loss:
+            bucket = -bucket
         observed = self.sizes.get(bucket)
         if observed is None:
             self.sizes[bucket] = Observed(cost, size)
@@ -165,34 +179,64 @@ class Experience:
             self.weight = _MEMORY * self.weight + (1 - _MEMORY) * weight if self.weighed else weight
             self.weighed += 1
 
-    def observe_least(self, changes: int, derivations: int, *, is_loss: bool = False) -> None:
-        """An update of so many changes was abandoned after so many derivations: it would have taken more, most likely
-        as many again."""
-        expected = self.expect(changes, is_loss=is_loss)
+    def observe_least(self, occasion: Occasion, derivations: int) -> None:
+        """An update was abandoned after so many derivations: it would have taken more, most likely as many again."""
+        expected = self.expect(occasion)
         if expected is None or expected.derivations < 1.5 * derivations:
-            self.observe(changes, 2 * derivations, is_loss=is_loss)
+            self.observe(occasion, 2 * derivations)
+        else:
+            self._exceed(occasion, 2 * derivations)
 
-    def expect(self, changes: int, inputs: int = 0, *, is_loss: bool = False) -> Expectation | None:
-        """What an update of so many changes should take: what others of the next size took, times the power of what it
-        changes more or less that all of them show. None without experience."""
+    def _exceed(self, occasion: Occasion, derivations: int) -> None:
+        """An update has taken so many derivations: others may be as much beyond the usual from now on. The usual is
+        that of the last bootstrap, whatever it read: where a loss has left little to derive, nothing is usual."""
+        if derivations > self.bootstrap_derivations > 0:
+            self.excess *= max(derivations / max(self._most(0, occasion.is_loss), 1.0), 1.0)
+
+    def _most(self, inputs: int, is_loss: bool) -> float:
+        """The derivations that an update of a stratum which reads so many facts should take at most."""
+        bootstrap = self.bootstrap_of(inputs)
+        of_derivations, of_rows = _MOST_OF_LOSSES if is_loss else _MOST_OF_GAINS
+        return self.excess * max(of_derivations * bootstrap.derivations, of_rows * bootstrap.rows)
+
+    def expect(self, occasion: Occasion) -> Expectation | None:
+        """What an update should take: what others of the next size took, times the power of what it changes more or
+        less that all of them show. None without experience."""
         if not self.sizes:
             return None
+        is_loss, size = occasion.is_loss, log2(max(occasion.changes, 1))
         alike = [known for bucket, known in self.sizes.items() if (bucket < 0) == is_loss]
         others = alike or list(self.sizes.values())
-        size = log2(max(changes, 1))
         nearest = min(others, key=lambda known: abs(known.size - size))
         away = abs(nearest.size - size)
         spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
         sure = nearest.seen / (nearest.seen + 1) / (1 + nearest.spread + _AWAY * away)
         expected: float = 2 ** (nearest.mean + _slope(others, size) * (size - nearest.size))
-        most = (_MOST_OF_LOSSES if is_loss else _MOST_OF_GAINS) * self.bootstrap_of(inputs).derivations
-        return Expectation(expected, spread, most, sure if alike else sure / 2)
+        return Expectation(expected, spread, self._most(occasion.inputs, is_loss), sure if alike else sure / 2)
+
+    def least_in_vain(self, is_loss: bool) -> float:
+        """How many changes an update has that is as large as one that was in vain."""
+        return (self.failed_losses if is_loss else self.failed_changes) or inf
+
+    def fail(self, occasion: Occasion) -> None:
+        """An update was in vain."""
+        least = int(min(occasion.changes, self.least_in_vain(occasion.is_loss)))
+        if occasion.is_loss:
+            self.failed_losses = least
+        else:
+            self.failed_changes = least
+
+    def succeed(self, occasion: Occasion) -> None:
+        """An update was not: if others as large were, that no longer counts."""
+        if occasion.changes >= self.least_in_vain(occasion.is_loss):
+            self.failures = self.failed_changes = self.failed_losses = 0
+            self.credit = 0.0
 
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""
-        self.derivations_per_change, self.skipped = earlier.derivations_per_change, earlier.skipped
         self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
         self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
+        self.skipped, self.excess = earlier.skipped, earlier.excess
         self.sizes = earlier.copy().sizes
 
     # --- keeping ---
@@ -202,37 +246,35 @@ class Experience:
         return Experience.of_json(self.as_json())
 
     def as_json(self) -> list[Any]:
-        """What a store keeps. Only ever more behind what there was."""
+        """What a store keeps. Only ever more behind what there was; in the third place, of derivations for each change,
+        nothing any more."""
         last = self.bootstraps[-1].inputs if self.bootstraps else 0
         return [
-            self.bootstrap_derivations, self.bootstrap_seconds, self.derivations_per_change, self.skipped,
+            self.bootstrap_derivations, self.bootstrap_seconds, None, self.skipped,
             self.failures, self.failed_changes,
             [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
-            self.credit, last, [[known.inputs, known.derivations, known.cost] for known in self.bootstraps],
-            self.weight, self.weighed, self.failed_losses,
+            self.credit, last, [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
+            self.weight, self.weighed, self.failed_losses, self.excess,
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
         """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
-        derivations, seconds, rate, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0)
-        observed, credit, inputs, bootstraps, weight, weighed, failed_losses = *rest, *nothing[len(rest) :]
+        derivations, seconds, _, skipped, failures, failed_changes, *rest = kept
+        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0)
+        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, excess = *rest, *nothing[len(rest) :]
         sizes = {
             int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
             for bucket, mean, spread, seen, *size in observed
         }
         if bootstraps is None:
             bootstraps = [[inputs, derivations, derivations]] if derivations or inputs else []
-        known = [Bootstrap(int(read), int(made), float(cost)) for read, made, cost in bootstraps]
+        known = [
+            Bootstrap(int(read), int(made), float(cost), *map(int, rows)) for read, made, cost, *rows in bootstraps
+        ]
         counts = int(skipped), int(failures), int(failed_changes)
         learnt = float(weight), int(weighed), int(failed_losses)
-        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), known, *learnt)
-
-
-def _bucket(changes: int, is_loss: bool) -> int:
-    size = max(changes, 1).bit_length()
-    return -size if is_loss else size
+        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, float(excess))
 
 
 def _apart(inputs: int, others: int) -> float:

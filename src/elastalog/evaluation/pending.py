@@ -174,11 +174,11 @@ class PendingUpdate(DraftUpdate):
 
     def as_update(self) -> Update:
         """The update as it stands."""
-        inserted = {name: list(blocks) for name, blocks in self._inserted.items()}
-        change = self._change
+        inserted, change = self._inserted, self._change
         if change is not None:
             if change.before is not self._target.program:
                 change = self._change = change_rules(self._target.program, self._edits)
+            inserted = {name: list(blocks) for name, blocks in inserted.items()}
             for fact in change.facts:
                 words = self._target.encode(fact.relation, [fact.values], self.schemas)
                 inserted.setdefault(fact.relation, []).append(words)
@@ -188,7 +188,7 @@ class PendingUpdate(DraftUpdate):
     def commit(self) -> Changes:
         with self._target.exclusively():  # rules are changed from the program of the moment
             update = self.as_update()
-            if not self._target.is_applied(self._source, self._batch):
+            if self.keeps_bad and not self._target.is_applied(self._source, self._batch):
                 self._bad.set_aside()
             with nullcontext() if update.rules is None else update.rules.text.placing():
                 self._target.commit(update, self._committed)

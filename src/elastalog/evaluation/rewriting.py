@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
+from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
@@ -143,7 +144,7 @@ def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) ->
     """Evaluates relations, outside an update."""
     try:
         backend.begin({}, {}, anew)
-        strategy.update(backend)
+        needed_groups.update(backend, strategy, anew)
         backend.commit()
     except BaseException:
         backend.rollback()

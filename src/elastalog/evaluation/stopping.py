@@ -19,7 +19,7 @@ _ENDS = (1 / (FACTOR - 1), 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0)
 """Shares of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where the better
 choice takes the lesser of t and 1 at least: FACTOR times that is enough from 1 / (FACTOR - 1) on."""
 
-_MOST = 3.0
+_MOST = 10.0
 """No update costs more than so many bootstraps, as far as beliefs go."""
 
 _ANYTHING = 0.2

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
+from elastalog.evaluation import needed_groups
+from elastalog.evaluation.inverse import go_back
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.update import Update
@@ -102,11 +104,11 @@ class Trial:
         was_complete = backend.is_complete
         try:
             backend.begin(self._update.deleted, self._update.inserted)
-            deleted, inserted = backend.changes.explicit()
             if self._limits is None:
-                self._strategy.update(backend)
+                needed_groups.update(backend, self._strategy)
             else:
                 self._update_within(self._limits)
+            deleted, inserted = backend.changes.explicit()
             if was_complete and not backend.is_complete:
                 raise ElastalogError([Diagnostic("E0615", "`.limitsize` cuts the state that was tried short")])
             self._changes = backend.changes.facts(with_hidden=True)
@@ -127,20 +129,9 @@ class Trial:
     def _evaluate_inverse(self) -> None:
         if self._limits is not None or self._inverse is None:
             raise InternalError("evaluation", "a trial with limits cannot be taken back")
-        backend, watch = self._backend, self._backend.watch
-        limits = watch.deadline, watch.memory
-        watch.deadline = watch.memory = None
-        try:
-            with deadline.lifted():
-                backend.begin(self._inverse.deleted, self._inverse.inserted)
-                self._strategy.update(backend)
-                backend.commit()
-        except BaseException:
-            with uninterrupted():
-                backend.rollback()
-            raise
-        finally:
-            watch.deadline, watch.memory = limits
+        backend, taken_back = self._backend, self._inverse
+        bring = partial(needed_groups.update, backend, self._strategy)
+        go_back(backend, taken_back.inserted, taken_back.deleted, bring)
 
     def _update_within(self, limits: Limits) -> None:
         backend = self._backend
@@ -165,5 +156,7 @@ class Trial:
 
 
 def can_limit(backend: Backend, strategy: Strategy) -> bool:
-    """Whether trials may have limits: where a state is levels and counts and nothing else."""
-    return backend.capabilities.shifts is not None and isinstance(strategy, Elastic)
+    """Whether trials may have limits: where a state is levels and counts and nothing else, and one pass through the
+    strata is enough."""
+    has_levels_only = backend.capabilities.shifts is not None and isinstance(strategy, Elastic)
+    return has_levels_only and not backend.program.needed

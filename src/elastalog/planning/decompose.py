@@ -8,6 +8,9 @@ the others a whole copy.
 A stratum *decomposes* when there is an argument of each of its relations that is the pivot of every clause, in the head
 and in every recursive atom: then what a task derives stays in its share, and it reaches the fixpoint alone, with the
 very levels and counts of the whole. Otherwise heads are sent to the copies that need them after every iteration.
+
+What has to be compared or counted wherever it is (subsumption, `.limitsize`, numbers of facts) is *for one* task, which
+has all of the stratum.
 """
 
 from __future__ import annotations
@@ -31,9 +34,6 @@ from elastalog.planning.lower import lower
 
 _MOST_TRIALS = 20_000
 
-FOLDED_IN_ONE_PLACE = "an aggregate without groups"
-NUMBERED_IN_ONE_PLACE = "facts are numbered in one place"
-
 
 @dataclass(frozen=True, slots=True)
 class Copy:
@@ -56,14 +56,15 @@ class SharedClause:
 @dataclass(frozen=True, slots=True)
 class SharePlan:
     """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes, none where one task
-    has all of it; None if it does not, and then `obstacle` says why. `copies` are those of all relations, own and
-    lower."""
+    has all of it, None if tasks exchange; `obstacle` says why it is not shared, or does not decompose. `copies` are
+    those of all relations, own and lower. `beside`: other strata that a task looks at."""
 
     stratum: LogicalStratum
     arguments: Mapping[str, int] | None
     obstacle: str | None
     clauses: tuple[SharedClause, ...]
     copies: tuple[Copy, ...]
+    beside: tuple[LogicalStratum, ...] = ()
 
     @property
     def decomposes(self) -> bool:
@@ -88,22 +89,31 @@ class SharePlan:
         return next((copy for copy in copies if copy.column is not None), copies[0])
 
 
-def share_plan(stratum: LogicalStratum) -> SharePlan | None:
-    """The plan by which tasks evaluate a stratum. None: its facts are numbered in the driver."""
+def share_plan(stratum: LogicalStratum, program: LogicalProgram) -> SharePlan:
+    """The plan by which tasks evaluate a stratum of a program."""
     if stratum.aggregate is not None:
-        return _grouped(stratum, stratum.aggregate)
-    arguments = _preserved_arguments(stratum)
+        return _folded(stratum, stratum.aggregate, program)
+    if stratum.dominance:
+        return whole_plan(stratum, "subsumption compares facts wherever they are")
+    if program.is_limited(stratum):
+        return whole_plan(stratum, "a `.limitsize` counts the facts of a relation wherever they are")
+    choices = {name: program.relations[name].choices for name in stratum.relations}
+    arguments = _preserved_arguments(stratum, choices)
     if arguments is not None:
         return _decomposed(stratum, arguments)
+    if any(choices.values()):
+        return whole_plan(stratum, "a choice domain compares facts wherever they are")
     return exchanging_plan(stratum, _obstacle(stratum))
 
 
 # --- decomposable strata -------------------------------------------------------------------------------------------
 
 
-def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
+def _preserved_arguments(
+    stratum: LogicalStratum, choices: Mapping[str, tuple[tuple[int, ...], ...]]
+) -> Mapping[str, int] | None:
     """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms
-    are shared."""
+    are shared. It is part of every key of a choice domain: facts that have a key in common are in one share then."""
     widths = _widths(stratum)
     best: tuple[int, dict[str, int]] | None = None
     trials = 0
@@ -119,7 +129,8 @@ def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
             if best is None or score > best[0]:
                 best = score, chosen
             continue
-        pending += [{**chosen, missing: column} for column in reversed(range(widths[missing]))]
+        columns = [c for c in range(widths[missing]) if all(c in key for key in choices.get(missing, ()))]
+        pending += [{**chosen, missing: column} for column in reversed(columns)]
     return None if best is None else best[1]
 
 
@@ -159,21 +170,34 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
     return SharePlan(stratum, arguments, None, tuple(shared), tuple(copies.values()))
 
 
-def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
-    """An aggregate shared by the first column of its groups. Without groups there is nothing to share: one task folds
-    it."""
+def _folded(stratum: LogicalStratum, rule: AggregateRule, program: LogicalProgram) -> SharePlan:
+    """An aggregate shared by the first column of its groups. Without groups there is nothing to share, and numbers are
+    given in one order, above all that any rule has given: one task does that."""
+    column, why = (0, None) if rule.groups else (None, "an aggregate without groups")
+    names, beside = (rule.relation, *rule.reads), tuple[LogicalStratum, ...]()
     if rule.is_numbering:
-        return None
-    column = 0 if rule.groups else None
-    copies = tuple(Copy(name, name, column) for name in (rule.relation, *rule.reads))
-    return SharePlan(stratum, {} if column is None else {rule.relation: column}, None, (), copies)
+        column, why = None, "facts are numbered one after the other"
+        others = (other for other in program.strata if other is not stratum)
+        beside = tuple(_by_itself(other, found) for other in others if (found := _numbering(other)) is not None)
+        names += tuple(name for other in beside for name in other.relations)
+    copies = tuple(Copy(name, name, column) for name in dict.fromkeys(names))
+    return SharePlan(stratum, {} if column is None else {rule.relation: column}, why, (), copies, beside)
 
 
-def whole_plan(stratum: LogicalStratum) -> SharePlan:
+def _numbering(stratum: LogicalStratum) -> AggregateRule | None:
+    return stratum.aggregate if stratum.aggregate is not None and stratum.aggregate.is_numbering else None
+
+
+def _by_itself(stratum: LogicalStratum, rule: AggregateRule) -> LogicalStratum:
+    """A stratum of which only the facts matter: it reads no other."""
+    return replace(stratum, aggregate=replace(rule, members=rule.relation, domain=None))
+
+
+def whole_plan(stratum: LogicalStratum, why: str) -> SharePlan:
     """The plan by which one task evaluates a stratum with rules, as a whole."""
     names = dict.fromkeys((*stratum.relations, *sorted(stratum.reads)))
     clauses = tuple(SharedClause(clause, None) for clause in stratum.clauses)
-    return SharePlan(stratum, {}, None, clauses, tuple(Copy(name, name, None) for name in names))
+    return SharePlan(stratum, {}, why, clauses, tuple(Copy(name, name, None) for name in names))
 
 
 def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
@@ -258,13 +282,13 @@ def _pivot(clause: Clause, copies: Mapping[str, Copy]) -> str | None:
 
 
 def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause, ...]) -> LogicalProgram:
-    """The program of a task: one stratum, its clauses over copies."""
+    """The program of a task: one stratum, its clauses over copies, and those that it looks at."""
     relations: dict[str, StoredRelation] = {
         copy.name: replace(program.relations[copy.relation], name=copy.name) for copy in plan.copies
     }
     own = tuple(copy.name for copy in plan.copies if copy.relation in plan.stratum.relations)
     stratum = replace(plan.stratum, relations=own, clauses=clauses)
-    return replace(program, relations=relations, strata=(stratum,))
+    return replace(program, relations=relations, strata=(stratum, *plan.beside))
 
 
 # --- the report ----------------------------------------------------------------------------------------------------
@@ -272,17 +296,15 @@ def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause,
 
 def decomposition_report(program: CheckedProgram) -> Iterator[str]:
     """For every stratum with rules: whether it decomposes, by which arguments, and why not otherwise."""
-    for stratum in lower(program, equivalences=()).strata:
+    logical = lower(program, equivalences=())
+    for stratum in logical.strata:
         if stratum.aggregate is None and not stratum.clauses:
             continue
         kind = "recursive" if stratum.is_recursive else "not recursive"
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
-        plan = share_plan(stratum)
-        if plan is None:
-            yield f"    {NUMBERED_IN_ONE_PLACE}: in the driver"
-            continue
+        plan = share_plan(stratum, logical)
         if plan.is_for_one:
-            yield f"    {FOLDED_IN_ONE_PLACE}: one task folds it"
+            yield f"    one task does it: {plan.obstacle}"
             continue
         if plan.arguments is not None:
             told = ", ".join(f"argument {column + 1} of {name}" for name, column in plan.arguments.items())

@@ -3,39 +3,70 @@
 As classes, a relation holds the pairs that it is given and that other rules derive, and a hidden relation says of every
 member by which one its class is represented: a row a member instead of a row a pair. Atoms of the relation become joins
 through the representative. The classes are made once the pairs are complete, so that a relation whose pairs depend on
-the relation itself cannot be kept so: its rules derive all pairs one by one.
+the relation itself cannot be kept so: its rules derive all pairs one by one. The level of a pair in such a recursion is
+a matter of two members, and no row of one could tell it; where nobody keeps levels (strategy `recompute`), such a
+relation is *merged*: its classes are formed while the recursion goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule
+from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule, Stratum
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.planning.logical import Term
 
 
-def kept_as_classes(program: CheckedProgram) -> frozenset[str]:
-    """The equivalence relations that can be kept as classes."""
+def kept_as_classes(program: CheckedProgram, *, can_merge: bool = False) -> frozenset[str]:
+    """The equivalence relations that can be kept as classes; those that depend on themselves if they `can_merge`."""
     return frozenset(
         name
         for name, relation in program.relations.items()
-        if relation.is_equivalence and why_by_pairs(relation, program) is None
+        if relation.is_equivalence
+        and _why_not_closed(relation, program) is None
+        and (_why_in_recursion(relation, program) is None or (can_merge and _is_plain(relation, program)))
     )
 
 
 def why_by_pairs(relation: Relation, program: CheckedProgram) -> str | None:
     """Why all pairs of an equivalence relation are kept, None if they need not be."""
-    name = relation.name
-    stratum = next(stratum for stratum in program.strata if name in stratum.relations)
-    others = [rule for rule in stratum.rules if not rule.is_closure]
+    return _why_in_recursion(relation, program) or _why_not_closed(relation, program)
+
+
+def depends_on_itself(equivalence: str, program: CheckedProgram) -> bool:
+    """Whether an equivalence takes part in its own recursion, its closure left aside."""
+    return _why_in_recursion(program.relations[equivalence], program) is not None
+
+
+def _stratum_of(relation: Relation, program: CheckedProgram) -> Stratum:
+    return next(stratum for stratum in program.strata if relation.name in stratum.relations)
+
+
+def _is_plain(relation: Relation, program: CheckedProgram) -> bool:
+    """Whether nothing in the recursion of a relation depends on the order in which facts are found."""
+    own = _stratum_of(relation, program).relations
+    return all(_why_ordered(program.relations[name], program) is None for name in own)
+
+
+def _why_in_recursion(relation: Relation, program: CheckedProgram) -> str | None:
+    name, stratum = relation.name, _stratum_of(relation, program)
     if len(stratum.relations) > 1:
         return f"it depends on itself through `{next(n for n in stratum.relations if n != name)}`"
-    if any(name in _read_by(rule) for rule in others):
+    if any(name in _read_by(rule) for rule in stratum.rules if not rule.is_closure):
         return "a rule of it reads it"
-    if len(others) == len(stratum.rules):
+    return None
+
+
+def _why_not_closed(relation: Relation, program: CheckedProgram) -> str | None:
+    rules = _stratum_of(relation, program).rules
+    if not any(rule.is_closure and rule.head.relation == relation.name for rule in rules):
         return "it is not closed"
+    return _why_ordered(relation, program)
+
+
+def _why_ordered(relation: Relation, program: CheckedProgram) -> str | None:
+    name = relation.name
     if relation.choices:
         return "it has a choice domain"
     if any(rule.head.relation.removesuffix(MARK) == name for rule in program.subsumptions):

@@ -10,7 +10,7 @@ from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.planning.best_of_key import maintained_comparison
-from elastalog.planning.equivalences import why_by_pairs
+from elastalog.planning.equivalences import kept_as_classes, why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import (
@@ -32,6 +32,7 @@ from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]:
     """Every stratum with the variants of its rules, then the indexes that they need."""
     indexes: dict[str, set[tuple[int, ...]]] = {}
+    merging = kept_as_classes(program.checked, can_merge=True)
     for stratum in program.strata:
         if not stratum.clauses and not stratum.is_folded:
             continue
@@ -44,13 +45,19 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
                 f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
                 f"{every if fold.is_total else ''}"
             )
+        for handled, needed in program.needed.items():
+            if needed in stratum.relations:
+                yield f"  evaluation goes on until all of it is in {handled}"
         if stratum.equivalence is not None:
             yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
+        for rule in stratum.merges:
+            yield f"  classes of {rule.pairs} are formed in every round; updates are evaluations anew"
         for name in stratum.relations:
             declared = program.checked.relations.get(name)
             if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
                 why = why_by_pairs(declared, program.checked) or "classes are not asked for"
-                yield f"  all pairs of {name} are kept: {why}"
+                otherwise = "; `run` and strategy `recompute` keep classes" if name in merging else ""
+                yield f"  all pairs of {name} are kept: {why}{otherwise}"
         if stratum.dominance:
             is_followed = maintained_comparison(stratum, program.relations) is not None
             why = "followed: only the best of every key matters" if is_followed else "evaluations anew"

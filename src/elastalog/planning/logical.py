@@ -157,7 +157,8 @@ class StoredRelation:
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
     most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
-    the relation itself are the pairs that generate it."""
+    the relation itself are the pairs that generate it. `needed`: the hidden relation of the facts that this one, which
+    is given from outside, must have in the end (see `needed_groups`)."""
 
     name: str
     bases: tuple[Base, ...]
@@ -166,6 +167,7 @@ class StoredRelation:
     rule: int | None = None
     choices: tuple[tuple[int, ...], ...] = ()
     classes: str | None = None
+    needed: str | None = None
 
     @property
     def width(self) -> int:
@@ -185,6 +187,8 @@ class LogicalStratum:
     dominance: tuple[Clause, ...] = ()
     """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
     equivalence: EquivalenceRule | None = None
+    merges: tuple[EquivalenceRule, ...] = ()
+    """Equivalences that its clauses derive and read, and whose classes are among its relations."""
 
     @property
     def is_folded(self) -> bool:
@@ -219,6 +223,32 @@ class LogicalProgram:
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
 
     @property
+    def needed(self) -> Mapping[str, str]:
+        """The relations of handled groups, each with that of the groups that are needed."""
+        return {name: relation.needed for name, relation in self.relations.items() if relation.needed is not None}
+
+    @property
+    def merged(self) -> frozenset[str]:
+        """Those of the equivalences whose classes are formed in their own recursion."""
+        return frozenset(rule.pairs for stratum in self.strata for rule in stratum.merges)
+
+    @property
     def equivalences(self) -> frozenset[str]:
         """The relations that are kept as classes."""
         return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """By relation with a `.limitsize`, how many facts it allows."""
+        return {
+            relation.name: int(directive.parameters["n"])
+            for relation in self.checked.relations.values()
+            for directive in relation.directives
+            if directive.kind == "limitsize"
+        }
+
+    def is_limited(self, stratum: LogicalStratum) -> bool:
+        """Whether a `.limitsize` may have to cut a stratum short."""
+        declared = self.checked.relations
+        own = (declared[name] for name in stratum.relations if name in declared)
+        return stratum.is_recursive and any(d.kind == "limitsize" for relation in own for d in relation.directives)

@@ -8,7 +8,7 @@ from typing import assert_never
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
-from elastalog.planning.equivalences import kept_as_classes, told_apart
+from elastalog.planning.equivalences import depends_on_itself, kept_as_classes, told_apart
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
@@ -26,6 +26,7 @@ from elastalog.planning.logical import (
 )
 from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
 from elastalog.planning.lower_numbering import numbered_variable, with_numbers
+from elastalog.planning.needed_groups import Needed
 
 
 def lower(
@@ -72,10 +73,20 @@ class Lowering:
             for relation in program.relations.values()
         }
         self.strata: list[LogicalStratum] = []
-        self.stratum_of = {name: stratum.relations for stratum in program.strata for name in stratum.relations}
+        self.merged = frozenset(
+            name for name in equivalences if name in program.relations and depends_on_itself(name, program)
+        )
+        """The equivalences whose classes are formed in their own recursion."""
+        for name in self.merged:
+            self.add_classes(name)
+        self.stratum_of = {name: self.with_merged(s.relations) for s in program.strata for name in s.relations}
         self.clauses = 0
         self.aggregates = 0
         self.fresh = 0
+        self.handled: list[Scan] = []
+        """What the rule that is being lowered holds for and nothing else: see `needed_groups`."""
+        self.needed: list[Needed] = []
+        """What rules of the stratum that is being lowered need."""
 
     def run(self) -> LogicalProgram:
         for number in sorted(self.guarded):
@@ -83,21 +94,37 @@ class Lowering:
             self.relations[guard] = StoredRelation(guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number)
             self.add_stratum((guard,))
         for stratum in self.program.strata:
-            classes = self.relations[stratum.relations[0]].classes
-            rules = stratum.rules if classes is None else [rule for rule in stratum.rules if not rule.is_closure]
-            clauses = [clause for rule in rules for clause in self.lower_rule(rule, stratum.relations)]
-            dominance = [
-                clause
-                for rule in self.program.subsumptions
-                if rule.head.relation.removesuffix(MARK) in stratum.relations
-                for clause in self.lower_rule(rule, stratum.relations)
-            ]
-            # The hidden strata these rules need were appended while they were lowered, hence stand before them.
-            is_recursive = stratum.is_recursive and classes is None
-            self.add_stratum(stratum.relations, clauses, is_recursive=is_recursive, dominance=dominance)
-            if classes is not None:
-                self.add_classes(stratum.relations[0], classes)
+            self.lower_stratum(stratum)
         return LogicalProgram(self.program, self.relations, tuple(self.strata))
+
+    def lower_stratum(self, stratum: checked.Stratum) -> None:
+        """Appends a stratum; before it those that it needs for itself, behind it those that are made of it."""
+        own = self.stratum_of[stratum.relations[0]]
+        by_classes = {name for name in stratum.relations if self.relations[name].classes is not None}
+        rules = [rule for rule in stratum.rules if not (rule.is_closure and rule.head.relation in by_classes)]
+        clauses = [clause for rule in rules for clause in self.lower_rule(rule, own)]
+        dominance = [
+            clause
+            for rule in self.program.subsumptions
+            if rule.head.relation.removesuffix(MARK) in own
+            for clause in self.lower_rule(rule, own)
+        ]
+        inside, above = (self.needed, []) if dominance else ([], self.needed)
+        relations = (*own, *(needed.relation for needed in inside))
+        clauses += [self.needing(needed, own) for needed in inside]
+        merges = tuple(EquivalenceRule(classes_of(name), name) for name in own if name in self.merged)
+        is_recursive = stratum.is_recursive and (not by_classes or bool(merges))
+        self.add_stratum(relations, clauses, is_recursive=is_recursive, dominance=dominance, merges=merges)
+        for name in by_classes - self.merged:
+            self.add_classes(name)
+            self.add_stratum((classes_of(name),), equivalence=EquivalenceRule(classes_of(name), name))
+        for needed in above:
+            self.add_stratum((needed.relation,), [self.needing(needed, ())])
+        self.needed.clear()
+
+    def with_merged(self, relations: tuple[str, ...]) -> tuple[str, ...]:
+        """The relations of a stratum, and the classes that are formed in it."""
+        return (*relations, *(classes_of(name) for name in relations if name in self.merged))
 
     def add_stratum(
         self,
@@ -107,16 +134,17 @@ class Lowering:
         is_recursive: bool = False,
         dominance: Iterable[Clause] = (),
         equivalence: EquivalenceRule | None = None,
+        merges: tuple[EquivalenceRule, ...] = (),
     ) -> None:
-        number = len(self.strata)
+        number, own = len(self.strata), tuple(clauses)
         self.strata.append(
-            LogicalStratum(number, relations, tuple(clauses), aggregate, is_recursive, tuple(dominance), equivalence)
+            LogicalStratum(number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges)
         )
 
-    def add_classes(self, relation: str, classes: str) -> None:
-        """The stratum that makes the classes of an equivalence."""
+    def add_classes(self, relation: str) -> None:
+        """The relation of the classes of an equivalence."""
+        classes = classes_of(relation)
         self.relations[classes] = StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
-        self.add_stratum((classes,), equivalence=EquivalenceRule(classes, relation))
 
     def own_of(self, rule: Rule) -> tuple[str, ...]:
         """The relations of the stratum of a rule's head."""
@@ -137,14 +165,18 @@ class Lowering:
 
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
+        self.handled.clear()
         clauses = []
         for alternative in with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
             head_terms, extra = self.lower_arguments(rule.head)
-            body = (*alternative.goals, *extra, *self.guard(rule))
-            recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
+            body = (*alternative.goals, *extra, *self.handled, *self.guard(rule))
             origin = Origin(rule.body, alternative.scans)
-            clauses.append(self.clause(rule.head.relation, head_terms, body, recursive, rule, origin))
+            clauses.append(self.clause(rule.head.relation, head_terms, body, _recursive(body, own), rule, origin))
         return clauses
+
+    def needing(self, needed: Needed, own: tuple[str, ...]) -> Clause:
+        """The clause that says which groups a rule needs, in a stratum of which some relations are `own`."""
+        return self.clause(needed.relation, needed.names, needed.goals, _recursive(needed.goals, own))
 
     def clause(
         self,
@@ -251,3 +283,8 @@ class Lowering:
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
             self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
         return name
+
+
+def _recursive(goals: tuple[Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:
+    """The scans of relations of a clause's own stratum."""
+    return tuple(i for i, goal in enumerate(goals) if isinstance(goal, Scan) and goal.relation in own)

@@ -3,7 +3,8 @@
 A count or sum of nothing is 0. One in a body: the body has two alternatives, with a fact of the group or without any.
 Several: each is folded for all groups that the rest of the body can ask for, the *domain*, so that there is always a
 fact and the body stays one conjunction. Where only recursion says which groups there are, the domain is what members
-there are of any of the aggregates over these variables, and one more alternative stands for groups that none has.
+there are of any of the aggregates over these variables, and one more alternative stands for groups that none has; for
+variables that the aggregate only tests see `needed_groups`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -31,7 +33,9 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
-from elastalog.planning.variables import assigned_variables, grounded, variables_in
+from elastalog.planning.needed_groups import await_groups
+from elastalog.planning.scopes import Scope
+from elastalog.planning.variables import assigned_variables, grounded
 
 if TYPE_CHECKING:
     from elastalog.planning.lower import Lowering
@@ -39,9 +43,12 @@ if TYPE_CHECKING:
 NOWHERE = Span(0, 0)
 ZERO = Constant(0, Base.NUMBER, NOWHERE)
 
-MOST_GROUPINGS: Final = 8
+MOST_GROUPINGS: Final = 4
 """Lists of variables that only recursion gives values, and that counts and sums of one body are grouped by: each
-doubles the clauses."""
+doubles the clauses. Beyond, these groups are handled as they are needed."""
+
+MOST_JUDGED: Final = 8
+"""The same of a subsumption, for which groups cannot be handled later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +74,6 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """The goals of a body that may say which groups there are, and the scope around it. What the recursion of the rule
-    itself derives is not among them: aggregates are evaluated before."""
-
-    goals: list[Goal]
-    around: _Scope | None
-
-    def binding(self, names: Iterable[str]) -> tuple[Goal, ...] | None:
-        """Goals that give variables all the values that the body can, and perhaps more. None if there are none."""
-        wanted = set(names)
-        goals: list[Goal] = []
-        scope: _Scope | None = self
-        while scope is not None:
-            goals = [*scope.goals, *goals]
-            bound = grounded(tuple(goals))
-            if wanted <= bound:
-                one = next((g for g in goals if isinstance(g, Scan) and wanted.issubset(g.terms)), None)
-                if one is not None:
-                    return (one,)
-                return tuple(
-                    g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))
-                )
-            scope = scope.around
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class _Range:
     """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
     assigns."""
@@ -104,7 +84,7 @@ class _Range:
 
 
 def lower_body(
-    lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: _Scope | None
+    lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: Scope | None
 ) -> list[Alternative]:
     """The alternatives that a body stands for: of a rule, or of an aggregate within the scope `around`."""
     choices = {
@@ -117,14 +97,12 @@ def lower_body(
     if not aggregations:
         return [_conjunction(body, goals) for goals in plain]
     own = lowering.own_of(rule)
-    known = [
-        goal
-        for i, (goals, *_) in choices.items()
-        if not isinstance(body[i], checked.Negation)
-        for goal in goals
-        if not (isinstance(goal, Scan) and goal.relation in own)
+    positive = [
+        goal for i, (goals, *_) in choices.items() if not isinstance(body[i], checked.Negation) for goal in goals
     ]
-    return _BodyWithAggregates(lowering, rule, body, plain, aggregations, _Scope(known, around)).alternatives()
+    recursive = tuple(goal for goal in positive if isinstance(goal, Scan) and goal.relation in own)
+    scope = Scope([goal for goal in positive if goal not in recursive], around, recursive)
+    return _BodyWithAggregates(lowering, rule, body, plain, aggregations, scope).alternatives()
 
 
 def _conjunction(body: tuple[checked.Literal, ...], goals: Mapping[int, Sequence[Goal]]) -> Alternative:
@@ -149,7 +127,7 @@ class _BodyWithAggregates:
         body: tuple[checked.Literal, ...],
         plain: list[dict[int, list[Goal]]],
         aggregations: dict[int, checked.Aggregation],
-        scope: _Scope,
+        scope: Scope,
     ) -> None:
         self.lowering = lowering
         self.rule = rule
@@ -166,6 +144,8 @@ class _BodyWithAggregates:
 
     def alternatives(self) -> list[Alternative]:
         has_several = sum(map(_has_default, self.aggregations.values())) > 1
+        tested = {group.name for literal in self.aggregations.values() for group in literal.groups}
+        has_too_many = self._has_too_many_groupings()
         labels = {}
         for i in self._in_order():
             literal = self.aggregations[i]
@@ -173,15 +153,15 @@ class _BodyWithAggregates:
             labels[i] = self.lowering.label(self.rule)
             domain = None
             if _has_default(literal):
-                if has_several and names:
-                    domain = self._domain(literal, names)
-                if not has_several or (names and domain is None):
+                is_tested = literal.result.name in tested
+                if (has_several or is_tested) and names:
+                    is_required = is_tested or has_too_many
+                    domain = self._required_domain(literal, names) if is_required else self._domain(literal, names)
+                if not (has_several or is_tested) or (names and domain is None):
                     self.groupings.setdefault(names, []).append(i)
                     continue
             self._fold(i, labels[i], self._members(i, labels[i]), _has_default(literal), domain)
             self.scope.goals.extend(self.goals[i])
-        if len(self.groupings) > MOST_GROUPINGS:
-            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, len(self.groupings))])
         for names, together in self.groupings.items():
             self._fold_together(names, together, labels)
         return [
@@ -189,6 +169,17 @@ class _BodyWithAggregates:
             for plain in self.plain
             for chosen in product((True, False), repeat=len(self.groupings))
         ]
+
+    def _has_too_many_groupings(self) -> bool:
+        """Whether counts and sums are over so many lists of variables that alternatives are no way to tell groups of
+        nothing. A subsumption has no other."""
+        lists = {
+            tuple(g.name for g in literal.groups) for literal in self.aggregations.values() if _has_default(literal)
+        }
+        number = sum(self.scope.binding(names) is None for names in lists)
+        if number > MOST_JUDGED and self.rule.head.relation.endswith(MARK):
+            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, number)])
+        return number > MOST_GROUPINGS and not self.rule.head.relation.endswith(MARK)
 
     def _in_order(self) -> Iterable[int]:
         """Aggregates after those whose results they are grouped by."""
@@ -292,9 +283,7 @@ class _BodyWithAggregates:
             alternative = each.alternative
             unbound = tuple(name for name in groups if name not in grounded(alternative.goals))
             if unbound:
-                domain = self._domain(literal, unbound)
-                if domain is None:
-                    raise ElastalogError([self._unbound_group(literal, unbound)])
+                domain = self._required_domain(literal, unbound)
                 alternative = alternative.behind(Scan(domain, unbound))
             head: list[str | Constant] = [
                 Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
@@ -324,6 +313,15 @@ class _BodyWithAggregates:
             lowering.add_stratum((name,), [lowering.clause(name, names, (*goals, *lowering.guard(rule)))])
         return name
 
+    def _required_domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str:
+        """The same, if need be of the values that recursion will have found."""
+        is_known = self.scope.binding(names) is not None
+        if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
+            raise ElastalogError([self._unbound_group(literal, names)])
+        domain = self._domain(literal, names)
+        assert domain is not None
+        return domain
+
     def _unbound_group(self, literal: checked.Aggregation, unbound: tuple[str, ...]) -> Diagnostic:
         own = self.lowering.own_of(self.rule)
         recursive = [atom for atom in self.rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
@@ -352,9 +350,9 @@ def _blank(base: Base) -> Value:
 def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
     return Diagnostic(
         "E0228",
-        f"counts and sums over {number} lists of variables that only recursion gives values",
-        (Label(rule.span, "this rule"),),
-        (f"a rule may have {MOST_GROUPINGS}: each can be 0 of nothing, which doubles the rules that it stands for",),
+        f"counts and sums over {number} lists of variables that only the judged facts give values",
+        (Label(rule.span, "this subsumption"),),
+        (f"it may have {MOST_JUDGED}: each can be 0 of nothing, which doubles the rules that it stands for",),
         help="give some of them relations of their own, and join these",
         source=program.source,
     )
@@ -369,12 +367,12 @@ def _unbound_group(
     for atom in recursive:
         binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
         if binds:
-            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
+            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here", primary=False))
     return Diagnostic(
         "E0602",
-        f"the aggregate only tests {listed}, and the rule binds {them} only by recursion",
+        f"the aggregate only tests {listed}, and only the facts that are judged bind {them}",
         tuple(labels),
-        ("an aggregate is evaluated before the recursion starts, once for every value of what it tests",),
-        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom outside the recursion",
+        ("an aggregate of a subsumption is evaluated before, once for every value of what it tests",),
+        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom of another relation",
         source=program.source,
     )

@@ -46,6 +46,18 @@ def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_ro
     return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
 
 
+def plan_again(variant: Variant, statistics: Statistics) -> Variant:
+    """The variant that starts at the facts of the same goal and gives the same results, now that sizes are others; it
+    is the same one if nothing comes of that."""
+    clause, goal = variant.clause, variant.gather.goal
+    assert goal is not None
+    visits = order_goals(clause, goal, set(), statistics, _hint(clause, goal))
+    # All else follows from the order of the goals.
+    if [visit.goal for visit in visits[1:]] == [probe.goal for probe in variant.probes]:
+        return variant
+    return _plan_visits(clause, goal, visits, variant.results)
+
+
 def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> Variant:
     """The variant that starts at the facts of one goal, for clauses that differ in their heads only: its results are
     the terms of all heads, each once."""
@@ -111,6 +123,12 @@ def _plan(
     from_head: bool = False,
 ) -> Variant:
     visits = order_goals(clause, start, bound, statistics, hint, solves=from_head)
+    return _plan_visits(clause, start, visits, results, from_head)
+
+
+def _plan_visits(
+    clause: Clause, start: int | None, visits: list[Visit], results: tuple[str | Constant, ...], from_head: bool = False
+) -> Variant:
     rows = _wanted_rows(clause, results)
     drafts = [_draft_start(clause, visits[0], rows, from_head)]
     known = drafts[0].bound_here()

@@ -17,8 +17,7 @@ from elastalog.relations.words import Dictionary
 FEW = 32
 """Rows up to which looking at values one by one is quicker."""
 
-_RANGES = {Base.NUMBER: (LEAST_NARROW, WIDE - 1), Base.UNSIGNED: (0, WIDE - 1)}
-"""Numbers that are their own words."""
+_SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 
 
 def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> Words | None:
@@ -27,16 +26,17 @@ def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: D
     texts: list[str] = []
     is_text: list[bool] = []
     for column, values in zip(schema.columns, columns, strict=True):
-        is_text.append(column.base is Base.SYMBOL)
-        if is_text[-1]:
+        base = column.base
+        is_text.append(base is _SYMBOL)
+        if base is _SYMBOL:
             for value in values:
                 if type(value) is not str:
                     return None
             texts.extend(values)
-        elif column.base is Base.RECORD:
+        elif base is not _NUMBER and base is not _UNSIGNED:
             return None
         else:
-            least, most = _RANGES.get(column.base, (0, -1))
+            least, most = (LEAST_NARROW if base is _NUMBER else 0), WIDE - 1  # they are their own words
             for value in values:
                 if type(value) is not int or not least <= value <= most:
                     return None

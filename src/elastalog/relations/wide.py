@@ -1,7 +1,7 @@
 """The wide table: distinct 64-bit patterns as small integers, append-only.
 
 It holds what does not fit a word: large numbers and unsigned numbers, and every float. Open addressing over ids, whose
-patterns lie in one array: 16 to 24 bytes a pattern. Blocks of rows are probed all at once by compiled operators, a
+patterns lie in one array: 16 to 32 bytes a pattern. Blocks of rows are probed all at once by compiled operators, a
 handful of values one by one.
 
 Readers need no lock: a pattern is written before its id, ids only enter empty slots, and a larger table replaces the
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations import wide_operators
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
@@ -123,15 +124,18 @@ class WideTable:
         first, last = self._length, self._length + len(new)
         if last > MOST_WIDE_PATTERNS:
             raise LimitReached([_too_many_patterns()])
-        if last > len(self._patterns):
+        is_longer, is_wider = last > len(self._patterns), 2 * last > len(self._slots)
+        slots = 1 << (2 * last).bit_length()
+        memory_limit.ask(8 * last * is_longer + 4 * slots * is_wider)
+        if is_longer:
             larger: Integers = np.empty(max(last, 2 * len(self._patterns)), np.int64)
             larger[:first] = self._patterns[:first]
             self._patterns = larger
         self._patterns[first:last] = new
         ids = np.arange(first, last, dtype=np.int32)
         try:
-            if 2 * last > len(self._slots):
-                self._slots = self._slots_of(last, 1 << (4 * last - 1).bit_length())
+            if is_wider:
+                self._slots = self._slots_of(last, slots)
             else:
                 wide_operators.enter(self._patterns, first, last, self._slots, _shift(self._slots))
             self._length = last  # last of all: what is counted can be found

@@ -34,6 +34,7 @@ class Answerers:
         self.undo = undo
         self._program: Program | None = None
         self._debugged = 0
+        self._explained = -1
         self._uses: Uses | None = None
         self._is_written_out = False
 
@@ -41,6 +42,13 @@ class Answerers:
     def explainer(self) -> Explainer:
         """Answers why and why not."""
         self._follow()
+        now = self._materialisation
+        if now.backend.program.merged and self._explained != now.epoch:
+            # A proof goes by levels, and classes that are formed in recursion have none.
+            with memory_as_limit():
+                written_out = replace(now.setting, backend=now.written_out().backend)
+            self._explainer = self._explaining(written_out)
+            self._explained = now.epoch
         return self._explainer
 
     @property
@@ -72,16 +80,22 @@ class Answerers:
             return
         # Most sessions are never asked.
         from elastalog.debugging.past import Past
-        from elastalog.provenance.explain import Explainer
 
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
         self._uses = None
         self._is_written_out = False
-        self._explainer = Explainer(now.setting, lambda: now.epoch, now.asking)
+        self._explainer = self._explaining(now.setting)
+        self._explained = -1
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
         self._past = past
         self._make_debugger(now.setting, now.epochs)
+
+    def _explaining(self, setting: Setting) -> Explainer:
+        from elastalog.provenance.explain import Explainer
+
+        now = self._materialisation
+        return Explainer(setting, lambda: now.epoch, now.asking)
 
     def _make_debugger(self, setting: Setting, epochs: Epochs) -> None:
         from elastalog.debugging.debugger import Debugger

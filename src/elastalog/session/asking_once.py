@@ -11,6 +11,7 @@ from elastalog.analysis.query import Query, check_query
 from elastalog.diagnostics.arguments import require_text
 from elastalog.late import dataclass
 from elastalog.planning.demand import with_demand
+from elastalog.planning.needed_groups import may_await_groups
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.facts import Relation
 from elastalog.session.initial_facts import Rows
@@ -64,5 +65,6 @@ def query(
     Whoever asks more than once over the same facts is better off with a session, `elastalog.open`, and its `query`."""
     loaded = with_arithmetic(as_program(program, include, macros), arithmetic)
     asked = question(loaded, text, parameters or {})
-    with open(asked.program, facts, **{"strategy": "recompute", **options}) as session:
+    strategy = "elastic" if may_await_groups(asked.program.checked) else "recompute"
+    with open(asked.program, facts, **{"strategy": strategy, **options}) as session:
         return asked.answers(session)

@@ -282,10 +282,7 @@ class History:
 
 def _size(record: EpochRecord) -> int:
     """How many facts a record holds."""
-    size = 0 if record.update is None else record.update.size
-    for came, went in record.changes.values():
-        size += len(came) + len(went)
-    return size
+    return 0 if record.update is None else record.deleted + record.inserted + record.impact
 
 
 def _require_epochs(*epochs: object) -> None:

@@ -15,6 +15,7 @@ from elastalog.backends.engines import BackendMaker, backend_maker
 from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
@@ -23,6 +24,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
@@ -37,7 +39,7 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
@@ -213,7 +215,10 @@ class Materialisation:
         by_rules = settings.levels == "global" or settings.on_cluster
         if by_rules and settings.equivalences:
             raise ElastalogError([_kept_as_classes(settings.equivalences)])
-        return lower(program.checked, equivalences=() if by_rules else settings.equivalences)
+        equivalences: Collection[str] | None = () if by_rules else settings.equivalences
+        if equivalences is None and settings.strategy == "recompute":
+            equivalences = kept_as_classes(program.checked, can_merge=True)
+        return lower(program.checked, equivalences=equivalences)
 
     def written_out(self) -> Epochs:
         """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""
@@ -229,7 +234,7 @@ class Materialisation:
             backend.load(name, self.explicit_words(name))
         for name, is_on in guards.items():
             backend.load(name, FACT[: int(is_on)])
-        strategy.bootstrap(backend)
+        needed_groups.bootstrap(backend, strategy)
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch
         return epochs

@@ -105,10 +105,13 @@ class Updates:
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
         update = self.begin(source, batch, bad_rows)
-        if isinstance(inserted, str | os.PathLike):
+        if inserted is None or isinstance(inserted, dict):  # the usual kinds are found sooner
+            _fill(update, inserted, deleted)
+        elif isinstance(inserted, str | os.PathLike):
             update.read(inserted)
-            inserted = None
-        _fill(update, inserted, deleted)
+            _fill(update, None, deleted)
+        else:
+            _fill(update, inserted, deleted)
         return update.commit()
 
     def change_rules(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what `signal` is made of, without enumerations, which cost a lot
 import signal
-import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
@@ -23,12 +22,14 @@ class uninterrupted:  # noqa: N801  # used like a function
         self._held: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
+        try:
             for number in _NUMBERS:
                 before = _signal.getsignal(number)
                 if callable(before):
                     self._before.append((number, before))
                     _signal.signal(number, self._hold)
+        except ValueError:  # this is not the main thread
+            self._before.clear()
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
         self._held = number, frame

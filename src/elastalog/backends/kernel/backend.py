@@ -108,7 +108,7 @@ class KernelBackend:
         self.updates.follow(program)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
-        return self.evaluation.evaluate(stratum)
+        return self.evaluation.bootstrap(stratum)
 
     def prepare(self, stratum: LogicalStratum) -> None:
         self.updates.maintenance.prepare(stratum)
@@ -197,9 +197,9 @@ class KernelBackend:
         """Whether a stratum cannot be maintained in the update under way."""
         return self.updates.reach.must_rebuild(stratum)
 
-    def is_limited(self, stratum: LogicalStratum) -> bool:
-        """Whether a `.limitsize` may have to cut a stratum short."""
-        return stratum.number in self.evaluation.limited
+    def cut_short(self) -> None:
+        """A `.limitsize` has cut an evaluation elsewhere short."""
+        self.evaluation.is_complete = False
 
     def forget(self, stratum: LogicalStratum) -> None:
         """The stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,34 +27,38 @@ class KernelChanges:
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._updates.transaction
-        return dict(done.deleted), dict(done.inserted)
+        return done.deleted, done.inserted
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._updates.transaction, self._updates.held
         stored, equivalences = self._updates.evaluation.program.relations, held.equivalences
-        names = [
-            name for name in done.changed if name not in equivalences and (with_hidden or not stored[name].is_hidden)
-        ]
-        found: ChangedWords = dict(self._stored(names))
+        found: ChangedWords = {}
+        for name in done.changed:
+            if (with_hidden or not stored[name].is_hidden) and name not in equivalences:
+                came, went = self._stored(name)
+                if len(came) or len(went):
+                    found[name] = came, went
         for name in equivalences:
             classes = stored[name].classes
             if classes is not None and classes in done.changed:
-                nothing = held.relations[classes].rows[:0]
-                came, went = dict(self._stored({classes})).get(classes, (nothing, nothing))
+                came, went = self._stored(classes)
                 now = changed_classes(held.relations[classes], came, went)
                 found[name] = Pairs.changed(now, came, went)
         return found
 
-    def _stored(self, names: Collection[str]) -> Iterator[tuple[str, tuple[Matrix, Matrix]]]:
-        """What has changed in what is stored of some relations."""
+    def came(self, relation: str) -> Matrix:
+        """The facts that the update has inserted into a relation that is stored as it is."""
+        if relation not in self._updates.transaction.changed:
+            return self._updates.held.relations[relation].rows[:0]
+        return self._stored(relation)[0]
+
+    def _stored(self, name: str) -> tuple[Matrix, Matrix]:
+        """What came and went of what is stored of a relation that has changed."""
         done, held = self._updates.transaction, self._updates.held
         if held.annotation.is_kept:
-            changed = {name: done.changed[name] for name in names if name in done.changed}
-            yield from transaction.changed_words(held.relations, changed).items()
-        else:
-            for name in names:
-                yield name, rebuild.changed_facts(held.relations[name], done.replaced[name])
+            return transaction.changed_words(held.relations[name], done.changed[name])
+        return rebuild.changed_facts(held.relations[name], done.replaced[name])
 
 
 class KernelStates:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.levels.drive import Driven
 from elastalog.backends.kernel.maintaining import KernelMaintenance
 from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.protocol import Done, Reach, Small
@@ -19,26 +18,26 @@ from elastalog.planning.logical import LogicalStratum
 
 def drive_through(
     evaluation: KernelEvaluation, reach: KernelReach, maintenance: KernelMaintenance, small: Small
-) -> Iterator[tuple[LogicalStratum, Reach]]:
+) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
     """The strata that the update under way reaches: see `Backend.affected`."""
     strata, drive, changed = evaluation.program.strata, maintenance.drive, reach.done.changed
     waiting = []
-    for place in sorted(reach.place[number] for number in reach.given):
+    for place in sorted([reach.place[number] for number in reach.given]):
         stratum = strata[place]
-        if stratum.clauses or stratum.is_folded or reach.must_rebuild(stratum):
-            waiting.append(place)
-        else:
+        if maintenance.is_explicit_only(stratum) and not reach.must_rebuild(stratum):
             began = time.perf_counter()
             maintenance.change_explicit(stratum)
-            yield stratum, Reach(reach.size_of(stratum), False, Done(0, 0, 0, time.perf_counter() - began))
+            yield stratum, Done(reach.size_of(stratum), 0, 0, 0, time.perf_counter() - began)
+        else:
+            waiting.append(place)
     barred = *waiting, *(reach.place[number] for number in small.asked if number in reach.place)
-    drive.set_out(changed, {*waiting, *drive.readers_of(changed)}, barred, small.derivations)
+    drive.set_out(changed, (*waiting, *drive.readers_of(changed)), barred, small.derivations)
     try:
         while True:
             began = time.perf_counter()
             at = drive.go_on()
-            for done, cost in _costs(drive.driven(), time.perf_counter() - began, evaluation.watch):
-                yield strata[done.place], Reach(done.changes, False, cost)
+            for place, done in _done(drive.driven(), time.perf_counter() - began, evaluation.watch):
+                yield strata[place], done
             if at is None:
                 return
             followed = len(changed)
@@ -52,12 +51,11 @@ def drive_through(
         drive.end()
 
 
-def _costs(driven: list[Driven], seconds: float, watch: Watch) -> Iterator[tuple[Driven, Done]]:
-    """What strata have cost that were driven through in so many seconds. Nobody has looked at the clock in between:
-    they share the time by the rows that they looked at, and one each for coming there."""
-    rows = sum(done.rows + 1 for done in driven)
-    for done in driven:
-        effort = watch.effort
-        watch.count(done.derivations, done.rows)
-        watch.touched += done.touched
-        yield done, Done(done.derivations, watch.effort - effort, done.touched, seconds * (done.rows + 1) / rows)
+def _done(driven: list[list[int]], seconds: float, watch: Watch) -> Iterator[tuple[int, Done]]:
+    """What strata have cost, by place, that were driven through in so many seconds. Nobody has looked at the clock in
+    between: they share the time by the rows that they looked at, and one each for coming there."""
+    whole = len(driven) + sum([rows for _, _, _, rows, _ in driven])
+    for place, changes, derivations, rows, touched in driven:
+        watch.touched += touched
+        effort = watch.count(derivations, rows)
+        yield place, Done(changes, derivations, effort, touched, seconds * (rows + 1) / whole)

@@ -17,12 +17,14 @@ from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
+from elastalog.planning.lookups import last_lookups
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -56,17 +58,9 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
-        self._limits = {
-            relation.name: int(directive.parameters["n"])
-            for relation in program.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
-        self.limited = frozenset(
-            stratum.number
-            for stratum in program.strata
-            if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
-        )
+        self._last_lookups: dict[int, list[str]] | None = None
+        self._limits = program.limits
+        self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
         """The strata that a `.limitsize` may have to cut short."""
         self.chosen = frozenset(
             stratum.number
@@ -88,6 +82,17 @@ class KernelEvaluation:
         """Goes over to another program, of which the facts are held already."""
         self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
+
+    def bootstrap(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        derivations = self.evaluate(stratum)
+        if not self.held.annotation.is_kept:
+            if self._last_lookups is None:
+                self._last_lookups = last_lookups(self.program)
+            for name in self._last_lookups.get(stratum.number, ()):
+                if name not in self.held.evicted:
+                    self.held.relations[name].forget_table()
+        return derivations
 
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
@@ -131,7 +136,9 @@ class KernelEvaluation:
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits
-            if annotation.support is Support.LEVELS:
+            if stratum.merges:
+                is_complete = self._merge(stratum, variants)
+            elif annotation.support is Support.LEVELS:
                 begun = self._evaluated_elsewhere(stratum)
                 if begun is not None and begun.is_done:
                     is_complete = begun.is_complete
@@ -147,6 +154,18 @@ class KernelEvaluation:
 
                 is_complete = evaluate_counted(stratum, variants, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
+
+    def _merge(self, stratum: LogicalStratum, variants: StratumVariants) -> bool:
+        """Evaluates a stratum in which equivalences depend on themselves, as classes. Nobody asks for levels."""
+        from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
+
+        relations = self.held.relations
+        workers = MergingWorkers(stratum.merges, relations, self.watch)
+        is_complete = evaluate(stratum, variants, relations, workers, self.watch, self._limits)
+        for name, rows in workers.finished().items():
+            relations[name] = KernelRelation(name, rows.shape[1], is_annotated=False)
+            relations[name].load(rows)
+        return is_complete
 
     def _derive_globally(self, stratum: LogicalStratum) -> None:
         from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation

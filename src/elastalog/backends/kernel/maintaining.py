@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-import numpy as np
-
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution.bound_variant import Scratch
@@ -98,24 +96,13 @@ class KernelMaintenance:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        support = self._held.annotation.support
-        maintenance: AnyMaintenance
-        if support is not Support.LEVELS and support is not Support.VECTORS:
-            maintenance = self._by_sets(stratum)
-        elif stratum.number in self._evaluation.best_only:
-            maintenance = self._by_best(stratum)
-        elif support is Support.LEVELS and not stratum.clauses:
+        if self.is_explicit_only(stratum):
             self.change_explicit(stratum)
             return cast(T, None)  # as every procedure of this kind
-        elif support is Support.VECTORS or self._reach.is_given(stratum):
-            maintenance = self._by_levels(stratum)
-        else:
-            place, below = self._reach.place[stratum.number], self.below(stratum)
-            maintenance = StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
-        self._under_way = maintenance
+        maintenance = self._under_way = self._begun(stratum)
         try:
             outcome = cast(Any, procedure)(maintenance)
-            self._reach.done.changed.update(self._net_changes(maintenance))
+            self._reach.done.changed.update(maintenance.end())
             for name in maintenance.own:
                 self._evaluation.watch.touched += self._held.relations[name].touched_used
         except BudgetExceeded:
@@ -127,17 +114,29 @@ class KernelMaintenance:
         self._under_way = None
         return cast(T, outcome)
 
+    def is_explicit_only(self, stratum: LogicalStratum) -> bool:
+        """Whether an update means nothing to a stratum but that explicit facts go and come."""
+        has_rules = stratum.clauses or stratum.is_folded or stratum.dominance
+        return self._held.annotation.support is Support.LEVELS and not has_rules
+
+    def _begun(self, stratum: LogicalStratum) -> AnyMaintenance:
+        """The maintenance of a stratum."""
+        support = self._held.annotation.support
+        if support not in (Support.LEVELS, Support.VECTORS):
+            return self._by_sets(stratum)
+        if stratum.number in self._evaluation.best_only:
+            return self._by_best(stratum)
+        if support is Support.VECTORS or self._reach.is_given(stratum):
+            return self._by_levels(stratum)
+        place, below = self._reach.place[stratum.number], self.below(stratum)
+        return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
+
     def abandon(self) -> None:
         """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""
         if self._under_way is not None:
             self._under_way.abandon()
             self._under_way = None
         self.drive.end()
-
-    def _net_changes(self, maintenance: AnyMaintenance) -> dict[str, Vector]:
-        if isinstance(maintenance, StratumMaintenance):
-            return maintenance.end(self._held.annotation.is_global)
-        return maintenance.end()
 
     def change_explicit(self, stratum: LogicalStratum) -> None:
         """All that an update means to a stratum without rules: explicit facts go and come."""
@@ -149,20 +148,26 @@ class KernelMaintenance:
             if (come := done.inserted.get(name)) is not None:
                 given.change(relation, come, is_present=True)
             if relation.touched_used:
-                done.changed[name] = np.arange(relation.touched_used, dtype=np.int32)
+                done.changed[name] = self.drive.first_entries(relation.touched_used)
+
+    def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
+        """The rows of explicit facts of a stratum that go and come, by relation."""
+        done, relations = self._reach.done, self._held.relations
+        own = stratum.relations
+        return (
+            {name: relations[name].find(done.deleted[name]) for name in own if name in done.deleted},
+            {name: transaction.add_rows(relations[name], done.inserted[name]) for name in own if name in done.inserted},
+        )
 
     def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
         """The explicit facts that go and come get their entries."""
-        done, relations = self._reach.done, self._held.relations
-        deleted: dict[str, Vector] = {}
-        inserted: dict[str, Vector] = {}
-        for name in stratum.relations:
-            relation = relations[name]
-            if name in done.deleted:
-                deleted[name] = transaction.touch(relation, relation.find(done.deleted[name]))
-            if name in done.inserted:
-                inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
-                bookkeeping.mark(inserted[name], relation.touched, FIXED, 0)
+        relations = self._held.relations
+        deleted, inserted = (
+            {name: transaction.touch(relations[name], rows) for name, rows in side.items()}
+            for side in self._given_rows(stratum)
+        )
+        for name, entries in inserted.items():
+            bookkeeping.mark(entries, relations[name].touched, FIXED, 0)
         below, plan, watch = self.below(stratum), self._plan(stratum), self._evaluation.watch
         if self._held.annotation.support is Support.VECTORS:
             from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
@@ -197,16 +202,8 @@ class KernelMaintenance:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
         from elastalog.backends.kernel.sets.set_update import StratumSets
 
-        done, relations = self._reach.done, self._held.relations
-        deleted: dict[str, Vector] = {}
-        inserted: dict[str, Vector] = {}
-        for name in stratum.relations:
-            relation = relations[name]
-            if name in done.deleted:
-                deleted[name] = relation.find(done.deleted[name])
-            if name in done.inserted:
-                inserted[name] = transaction.add_rows(relation, done.inserted[name])
-        below, evaluation = self.below(stratum), self._evaluation
+        relations, below, evaluation = self._held.relations, self.below(stratum), self._evaluation
+        deleted, inserted = self._given_rows(stratum)
         plan = self._set_plans.get(stratum.number)
         if plan is None:
             plan = self._set_plans[stratum.number] = SetPlan(

@@ -36,12 +36,20 @@ class KernelReach:
         self._changes_followed = 0
 
     def begin(self, done: Transaction) -> None:
-        """An update begins, or there is none any more."""
+        """An update begins."""
+        self.end(done)
+        owner, given = self._owner, self.given
+        for names in (done.deleted, done.inserted, done.anew):
+            for name in names:
+                if name in owner:
+                    given.add(owner[name])
+        self._concerned.update(given)
+
+    def end(self, done: Transaction) -> None:
+        """There is no update under way; `done` is for the next one."""
         self.done = done
         self._changes_followed = 0
-        owner = self._owner
-        self.given = {owner[name] for name in (*done.deleted, *done.inserted, *done.anew) if name in owner}
-        self._concerned = set(self.given)
+        self.given, self._concerned = set(), set()
 
     def is_given(self, stratum: LogicalStratum) -> bool:
         """Whether explicit facts of a stratum change."""

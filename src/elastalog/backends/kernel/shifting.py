@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.store import shifts, transaction
+from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.shifts import Shift
 from elastalog.backends.kernel.updating import KernelUpdates
 
 
@@ -15,25 +16,23 @@ class KernelShifts:
         self._updates = updates
         self._held = updates.held
 
-    def back(self, most: int | None = None) -> shifts.Shift | None:
+    def back(self, most: int | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
-        if self._updates.transaction.replaced:
+        done = self._updates.transaction
+        if done.replaced:
             return None
-        homes = self._held.homes
-        touched = self._updates.transaction.touched = homes.touched()
-        if most is not None and sum(relation.touched_used for relation in touched) > most:
-            return None
-        return shifts.before_commit(homes, touched)
+        touched = done.touched = self._held.homes.touched()
+        if most is None or sum(touched.values()) <= most:
+            done.shift = Shift(touched)
+        return done.shift
 
-    def can_make(self, shift: shifts.Shift) -> bool:
+    def can_make(self, shift: Shift) -> bool:
         """Whether a shift can still be made."""
-        relations = self._held.relations
-        return all(part.is_usable() and relations.get(part.relation.name) is part.relation for part in shift)
+        return shift.is_usable(self._held.relations)
 
-    def make(self, shift: shifts.Shift) -> None:
+    def make(self, shift: Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
-        for part in shift:
-            part.toggle()
+        shift.toggle()
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""

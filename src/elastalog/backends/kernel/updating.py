@@ -20,8 +20,8 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
-from elastalog.backends.protocol import Procedure, Reach, Small, StateChanges
-from elastalog.backends.rows import are_in, distinct
+from elastalog.backends.protocol import Done, Procedure, Reach, Small, StateChanges
+from elastalog.backends.rows import are_in, distinct, how_many
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 T = TypeVar("T")
@@ -45,10 +45,10 @@ class KernelUpdates:
         self.reach.follow(program)
         self.maintenance.follow(program)
 
-    def _take(self, done: Transaction) -> None:
-        self.transaction = done
-        self.reach.begin(done)
-        self.maintenance.drive.begin_update()
+    def _end(self) -> None:
+        """There is no update under way."""
+        self.transaction = Transaction()
+        self.reach.end(self.transaction)
 
     def begin(
         self,
@@ -58,28 +58,31 @@ class KernelUpdates:
         is_explicit: Callable[[str, Matrix], Vector],
     ) -> None:
         """Starts an update: see `Backend.begin`."""
-        done = Transaction(anew=anew)
+        done = self.transaction
+        done.anew = anew
         self._was_complete = self.evaluation.is_complete
-        for name in (*deleted, *(n for n in inserted if n not in deleted)):
-            come = inserted.get(name)
-            go = deleted.get(name)
-            if come is not None and len(come):
-                come = distinct(come)
+        for name, facts in inserted.items():
+            if len(facts):
+                come = distinct(facts)
                 known = is_explicit(name, come)
-                kept = come[~known] if known.any() else come
-                if len(kept):
-                    done.inserted[name] = kept
-            if go is not None and len(go):
-                go = distinct(go)
+                if how_many(known):
+                    come = come[~known]
+                if len(come):
+                    done.inserted[name] = come
+        for name, facts in deleted.items():
+            if len(facts):
+                go = distinct(facts)
                 known = is_explicit(name, go)
-                go = go if known.all() else go[known]
-                if come is not None and len(come) and len(go):
-                    go = go[~are_in(go, come)]
+                if how_many(known) < len(go):
+                    go = go[known]
+                if len(go) and name in inserted and len(inserted[name]):
+                    go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
-        self._take(done)
+        self.reach.begin(done)
+        self.maintenance.drive.begin_update()
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
         """The strata that the update under way reaches: see `Backend.affected`."""
         if small is None or self.held.annotation.support is not Support.LEVELS:
             return self.reach.one_by_one()
@@ -171,13 +174,12 @@ class KernelUpdates:
             vectors.commit()
         if held.annotation.is_kept:
             touched = held.homes.touched() if done.touched is None else done.touched
-            transaction.commit(held.homes, touched, done.replaced)
-            for relation in touched:
+            for relation in transaction.commit(held.homes, touched, done.replaced, done.shift):
                 self._compact(relation)
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self._take(Transaction())
+        self._end()
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -199,11 +201,12 @@ class KernelUpdates:
         for relation in held.relations.values():
             if relation.touched_used or not relation.is_settled:
                 transaction.rollback(relation)
-                self._compact(relation)
-        self._take(Transaction())
+                if relation.is_sparse:
+                    self._compact(relation)
+        self._end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
-        if self.held.annotation.has_levels_only and relation.is_sparse and not self.departures:
+        if self.held.annotation.has_levels_only and not self.departures:
             with contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
                 relation.compact()

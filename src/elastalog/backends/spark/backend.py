@@ -20,7 +20,7 @@ from elastalog.backends.spark.changing import SparkChanges, SparkStates
 from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.spark.filed import FiledRelation, Pending
 from elastalog.backends.spark.outcome import Outcome
-from elastalog.backends.spark.placement import FALLEN_BACK, LIMITED, Placement, choose, memory_allowed, spared
+from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.strata import Explicit, StratumJobs
 from elastalog.backends.spark.update_task import nothing_more
@@ -127,13 +127,12 @@ class SparkBackend:
 
     def placement(self, stratum: LogicalStratum) -> Placement:
         """Where a stratum would be evaluated now."""
-        if self.kernel.is_limited(stratum):
-            return LIMITED
         sizes = {name: self.size(name) for name in (*stratum.reads, *stratum.relations)}
         return choose(
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
             functions=self._dictionary.functions, has_made_values=stratum.number in self._jobs.value_makers,
+            can_agree=self._jobs.can_agree(stratum.number),
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
@@ -145,17 +144,22 @@ class SparkBackend:
         """The plan of tasks, now that what they read is known."""
         plan = placement.plan
         assert plan is not None
-        can_exchange = self.annotation.support is Support.LEVELS and not self.annotation.is_global
-        if plan.decomposes and can_exchange and stratum.aggregate is None:
+        if plan.decomposes and not plan.is_for_one and self._may_exchange(stratum):
             part = self._jobs.heavy(plan, files).greatest
             placement = spared(placement, stratum, part, self._jobs.shares(plan))
         return self._place(stratum, placement).plan or plan
 
+    def _may_exchange(self, stratum: LogicalStratum) -> bool:
+        """Whether tasks may exchange where they need not."""
+        has_choices = any(self.program.relations[name].choices for name in stratum.relations)
+        has_levels = self.annotation.support is Support.LEVELS and not self.annotation.is_global
+        is_hindered = has_choices or stratum.aggregate is not None or stratum.number in self._jobs.value_makers
+        return has_levels and not is_hindered
+
     def _after(self, failed: SharePlan, stratum: LogicalStratum) -> Placement:
-        """Where a stratum is evaluated after tasks could not: by one task, if all that hindered them was that they
-        exchange."""
-        is_hindered = not failed.decomposes and stratum.number in self._jobs.value_makers
-        return self.placement(stratum) if is_hindered else FALLEN_BACK
+        """Where a stratum is evaluated after tasks could not: by tasks again, if all that hindered them were values
+        that each numbered for itself."""
+        return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:
         """Whether strata that read a relation are evaluated in the driver."""
@@ -200,6 +204,8 @@ class SparkBackend:
             plan = self._plan_for(stratum, placement, files)
             found = self._jobs.evaluate(plan, files, explicit or ({}, {}), is_rebuilt=explicit is not None)
             if found is not None:
+                if not found.is_complete:
+                    self.kernel.cut_short()
                 return found
             placement = self._after(plan, stratum)
         self._place(stratum, placement)
@@ -237,7 +243,8 @@ class SparkBackend:
             self._jobs.share_as(plan, name, relations.files.current.get(name))
         owners = {name: self._jobs.owners(plan, name) for name in stratum.relations}
         before = {name: relations.before(name, owners.get(name)) for name in plan.relations}
-        below = {n: pending for n in stratum.reads if (pending := relations.pending(n)) is not None and pending.number}
+        lower = (name for name in plan.relations if name not in owners)
+        below = {n: pending for n in lower if (pending := relations.pending(n)) is not None and pending.number}
         found = self._jobs.maintain(plan, before, below, self._explicit_of(stratum), procedure)
         if found is None:
             return None

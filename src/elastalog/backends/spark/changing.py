@@ -33,6 +33,11 @@ class SparkChanges:
                 found[name] = changes.words[came], changes.words[went]
         return found
 
+    def came(self, relation: str) -> Matrix:
+        """The facts that the update has inserted into a relation."""
+        changes = self._relations.changed_in_files().get(relation)
+        return self._kernel.changes.came(relation) if changes is None else changes.words[changes.was == GONE]
+
     def size(self, relation: str) -> int:
         """About how many facts a relation has now."""
         return self._relations.size(relation)

@@ -12,17 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.protocol import Matrix, Vector
+from elastalog.backends.spark.agreement import Agreement
 from elastalog.backends.spark.linked_messages import LinkedMessages
 from elastalog.backends.spark.links import linked
 from elastalog.backends.spark.message_operators import add_counts
-from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed
-from elastalog.backends.spark.results import Exchanged, Failed, Fault, Result, RoundWritten, SavedState, Worked
+from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed
+from elastalog.backends.spark.results import (
+    Exchanged,
+    Failed,
+    Fault,
+    Result,
+    RoundWritten,
+    SavedState,
+    ValuesMade,
+    Worked,
+)
+from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.staged import RoundEnded, StagedMessages
 from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
 from elastalog.backends.spark.word_files import read_words, write_words
@@ -110,10 +124,51 @@ class ExchangingTask:
         self.program = with_copies(spec.program, spec.plan, clauses)
         self.widths = {name: spec.program.relations[name].width for name in self.own}
         self.relations: dict[str, KernelRelation] = {}
+        self.agreement = Agreement(spec.values, self.dictionary)
+        self._relation_at = {copy.name: copy.relation for copy in spec.plan.copies} | {name: name for name in self.own}
 
     def make_heads(self, name: str) -> None:
         """Makes the relation for the heads in a relation, empty."""
         self.relations[head_name(name)] = KernelRelation(head_name(name), self.widths[name], is_annotated=True)
+
+    # --- facts, as tasks give them to each other ---------------------------------------------------------------------
+
+    def agree(self) -> None:
+        """Before heads that were just derived are given to anybody: tasks agree on the numbers of new values."""
+        if self.spec.agrees:
+            self.messages.exchange({}, self.agreement.news())
+            self.agreement.agree(self.messages.notes)
+
+    def outward(self, name: str, rows: Matrix) -> Matrix:
+        """Rows that begin with a fact of a relation, in words that all tasks know."""
+        return self.agreement.outward(rows, self.spec.program.relations[name].bases)
+
+    def given(self, name: str, rows: Matrix, routing: Routing | None, count: Vector | None = None) -> Outgoing:
+        """Rows that begin with a fact of a relation, for those who want such facts; None: all do."""
+        told = self.outward(name, rows)
+        if routing is None:
+            return Outgoing(told, np.full(len(rows), EVERYWHERE, np.int32), count)
+        return Outgoing(told, routing.shares_of(told[:, : self.widths[name]]), count)
+
+    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
+        """See `Messages.exchange`; what arrives is in the words of this task."""
+        messages = self.messages.exchange(outgoing, note)
+        if self.agreement.is_empty:
+            return messages
+        relations = self.spec.program.relations
+        bases = {address: relations[name].bases for address, name in self._relation_at.items()}
+        return [replace(m, rows=self.agreement.inward(m.rows, bases[m.address])) for m in messages]
+
+    def are_mine(self, name: str, words: Matrix) -> Vector:
+        """Which facts of a relation this task owns."""
+        found: Vector = self.spec.owners(name).shares_of(self.outward(name, words)) == self.share
+        return found
+
+    def values_made(self) -> ValuesMade | None:
+        """What all tasks have made, and one of them says; None if that is nothing, or another says it."""
+        if self.agreement.is_empty or self.share:
+            return None
+        return ValuesMade(self.share, self.agreement.values)
 
 
 class ExchangingEvaluation(ExchangingTask):
@@ -129,7 +184,7 @@ class ExchangingEvaluation(ExchangingTask):
             if copy.relation not in self.own:
                 self.relations[copy.name].load(spec.present(copy, share))
             elif self.saved is None:
-                self.relations[copy.name].load(spec.explicit(copy, share))
+                self.relations[copy.name].load(spec.start(copy, share))
             else:
                 self.restore(copy, self.saved)
         self.empty_heads()
@@ -179,12 +234,13 @@ class ExchangingEvaluation(ExchangingTask):
             if not is_derived:
                 self.derive(iteration, start, stop)
             is_derived = False
-            if self.spec.values.is_outgrown_by(self.dictionary):
+            if not self.spec.agrees and self.spec.values.is_outgrown_by(self.dictionary):
                 self.messages.give_up()
                 yield Failed(self.share, Fault.NEW_VALUES)
                 return
+            self.agree()
             try:
-                messages = self.messages.exchange(self.outgoing())
+                messages = self.exchange(self.outgoing())
             except RoundEnded as ended:
                 ended.state = self.save(iteration, start)
                 raise
@@ -206,24 +262,16 @@ class ExchangingEvaluation(ExchangingTask):
         self.empty_heads()
         bounds = Bounds(start, stop)
         counted = dict.fromkeys(map(head_name, self.widths), 0)
-        if iteration == 1:
-            for variant in self.variants.once:
-                first = variant.gather.relation
-                self.workers.run(variant, 0, 1 if first is None else self.relations[first].used, bounds, counted)
-        for variant in self.variants.by_delta:
-            name = variant.gather.relation
-            assert name is not None
-            if start[name] < stop[name]:
-                self.workers.run(variant, start[name], stop[name], bounds, counted)
+        self.workers.run_round(self.variants.runs(start, stop, is_first=iteration == 1), bounds, counted)
 
     def outgoing(self) -> dict[str, Outgoing]:
         """The heads of this iteration, for every copy that wants them; owners get their counts too."""
         found = {}
         for copy in self.own_copies:
             heads = self.relations[head_name(copy.relation)]
-            words, count = heads.rows[: heads.used], heads.count[: heads.used]
-            shares = self.spec.routings[copy.name].shares_of(words)
-            found[copy.name] = Outgoing(words, shares, count if self.relations[copy.name].is_annotated else None)
+            count = heads.count[: heads.used] if self.relations[copy.name].is_annotated else None
+            routing = self.spec.routings[copy.name]
+            found[copy.name] = self.given(copy.relation, heads.rows[: heads.used], routing, count)
         return found
 
     def receive(self, copy: Copy, blocks: list[np.ndarray], level: int) -> None:
@@ -241,17 +289,19 @@ class ExchangingEvaluation(ExchangingTask):
 
     def results(self) -> Iterator[Result]:
         yield Worked(self.share, self.watch.derivations)
+        if (made := self.values_made()) is not None:
+            yield made
         for name in self.spec.plan.stratum.relations:
             owner = self.spec.plan.owner(name)
             relation = self.relations[owner.name]
             rows, level, count = (array[: relation.used] for array in (relation.rows, relation.level, relation.count))
             # What several tasks hold, one of them owns.
-            is_mine = self.spec.owners(name).shares_of(rows) == self.share
+            is_mine = self.are_mine(name, rows)
             if not is_mine.all():
                 rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
             if not self.spec.annotation.is_kept:
                 level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
-            yield from results_of(self.spec, self.share, name, facts_with(rows, level, count))
+            yield from results_of(self.spec, self.share, name, facts_with(self.outward(name, rows), level, count))
 
 
 def head_name(relation: str) -> str:

@@ -38,7 +38,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
 from elastalog.backends.spark.results import Result
-from elastalog.backends.spark.routing import EVERYWHERE
+from elastalog.backends.spark.task import values_made
 from elastalog.backends.spark.update_task import UpdateSpec, owned_changes, with_outcome
 from elastalog.backends.spark.word_files import read_changes, read_words
 from elastalog.backends.spark.word_files import together as as_one
@@ -56,10 +56,9 @@ def update_together(spec: UpdateSpec, share: int) -> Iterator[Result]:
     def work(messages: Messages) -> Iterator[Result]:
         task = ExchangingUpdate(spec, share, messages)
         written = partial(task.written, spec)
+        made = task.values_made if spec.stratum.agrees else partial(values_made, spec.stratum, share, task.dictionary)
         procedure = cast("Callable[[Maintenance], Any]", spec.procedure)  # strata that exchange have levels
-        return with_outcome(
-            spec, share, task.watch, task.dictionary, lambda: procedure(task), written, messages.give_up
-        )
+        return with_outcome(spec, share, task.watch, made, lambda: procedure(task), written, messages.give_up)
 
     return together(spec.stratum, share, work)
 
@@ -171,8 +170,7 @@ class ExchangingUpdate(ExchangingTask):
                 gone = read_words((self.spec.deleted[name],), width).words
                 self._look_for(name, gone, self.plan.backward, found)
         lost = {name: np.concatenate(parts) for name, parts in self.lost.items() if parts}
-        everywhere = {n: Outgoing(words, np.full(len(words), EVERYWHERE, np.int32)) for n, words in lost.items()}
-        for message in self.messages.exchange(everywhere):
+        for message in self.exchange({name: self.given(name, words, None) for name, words in lost.items()}):
             self._look_for(message.address, message.rows, self.plan.recovering, found)
         self._offered(self._sent(found))
 
@@ -190,12 +188,12 @@ class ExchangingUpdate(ExchangingTask):
             relation = self.relations[self.owner_copies[name]]
             transaction.changed_entries(relation, is_level_change=False)
             changes = snapshot.maintained_changes(relation)
-            is_mine = self.spec.owners(name).shares_of(changes.words) == self.share
+            is_mine = self.are_mine(name, changes.words)
             changes = replace(
-                changes, words=changes.words[is_mine], was=changes.was[is_mine], level=changes.level[is_mine],
-                count=changes.count[is_mine],
+                changes, words=self.outward(name, changes.words[is_mine]), was=changes.was[is_mine],
+                level=changes.level[is_mine], count=changes.count[is_mine],
             )  # fmt: skip
-            yield from owned_changes(spec, self.share, name, changes, relation)
+            yield from owned_changes(spec, self.share, name, changes, relation, partial(self.outward, name))
 
     # --- owners ----------------------------------------------------------------------------------------------------
 
@@ -261,7 +259,7 @@ class ExchangingUpdate(ExchangingTask):
         for name, entries in mine.items():
             relation = self.relations[self.owner_copies[name]]
             words[name] = relation.rows[relation.touched[entries, ROW]]
-        messages = self.messages.exchange(self._for_copies(words), level if mine else None)
+        messages = self.exchange(self._for_copies(words), level if mine else None)
         levels = [note for note in self.messages.notes if note is not None]
         if not levels:
             return None
@@ -285,6 +283,8 @@ class ExchangingUpdate(ExchangingTask):
         for copy, entries in delta.items():
             for variant in self.plan.forward.get(copy, ()):
                 self._run(variant, entries, phase, found[names[variant.clause.head]])
+        if not phase.is_loss:  # all that is lost was there
+            self.agree()
         return self._sent(found)
 
     def _run(self, variant: DeltaVariant, entries: Vector, phase: Phase, found: Found) -> None:
@@ -318,19 +318,16 @@ class ExchangingUpdate(ExchangingTask):
         self.make_heads(name)
 
     def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:
-        outgoing = {}
-        for name, derivations in found.items():
-            rows = derivations.rows
-            outgoing[name] = Outgoing(rows, self.spec.owners(name).shares_of(rows[:, : derivations.width]))
+        outgoing = {name: self.given(name, f.rows, self.spec.owners(name)) for name, f in found.items()}
         arrived: dict[str, list[Matrix]] = {}
-        for message in self.messages.exchange(outgoing):
+        for message in self.exchange(outgoing):
             if len(message.rows):
                 arrived.setdefault(message.address, []).append(message.rows)
         return {name: np.concatenate(parts) for name, parts in arrived.items()}
 
     def _for_copies(self, words: Mapping[str, Matrix]) -> dict[str, Outgoing]:
         return {
-            copy.name: Outgoing(words[copy.relation], self.spec.routings[copy.name].shares_of(words[copy.relation]))
+            copy.name: self.given(copy.relation, words[copy.relation], self.spec.routings[copy.name])
             for copy in self.own_copies
             if copy.relation in words
         }
@@ -338,7 +335,7 @@ class ExchangingUpdate(ExchangingTask):
     def _told_to_copies(self, words: Mapping[str, Matrix]) -> Lists | None:
         """Tells all copies of facts that were lost. Returns the entries of this task's copies, None if there was
         nothing to tell anywhere."""
-        messages = self.messages.exchange(self._for_copies(words))
+        messages = self.exchange(self._for_copies(words))
         return self._in_copies(messages, None) if messages else None
 
     def _in_copies(self, messages: Iterable[Message], level: int | None) -> Lists:
@@ -369,7 +366,7 @@ class ExchangingUpdate(ExchangingTask):
             if entries is not None:
                 relation = self.relations[self.owner_copies[name]]
                 words = relation.rows[relation.touched[entries, ROW]]
-                mine = words[self.spec.owners(name).shares_of(words) == self.share]
+                mine = words[self.are_mine(name, words)]
                 if len(mine):
                     self.lost[name].append(mine)
 

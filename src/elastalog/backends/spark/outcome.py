@@ -65,9 +65,10 @@ class TaskCosts:
 @dataclass(slots=True)
 class Outcome:
     """`returned`: what the procedure of a strategy did, for every share. `faults`: why tasks could not finish; if there
-    are any, nothing else counts."""
+    are any, nothing else counts. `is_complete`: no `.limitsize` has cut them short."""
 
     derivations: int = 0
+    is_complete: bool = True
     returned: list[Any] = field(default_factory=list)
     written: dict[str, Written] = field(default_factory=dict)
     faults: set[Fault] = field(default_factory=set)
@@ -87,8 +88,9 @@ def outcome_of(results: Iterable[Result], routings: Mapping[str, Routing]) -> Ou
                 found = outcome.written[name]
                 owned = replace(file, routing=routings[name], share=share)
                 outcome.written[name] = replace(found, changes=(*found.changes, owned), heard=found.heard + heard)
-            case Worked(_, derivations, returned):
+            case Worked(_, derivations, returned, is_complete):
                 outcome.derivations += derivations
+                outcome.is_complete &= is_complete
                 if returned is not None:
                     outcome.returned.append(pickle.loads(returned))
             case Spent():

@@ -11,14 +11,8 @@ from typing import Literal
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Placed
 from elastalog.backends.spark.user_functions import Functions, stays_here
-from elastalog.planning.decompose import (
-    FOLDED_IN_ONE_PLACE,
-    NUMBERED_IN_ONE_PLACE,
-    SharePlan,
-    exchanging_plan,
-    share_plan,
-    whole_plan,
-)
+from elastalog.backends.spark.values import may_agree, shows_numbers_of_texts
+from elastalog.planning.decompose import SharePlan, exchanging_plan, share_plan, whole_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 log = logging.getLogger("elastalog.placement")
@@ -56,9 +50,7 @@ class Placement:
         log.info("stratum %d (%s): %s: %s", stratum.number, ", ".join(stratum.relations), self.where, self.why)
 
 
-LIMITED = Placement("driver", "a relation is limited in size")
-
-FALLEN_BACK = Placement("driver", "a task made values whose numbers a rule shows, or met an error")
+FALLEN_BACK = Placement("driver", "a task met an error, which is shown best where the program is")
 
 
 def choose(
@@ -72,53 +64,48 @@ def choose(
     memory: int,
     functions: Functions,
     has_made_values: bool = False,
+    can_agree: bool = False,
 ) -> Placement:
-    """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: tasks
-    that exchanged have made new ones."""
+    """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: several
+    tasks have made new ones, and could not go on. `can_agree`: where tasks exchange, they may agree on the numbers of
+    these."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
-    reason = reason_for_driver(program, stratum, functions)
-    if reason is not None:
-        return Placement("driver", reason)
+    functor = stays_here((*stratum.clauses, *stratum.dominance), functions)
+    if functor is not None:
+        return Placement("driver", f"functor `@{functor}` cannot be sent to tasks")
     needed = working_set(program, stratum, sizes)
     if is_elastic and needed <= memory:
         return Placement("driver", f"an estimated {needed >> 20:,} MiB of {memory >> 20:,} MiB")
     least = least_rows * (1 if stratum.is_recursive else _ONE_PASS)
     if not is_elastic and sum(sizes.values()) < least:
         return Placement("driver", f"fewer than {least:,} input facts")
-    plan = share_plan(stratum)
-    if plan is None:
-        return Placement("driver", NUMBERED_IN_ONE_PLACE)
+    plan = share_plan(stratum, program)
+    if not plan.is_for_one:
+        is_hindered = has_made_values and not (can_agree and may_agree(stratum))
+        why = _why_whole(plan, annotation, has_made_values, is_hindered)
+        plan = plan if why is None else whole_plan(stratum, why)
     if plan.is_for_one:
-        return Placement("tasks", f"one task: {FOLDED_IN_ONE_PLACE}", plan)
-    if plan.decomposes and not stratum.dominance:
+        return Placement("tasks", f"one task: {plan.obstacle}", plan)
+    if plan.decomposes:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)
-    whole = _why_whole(stratum, annotation, plan.obstacle, has_made_values)
-    if whole is not None:
-        return Placement("tasks", f"one task: {whole}", whole_plan(stratum))
-    return Placement("exchanging tasks", plan.obstacle or "", plan)
+    agreed = "; they agree on the numbers of new values" if has_made_values else ""
+    return Placement("exchanging tasks", f"{plan.obstacle}{agreed}", plan)
 
 
-def _why_whole(
-    stratum: LogicalStratum, annotation: Annotation, obstacle: str | None, has_made_values: bool
-) -> str | None:
-    """Why several tasks cannot do a stratum, which one can, by the kernel; None if they can."""
-    if stratum.dominance:
-        return "subsumption compares facts wherever they are"
+def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, is_hindered: bool) -> str | None:
+    """Why several tasks cannot do a stratum by their plan, which one can, by the kernel; None if they can.
+    `is_hindered`: by values that have been made."""
+    if has_made_values and any(shows_numbers_of_texts(clause) for clause in plan.stratum.clauses):
+        return "rules make texts that have no number yet, and look at their numbers"
+    if plan.decomposes:
+        return None
     if annotation.is_global:
-        return f"levels are global, and {obstacle}"
+        return f"levels are global, and {plan.obstacle}"
     if annotation.support is not Support.LEVELS:
-        return f"the strategy keeps other things than levels, and {obstacle}"
-    return f"rules make values that have no number yet, and {obstacle}" if has_made_values else None
-
-
-def reason_for_driver(program: LogicalProgram, stratum: LogicalStratum, functions: Functions) -> str | None:
-    """Why a stratum has to be evaluated in one place, whatever its size; None if it need not."""
-    if any(program.relations[name].choices for name in (*stratum.relations, *stratum.reads)):
-        return "a choice domain keeps the fact that was derived first"
-    functor = stays_here((*stratum.clauses, *stratum.dominance), functions)
-    return None if functor is None else f"functor `@{functor}` is of a library, or cannot be sent to tasks"
+        return f"the strategy keeps other things than levels, and {plan.obstacle}"
+    return f"rules make values that have no number yet, and {plan.obstacle}" if is_hindered else None
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:

@@ -34,11 +34,13 @@ class ChangesWritten:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """What a task has enumerated, and what the procedure of a strategy returned, pickled, if there was one."""
+    """What a task has enumerated, and what the procedure of a strategy returned, pickled, if there was one.
+    `is_complete`: no `.limitsize` has cut its evaluation short."""
 
     share: int
     derivations: int
     outcome: bytes | None = None
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.task import StratumSpec, evaluate_alone
 from elastalog.backends.spark.text_files import TextFiles
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
-from elastalog.backends.spark.values import Values, as_word, with_words
+from elastalog.backends.spark.values import Values, as_word, orders_texts, with_words
 from elastalog.backends.spark.ways import Ways
 from elastalog.backends.spark.word_files import WordFile, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -60,7 +60,8 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend. `value_makers`: the strata of which tasks that exchange have made new values."""
+    """Runs the jobs of a backend. `value_makers`: the strata of which several tasks have made new values, and could not
+    go on; `is_hindered`: those of the last job, by that alone."""
 
     def __init__(
         self,
@@ -88,6 +89,7 @@ class StratumJobs:
         self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
         self.costs: dict[int, StratumElsewhere] = {}
         self.value_makers: set[int] = set()
+        self.is_hindered = False
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
@@ -111,6 +113,11 @@ class StratumJobs:
     def owners(self, plan: SharePlan, relation: str) -> Routing:
         """Which task owns which facts of a relation of the stratum; its files are shared so."""
         return self.routings(plan)[plan.owner(relation).name].of_owners
+
+    def can_agree(self, stratum: int) -> bool:
+        """Whether tasks that exchange may agree on the numbers of values that they are known to make: not where each
+        round is a stage, in which they begin anew."""
+        return stratum in self.value_makers and self._ways.way() != "stages"
 
     def shares(self, plan: SharePlan) -> int:
         if plan.is_for_one:
@@ -208,10 +215,12 @@ class StratumJobs:
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
-        values = Values.of(self._dictionary, clauses, self._texts)
+        are_ordered = orders_texts(plan.stratum, self._program)
+        values = Values.of(self._dictionary, clauses, self._texts, are_needed=are_ordered)
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, values, self.routings(plan), folder,
             self._annotation, deleted, inserted, is_rebuilt,
+            agrees=not plan.decomposes and plan.stratum.number in self.value_makers,
         )  # fmt: skip
 
     def _run(
@@ -240,7 +249,10 @@ class StratumJobs:
             files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            if outcome.faults == {Fault.NEW_VALUES} and not plan.decomposes:
+            self.is_hindered = outcome.faults == {Fault.NEW_VALUES} and not (
+                spec.agrees and self.can_agree(plan.stratum.number)
+            )
+            if self.is_hindered:
                 self.value_makers.add(plan.stratum.number)
             files_at(folder).remove_folder(folder)
             return None
@@ -282,6 +294,8 @@ class StratumJobs:
                 return run(replace(spec, token=token), are_together=True)
             except NoBarrier as error:
                 self._ways.no_barrier(str(error))
+                if spec.agrees:
+                    return [Failed(0, Fault.NEW_VALUES)]
         rounds = Rounds()
         while True:
             found = run(replace(spec, rounds=rounds), are_together=False)

@@ -44,7 +44,8 @@ class StratumSpec:
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
     from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
-    run together. `token`: by which they know each other over the network; None if they go through files."""
+    run together. `token`: by which they know each other over the network; None if they go through files. `agrees`:
+    tasks that exchange agree on the numbers of values that they make."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -58,6 +59,7 @@ class StratumSpec:
     is_rebuilt: bool = False
     rounds: Rounds | None = None
     token: str | None = None
+    agrees: bool = False
 
     @property
     def shares(self) -> int:
@@ -113,8 +115,15 @@ class StratumSpec:
         )
         return gone, come
 
-    def explicit(self, copy: Copy, share: int) -> Matrix:
-        """The explicit facts of an own relation that a task starts from."""
+    def start(self, copy: Copy, share: int) -> Matrix:
+        """The facts of an own relation that a task starts from: those that are explicit. Those of an aggregate never
+        are, though that of an empty group may have level 0; but facts that were numbered keep their numbers."""
+        aggregate = self.plan.stratum.aggregate
+        if aggregate is None:
+            return self._explicit(copy, share)
+        return self.present(copy, share) if aggregate.is_numbering else np.empty((0, self.width(copy)), np.int32)
+
+    def _explicit(self, copy: Copy, share: int) -> Matrix:
         words: Matrix = np.empty((0, self.width(copy)), np.int32)
         if self.files[copy.relation].has_explicit:
             before, changes = self.facts(copy, share)
@@ -166,10 +175,10 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
     own = frozenset(spec.plan.stratum.relations)
     for copy in spec.plan.copies:
         if copy.relation in own:
-            kernel.load(copy.name, spec.explicit(copy, share))
+            kernel.load(copy.name, spec.start(copy, share))
         else:
             kernel.states.restore(copy.name, *spec.facts(copy, share))
-    yield Worked(share, kernel.bootstrap(program.strata[0]))
+    yield Worked(share, kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)
     new_values = values_made(spec, share, dictionary)
     if new_values is not None:
         yield new_values
@@ -180,12 +189,13 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
 
 def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> ValuesMade | Failed | None:
     """What a task says about values that it has made, None if there are none. They do not hinder it if no other task
-    needs them, and if nothing was computed with their numbers."""
+    needs them, and if nothing was computed with their numbers, or no other task makes any: the driver gives them the
+    same."""
     if not spec.values.is_outgrown_by(dictionary):
         return None
     made = spec.values.made_in(dictionary)
     is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
-    if is_shown or not spec.plan.decomposes:
+    if (is_shown and not spec.plan.is_for_one) or not spec.plan.decomposes:
         return Failed(share, Fault.NEW_VALUES)
     return ValuesMade(share, made)
 

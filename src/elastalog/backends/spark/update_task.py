@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +18,9 @@ import numpy as np
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import Procedure, StateChanges
+from elastalog.backends.protocol import Matrix, Procedure, StateChanges
 from elastalog.backends.spark.groups import groups_concerned, only_groups
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, Worked
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade, Worked
 from elastalog.backends.spark.task import StratumSpec, values_made
 from elastalog.backends.spark.word_files import WordFile, read_changes, together, write_changes, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -27,7 +28,6 @@ from elastalog.folders.addresses import inside
 from elastalog.folders.files import put
 from elastalog.planning.decompose import with_copies
 from elastalog.relations.facts import FactWords
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.backend import KernelBackend
@@ -92,19 +92,20 @@ def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
             if name in own:
                 yield from owned_changes(spec, share, name, changes, kernel.held.relations[name])
 
-    yield from with_outcome(spec, share, watch, dictionary, lambda: _perform(kernel, spec), written)
+    made = partial(values_made, base, share, dictionary)
+    yield from with_outcome(spec, share, watch, made, lambda: _perform(kernel, spec), written)
 
 
 def with_outcome(
     spec: UpdateSpec,
     share: int,
     watch: Watch,
-    dictionary: Dictionary,
+    made: Callable[[], ValuesMade | Failed | None],
     perform: Callable[[], Any],
     written: Callable[[], Iterator[Result]],
     give_up: Callable[[], None] = lambda: None,
 ) -> Iterator[Result]:
-    """What the procedure of a strategy returns, and what it has changed; or why it could not."""
+    """What the procedure of a strategy returns, and what it has made and changed; or why it could not."""
     try:
         outcome = perform()
     except BudgetExceeded:
@@ -112,7 +113,7 @@ def with_outcome(
         give_up()
         yield Failed(share, Fault.OVER_BUDGET)
         return
-    new_values = values_made(spec.stratum, share, dictionary)
+    new_values = made()
     if new_values is not None:
         yield new_values
     if not isinstance(new_values, Failed):
@@ -131,9 +132,15 @@ def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
 
 
 def owned_changes(
-    spec: UpdateSpec, share: int, name: str, changes: StateChanges, relation: KernelRelation
+    spec: UpdateSpec,
+    share: int,
+    name: str,
+    changes: StateChanges,
+    relation: KernelRelation,
+    outward: Callable[[Matrix], Matrix] = lambda words: words,
 ) -> Iterator[Result]:
-    """Writes what has changed in a relation, and its whole state if the changes of this share have become many."""
+    """Writes what has changed in a relation, and its whole state if the changes of this share have become many.
+    `outward`: the words of the relation as they are written."""
     base, folder = spec.stratum, spec.stratum.folder
     if not len(changes):
         return
@@ -143,6 +150,7 @@ def owned_changes(
         homes = Homes({name: relation})
         transaction.commit(homes, homes.touched(), ())
         rows = relation.present_rows()
-        mine = rows[base.owners(name).shares_of(relation.rows[rows]) == share]
-        state = FactWords(relation.rows[mine], relation.level[mine], relation.count[mine])
+        words = outward(relation.rows[rows])
+        is_mine = base.owners(name).shares_of(words) == share
+        state = FactWords(words[is_mine], relation.level[rows[is_mine]], relation.count[rows[is_mine]])
         yield StateWritten(share, name, write_words(folder, name, state, base.annotation))

@@ -17,10 +17,13 @@ from elastalog.analysis.program import Apply, Base, Constant, Expression, Variab
 from elastalog.analysis.structures import is_constructor
 from elastalog.backends.spark.text_files import TextFile, TextFiles, texts_in
 from elastalog.backends.spark.user_functions import pickled_functions
-from elastalog.planning.logical import Absent, Clause, Goal, Scan, Test
+from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+
+_TEXTUAL = (Base.SYMBOL, Base.RECORD)
+"""The types of values that are made of texts."""
 
 _FEW_TEXTS = 10_000
 """Texts up to which they are sent with a job; beyond that tasks read them from files."""
@@ -46,17 +49,21 @@ class Values:
     files: tuple[TextFile, ...] = ()
 
     @staticmethod
-    def of(dictionary: Dictionary, clauses: tuple[Clause, ...], files: TextFiles) -> Values:
-        """All wide numbers, and the texts if a clause looks into them. The constants of the clauses are among them."""
+    def of(
+        dictionary: Dictionary, clauses: tuple[Clause, ...], files: TextFiles, *, are_needed: bool = False
+    ) -> Values:
+        """All wide numbers, and the texts if they are needed, or if a clause looks into them. The constants of the
+        clauses are among them."""
         for clause in clauses:
             for constant in _constants(clause):
                 dictionary.encode_value(constant.base, constant.value)
             for apply in clause.applications:
                 if is_constructor(apply.functor):
                     dictionary.symbols.encode_one(records.shape_of(apply.functor, [a.base for a in apply.arguments]))
-        is_needed, are_many = any(map(_looks_into_texts, clauses)), len(dictionary.symbols) > _FEW_TEXTS
-        texts = dictionary.symbols.strings_from(0) if is_needed and not are_many else []
-        written = files.all() if is_needed and are_many else ()
+        are_needed = are_needed or any(map(_looks_into_texts, clauses))
+        are_many = len(dictionary.symbols) > _FEW_TEXTS
+        texts = dictionary.symbols.strings_from(0) if are_needed and not are_many else []
+        written = files.all() if are_needed and are_many else ()
         functions = pickled_functions(clauses, dictionary.functions)
         return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes(), functions, dictionary.wraps, written)
 
@@ -92,6 +99,21 @@ class Values:
         return MadeValues(tuple(texts), dictionary.wide.patterns_from(self.numbers).tobytes())
 
 
+def orders_texts(stratum: LogicalStratum, program: LogicalProgram) -> bool:
+    """Whether facts of a stratum are put in the order of their values, and texts are among these: choice domains,
+    subsumption and the numbers of facts do so."""
+    ordered = [name for name in stratum.relations if stratum.dominance or program.relations[name].choices]
+    if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+        ordered.append(stratum.aggregate.members)
+    return any(base in _TEXTUAL for name in ordered for base in program.relations[name].bases)
+
+
+def may_agree(stratum: LogicalStratum) -> bool:
+    """Whether tasks may agree on the numbers of values that the clauses of a stratum make: not of records, whose
+    numbers are made of numbers."""
+    return not any(is_constructor(apply.functor) for clause in stratum.clauses for apply in clause.applications)
+
+
 def shows_numbers_of_texts(clause: Clause) -> bool:
     """Whether a clause computes with the numbers by which texts are known."""
     return any(apply.functor == "ord" for apply in clause.applications)
@@ -99,7 +121,7 @@ def shows_numbers_of_texts(clause: Clause) -> bool:
 
 def as_word(constant: Constant, dictionary: Dictionary) -> Constant:
     """A constant that has the same word in every dictionary: of a symbol or a record, the number of its word."""
-    if constant.base not in (Base.SYMBOL, Base.RECORD):
+    if constant.base not in _TEXTUAL:
         return constant
     word = dictionary.encode_value(constant.base, constant.value)
     return replace(constant, value=word, base=Base.NUMBER) if word < WIDE else constant
@@ -159,8 +181,8 @@ def _looks_into_texts(clause: Clause) -> bool:
 def _has_symbol(expression: Expression) -> bool:
     match expression:
         case Variable(base=base) | Constant(base=base):
-            return base in (Base.SYMBOL, Base.RECORD)
+            return base in _TEXTUAL
         case Apply(base=base, arguments=arguments):
-            return base in (Base.SYMBOL, Base.RECORD) or any(map(_has_symbol, arguments))
+            return base in _TEXTUAL or any(map(_has_symbol, arguments))
         case _:
             assert_never(expression)

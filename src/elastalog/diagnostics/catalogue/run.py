@@ -7,23 +7,23 @@ from elastalog.diagnostics.catalogue.entry import Entry
 RUN: tuple[Entry, ...] = (
     Entry(
         "E0228",
-        "counts and sums over too many values of a recursion",
-        "A count or sum of nothing is 0. Where only the recursion of the rule itself says what is counted for, a rule"
+        "counts and sums over too many values of judged facts",
+        "A count or sum of nothing is 0. Where only the facts that a subsumption judges say what is counted for, it"
         " stands for two: one for values that there is something of, and one for those that there is nothing of."
-        " Counts over the same variables share these; over other variables they double them. A rule may count over"
-        " eight different lists of variables that only its recursion gives values. All other counts and sums are free.",
+        " Counts over the same variables share these; over other variables they double them. A subsumption may count"
+        " over eight different lists of variables. All other counts and sums are free.",
         ".decl e(x: number)\n.input e\n.decl p("
         + ", ".join(f"x{i}: number" for i in range(9))
         + ")\n.input p\np("
-        + ", ".join(f"n{i}" for i in range(9))
-        + ") :- p("
         + ", ".join(f"x{i}" for i in range(9))
-        + "), "
-        + ", ".join(f"n{i} = count : {{ e(x{i}) }}" for i in range(9))
+        + ") <= p("
+        + ", ".join("1" for i in range(9))
+        + ") :- "
+        + ", ".join(f"1 = count : {{ e(x{i}) }}" for i in range(9))
         + ".",
         ".decl e(x: number)\n.input e\n.decl counted(x: number, n: number)\n"
         "counted(x, n) :- e(x), n = count : { e(x) }.\n.decl p(x: number, y: number)\n.input p\n"
-        "p(n, m) :- p(x, y), counted(x, n), counted(y, m).",
+        "p(x, y) <= p(1, 1) :- counted(x, 1), counted(y, 1).",
     ),
     Entry(
         "E0601",
@@ -41,19 +41,21 @@ RUN: tuple[Entry, ...] = (
     ),
     Entry(
         "E0602",
-        "group of an aggregate known only by recursion",
+        "group of an aggregate known only by the facts that a subsumption judges",
         "An aggregate is evaluated for every value of its group: of the variables that it shares with the rule around"
-        " it. Where its body only tests such a variable, the values come from the rest of the rule; and they must be"
-        " known before the recursion starts. Bind the variable by an atom inside the braces, or by one outside the"
-        " recursion.",
+        " it. Where its body only tests such a variable, the values come from the rest of the rule. A subsumption"
+        " judges facts as soon as they are derived, and they may be gone at once: its aggregates must know their groups"
+        " beforehand. Bind the variable by an atom inside the braces.",
         ".decl item(x: number)\n"
         ".decl chosen(x: number)\n"
         "item(1). item(2). chosen(2).\n"
-        "chosen(x + 1) :- chosen(x), 1 = count : { item(y), y < x }.",
+        "chosen(x + 1) :- chosen(x), x < 5.\n"
+        "chosen(x) <= chosen(z) :- x < z, 1 = count : { item(y), y < x }.",
         ".decl item(x: number)\n"
         ".decl chosen(x: number)\n"
         "item(1). item(2). chosen(2).\n"
-        "chosen(x + 1) :- chosen(x), 1 = count : { item(x), item(y), y < x }.",
+        "chosen(x + 1) :- chosen(x), x < 5.\n"
+        "chosen(x) <= chosen(z) :- x < z, 1 = count : { item(x), item(y), y < x }.",
     ),
     Entry(
         "E0603",

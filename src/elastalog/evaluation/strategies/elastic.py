@@ -23,7 +23,8 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, cost_anew, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, rebuild_cost, update_cost
+from elastalog.evaluation.experience import Experience, Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -44,8 +45,9 @@ class Elastic:
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
             now = self._counted()
-            cost = bootstrap_cost(derivations, *(after - first for after, first in zip(now, before, strict=True)))
-            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost)
+            rows, rounds = (after - first for after, first in zip(now, before, strict=True))
+            cost = bootstrap_cost(derivations, rows, rounds)
+            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost, rows)
             before = now
 
         return evaluate_all(backend, remember)
@@ -55,37 +57,40 @@ class Elastic:
         deleted, inserted = backend.changes.explicit()
         self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
         for stratum, reach in backend.changes.affected(self.costs.small()):
-            if reach.done is None:
-                work.strata.append(self.update_stratum(backend, stratum, reach))
+            if isinstance(reach, Done):
+                work.strata.append(self._note(stratum, reach))
             else:
-                work.strata.append(self._note(stratum, reach.changes, reach.done))
+                work.strata.append(self.update_stratum(backend, stratum, reach))
         return work
 
-    def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
+    def _note(self, stratum: LogicalStratum, done: Done) -> StratumWork:
         """An update so small that nobody had to choose."""
-        known = self.costs.updated(
-            stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None
-        )  # fmt: skip
-        anew = known.bootstrap_of(0)
-        cost, other = round(update_cost(known, done.effort, is_loss=self._is_loss)), round(cost_anew(anew.cost, 0))
-        return StratumWork(
-            stratum.number, stratum.relations, "update",
-            _why(f"{changes:,} changed inputs", done.effort, anew.derivations),
-            done.derivations, done.seconds, cost, other,
-        )  # fmt: skip
+        if not stratum.clauses:
+            return StratumWork(stratum.number, stratum.relations, "update", "explicit facts", 0, done.seconds)
+        occasion = Occasion(done.changes, self._is_loss)
+        known = self.costs.updated(stratum, occasion, done.effort, done.touched or None)
+        work = StratumWork(
+            stratum.number,
+            stratum.relations,
+            "update",
+            f"{done.changes:,} changed inputs",
+            done.derivations,
+            done.seconds,
+        )
+        _tell(work, known, occasion, done.effort)
+        return work
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-        return self.costs.forecast(stratum, changes, inputs, facts, is_loss=is_loss)
+        return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
         work = StratumWork(stratum.number, stratum.relations, "refold", "classes", 0, 0.0)
         if reach.must_rebuild:
-            work.how, work.why = REBUILT
+            work.how, work.reason = REBUILT
         elif stratum.is_folded:
             backend.refold(stratum)
-            work.why = "classes" if stratum.aggregate is None else "an aggregate"
+            work.reason = "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self._try_update(backend, stratum, reach.changes, work)
         if work.how in ("bootstrap", "switch"):
@@ -102,25 +107,25 @@ class Elastic:
         rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
         cost = bootstrap_cost(derivations, rows, rounds)
         inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
-        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
-        work.cost = round(cost_anew(cost, facts) + (work.cost or 0))
+        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost, rows)
+        work.cost = round(rebuild_cost(cost, facts) + (work.cost or 0))
         if work.how == "switch":
-            work.why = f"{work.why}, a bootstrap took {derivations:,}"
+            work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
-            work.why = f"{work.why}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
+            work.reason = f"{work.reason}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
 
     def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Maintains a stratum if that is the choice, within what it may cost. Says in `work` how it went."""
-        costs, watch, is_loss = self.costs, self.watch, self._is_loss
+        costs, watch = self.costs, self.watch
         known = costs.known(stratum)
         least = costs.least_budget(known)
         forecast: Forecast | None = None
-        inputs = facts = 0
+        occasion = Occasion(changes, self._is_loss)
 
         def choose() -> int | None:
-            nonlocal forecast, inputs, facts
-            inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-            forecast = costs.choose(stratum, changes, inputs, facts, is_loss=is_loss, spent=least or 0)
+            nonlocal forecast, occasion
+            occasion = _occasion(backend, stratum, changes, self._is_loss)
+            forecast = costs.choose(stratum, occasion, least or 0)
             return forecast.derivations_allowed
 
         if least is not None:
@@ -128,7 +133,7 @@ class Elastic:
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
-                work.how, work.why = forecast.how, forecast.why
+                work.how, work.reason = forecast.how, forecast.why
                 work.other = None if forecast.other is None else round(forecast.other)
                 return
             watch.allow(allowed)
@@ -137,30 +142,34 @@ class Elastic:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            costs.abandoned(stratum, changes, spent, inputs, facts, is_loss=is_loss)
-            work.how, work.why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-            work.cost = round(update_cost(known, spent, is_loss=is_loss))
+            costs.abandoned(stratum, occasion, spent)
+            work.how, work.reason = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+            work.cost = round(update_cost(known, occasion, spent))
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
             work.other = max(round(expected or 0), work.cost)
             return
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(
-            stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
-        )  # fmt: skip
-        why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        anew = known.bootstrap_of(inputs)
-        work.how, work.why = "update", _why(why, spent, anew.derivations)
-        work.cost, work.other = round(update_cost(known, spent, is_loss=is_loss)), round(cost_anew(anew.cost, facts))
+        costs.updated(stratum, occasion, spent, watch.touched - touched or None)
+        work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
+        _tell(work, known, occasion, spent)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
 
 
-def _why(why: str, spent: int, bootstrap: int) -> str:
-    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
+def _tell(work: StratumWork, known: Experience, occasion: Occasion, spent: int) -> None:
+    """Notes what an update took and cost, and what a bootstrap should have."""
+    bootstrap = known.bootstrap_of(occasion.inputs)
+    work.spent, work.bootstrap = spent, bootstrap.derivations
+    work.cost = round(update_cost(known, occasion, spent))
+    work.other = round(rebuild_cost(bootstrap.cost, occasion.facts))
+
+
+def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:
+    return Occasion(changes, is_loss, _size_of(backend, stratum.reads), _size_of(backend, stratum.relations))
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

@@ -19,18 +19,28 @@ REBUILT: Final = ("bootstrap", "the rules make another stratum of it")
 @dataclass(slots=True)
 class StratumWork:
     """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for
-    a bootstrap), why, how many derivations were enumerated, and how long it took. `cost`: the whole of it by what was
-    counted, in derivations of a bootstrap as they usually are; `other`: what the other choice should have cost. None
-    where nothing was chosen."""
+    a bootstrap), for what reason, how many derivations were enumerated, and how long it took. `cost`: the whole of it
+    by what was counted, in derivations of a bootstrap as they usually are; `other`: what the other choice should have
+    cost. None where nothing was chosen. `spent`: what an update took, and `bootstrap`: what one takes, in
+    derivations."""
 
     stratum: int
     relations: tuple[str, ...]
     how: str
-    why: str
+    reason: str
     derivations: int
     seconds: float
     cost: int | None = None
     other: int | None = None
+    spent: int | None = None
+    bootstrap: int = 0
+
+    @property
+    def why(self) -> str:
+        """The reason, and what came of it. Few ever look at it."""
+        if self.spent is None:
+            return self.reason
+        return f"{self.reason}; it cost {self.spent:,}, a bootstrap takes {self.bootstrap:,}"
 
 
 @dataclass(slots=True)
@@ -42,7 +52,7 @@ class Work:
 
     @property
     def derivations(self) -> int:
-        return sum(stratum.derivations for stratum in self.strata)
+        return sum([stratum.derivations for stratum in self.strata])  # quicker than a generator
 
 
 class Strategy(Protocol):

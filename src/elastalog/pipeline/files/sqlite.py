@@ -1,8 +1,8 @@
 """Facts in tables of SQLite (`IO=sqlite`): a table or view is read, a table is written.
 
 Integers of SQLite have 64 bits with a sign: an `unsigned` from 2^63 on is kept as the negative number with the same
-bits. A float that is no number is kept as NULL. A relation without attributes is a table with a column without
-meaning."""
+bits. A float that is no number is kept as NULL, a record or branch as its text. A relation without attributes is a
+table with a column without meaning."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from elastalog.pipeline.files.json_lines import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Schema
+from elastalog.relations.record_types import record_texts
+from elastalog.relations.schema import Column, Schema
 
 sqlite3 = late.module("sqlite3")
 
 _STEPS = 100_000
 """After so many steps of SQLite's machine its query is looked after."""
 
-_TYPES: Final = {Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT"}
+_TYPES: Final = {
+    Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT", Base.RECORD: "TEXT",
+}  # fmt: skip
 
 
 def database_of(parameters: Mapping[str, str], relation: str) -> str:
@@ -97,11 +100,18 @@ def _rows(schema: Schema, table: pa.Table) -> Iterator[tuple[Any, ...]]:
         return
     writers = [_signed if column.base is Base.UNSIGNED else None for column in schema.columns]
     for batch in table.to_batches():
-        values = [column.to_pylist() for column in batch.columns]
+        values = [
+            _texts(column, array).to_pylist() for column, array in zip(schema.columns, batch.columns, strict=True)
+        ]
         for column, writer in zip(values, writers, strict=True):
             if writer is not None:
                 column[:] = map(writer, column)
         yield from zip(*values, strict=True)
+
+
+def _texts(column: Column, array: pa.Array) -> pa.Array:
+    """What SQLite gets of a column: records as they are printed."""
+    return array if column.record is None else record_texts(column.record, pa.chunked_array([array]))
 
 
 def _signed(value: int) -> int:
@@ -121,7 +131,7 @@ def _same(value: Any) -> Any:
 
 
 _READERS: Final[Mapping[Base, Callable[[Any], Any]]] = {
-    Base.NUMBER: _same, Base.UNSIGNED: _unsigned, Base.FLOAT: _float, Base.SYMBOL: _same,
+    Base.NUMBER: _same, Base.UNSIGNED: _unsigned, Base.FLOAT: _float, Base.SYMBOL: _same, Base.RECORD: _same,
 }  # fmt: skip
 
 

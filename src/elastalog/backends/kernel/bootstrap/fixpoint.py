@@ -6,16 +6,13 @@ in order of level, the delta of an iteration is a range of rows, and "facts befo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import ClassVar
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
-from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody, with_shared_bodies
+from elastalog.backends.kernel.bootstrap.bodies import Body, bodies_of
 from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
-from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
@@ -23,7 +20,7 @@ from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.steps import Variant
-from elastalog.planning.variants import plan_from_goal, plan_full
+from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
 _GROWN = 4
@@ -53,7 +50,7 @@ class StratumVariants:
             for clause in clauses
             for goal in clause.recursive_goals
         ]
-        self._bodies: list[BoundVariant | SharedBody] | None = None
+        self._bodies: list[Body] | None = None
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
 
@@ -62,11 +59,21 @@ class StratumVariants:
         yield from self.by_delta
 
     @property
-    def bodies(self) -> list[BoundVariant | SharedBody]:
+    def bodies(self) -> list[Body]:
         """The variants that follow a delta, those that differ in their heads only as one."""
         if self._bodies is None:
-            self._bodies = with_shared_bodies(self.by_delta, self._statistics, self._bind)
+            self._bodies = bodies_of(self.by_delta, self._statistics, self._bind)
         return self._bodies
+
+    def runs(self, start: Mapping[str, int], stop: Mapping[str, int], *, is_first: bool) -> list[Run]:
+        """What is to be run in a round whose delta are rows [start, stop) of each relation."""
+        runs = [whole_run(variant, self._relations) for variant in self.once] if is_first else []
+        for body in self.bodies:
+            name = body.variant.gather.relation
+            assert name is not None
+            if start[name] < stop[name]:
+                runs.append(Run(body, start[name], stop[name]))
+        return runs
 
     def _bind(self, planned: Variant) -> BoundVariant:
         look()
@@ -89,7 +96,7 @@ class StratumVariants:
     def restart(self) -> None:
         """Nothing has been derived by these variants yet."""
         for variant in self:
-            variant.derivations, variant.start_rows, variant.seconds = 0, 0, 0.0
+            variant.derivations, variant.rows, variant.start_rows, variant.seconds = 0, 0, 0, 0.0
 
     def indexes_of(self, relation: str) -> set[tuple[int, ...]]:
         """The columns by which the variants that follow a delta look facts of a relation up."""
@@ -106,15 +113,13 @@ class StratumVariants:
         if self.still_planned_for > 0:
             return
         self._planned_size = self._size()
-        self._bodies = None
         for i, variant in enumerate(self.by_delta):
-            goal = variant.gather.goal
-            assert goal is not None
-            planned = plan_from_goal(variant.clause, goal, self._statistics)
-            if planned != variant.planned:
+            planned = plan_again(variant.planned, self._statistics)
+            if planned is not variant.planned:
                 renewed = self.by_delta[i] = self._bind(planned)
-                renewed.derivations, renewed.start_rows = variant.derivations, variant.start_rows
-                renewed.seconds = variant.seconds
+                renewed.derivations, renewed.rows = variant.derivations, variant.rows
+                renewed.start_rows, renewed.seconds = variant.start_rows, variant.seconds
+                self._bodies = None
         self._drop_unused_indexes()
 
     def _drop_unused_indexes(self) -> None:
@@ -137,6 +142,7 @@ def evaluate(
     """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
     if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
+    workers.end_round()
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
@@ -147,20 +153,8 @@ def evaluate(
     is_complete = True
     while True:
         bounds = Bounds(start, stop)
-        if iteration == 1:
-            for variant in variants.once:
-                first = variant.gather.relation
-                last = relations[first].used if first is not None else 1
-                workers.run(variant, 0, last, bounds, stop)
-        for body in variants.bodies if workers.is_plain else variants.by_delta:
-            name = (body.variant if isinstance(body, SharedBody) else body).gather.relation
-            assert name is not None
-            if start[name] == stop[name]:
-                continue
-            if isinstance(body, SharedBody):
-                workers.run_shared(body, start[name], stop[name], bounds, stop)
-            else:
-                workers.run(body, start[name], stop[name], bounds, stop)
+        workers.run_round(variants.runs(start, stop, is_first=iteration == 1), bounds, stop)
+        workers.end_round()
         found = 0
         start = stop
         stop = {relation.name: relation.used for relation in own}
@@ -195,64 +189,3 @@ def evaluate(
         relation.present = relation.used
         relation.trim()
     return is_complete
-
-
-class Workers:
-    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
-
-    is_plain: ClassVar[bool] = True
-
-    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
-        self.relations = relations
-        self.watch = watch
-        self.scratch = Scratch(watch)
-
-    def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
-        insert = self._sink(variant, counted)
-        with self._measured(variant):
-            variant.run(self.relations, start, stop, bounds, self.scratch, insert)
-        variant.start_rows += stop - start
-
-    def run_shared(self, body: SharedBody, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs the variants of a body over a range of start rows."""
-        relations, watch = self.relations, self.watch
-
-        def insert(block: Matrix, used: int) -> None:
-            for member, facts in body.heads(block, used):
-                head = relations[member.clause.head]
-                head.insert(facts, 0, used, counted[head.name])
-                watch.derived(used)
-
-        began, before = time.perf_counter(), self.scratch.derivations
-        body.variant.run(relations, start, stop, bounds, self.scratch, insert)
-        seconds, derivations = time.perf_counter() - began, self.scratch.derivations - before
-        for member in body.members:
-            member.seconds += seconds / len(body.members)
-            member.derivations += derivations
-            member.start_rows += stop - start
-
-    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
-        head = self.relations[variant.clause.head]
-        counted_from = counted[head.name]
-        watch = self.watch
-
-        def insert(block: Matrix, used: int) -> None:
-            head.insert(block, 0, used, counted_from)
-            watch.derived(used)
-
-        return insert
-
-    @contextmanager
-    def _measured(self, variant: BoundVariant) -> Iterator[None]:
-        began = time.perf_counter()
-        before, rows = self.scratch.derivations, self.scratch.rows
-        yield
-        self.watch.rows += self.scratch.rows - rows
-        variant.seconds += time.perf_counter() - began
-        variant.derivations += self.scratch.derivations - before
-
-    def extend_indexes(self, relations: list[KernelRelation]) -> None:
-        """Adds the latest rows to the indexes."""
-        for relation in relations:
-            relation.extend_indexes()

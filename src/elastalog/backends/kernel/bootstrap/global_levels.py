@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.small_rounds import FEW, GlobalLevels, run_small_iterations
+from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import calendar, layout
@@ -88,12 +90,13 @@ class GlobalLevelEvaluation:
         statistics = KernelStatistics(self.relations)
         for level in sorted(set(fires)):
             before = {relation.name: relation.used for relation in self.own}
-            for clause, fires_at in zip(self.stratum.clauses, fires, strict=True):
-                if fires_at == level:
-                    variant = BoundVariant(plan_full(clause, statistics), self.names, self.dictionary, self.source)
-                    name = variant.gather.relation
-                    stop = 1 if name is None else self.relations[name].used
-                    self.workers.run(variant, 0, stop, Bounds(before, before), before)
+            variants = [
+                BoundVariant(plan_full(clause, statistics), self.names, self.dictionary, self.source)
+                for clause, fires_at in zip(self.stratum.clauses, fires, strict=True)
+                if fires_at == level
+            ]
+            runs = [whole_run(variant, self.relations) for variant in variants]
+            self.workers.run_round(runs, Bounds(before, before), before)
             for relation in self.own:
                 relation.level[before[relation.name] : relation.used] = level
             self.watch.iteration(self.stratum.number, level, sum(r.used - before[r.name] for r in self.own))
@@ -136,18 +139,20 @@ class GlobalLevelEvaluation:
         while True:
             bounds = Bounds(start, stop)
             waiting.insert(level + 1, stop)
+            runs: list[Run] = []
             for i, variant in enumerate(recursive.by_delta):
                 name = variant.gather.relation
                 assert name is not None
                 if start[name] >= stop[name]:
                     continue
                 if level >= self._highest_below(variant.clause):
-                    self.workers.run(variant, start[name], stop[name], bounds, stop)
+                    runs.append(Run(Body([variant]), start[name], stop[name]))
                     continue
                 if carrying[i].planned is not variant.planned:
                     carrying[i] = self._carry(variant)
                 sink = waiting.sink(variant, level + 1, stop)
                 carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
+            self.workers.run_round(runs, bounds, stop)
             level += 1
             start = stop
             stop = {relation.name: relation.used for relation in self.own}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from elastalog.jit.records import record_at, record_of
 
@@ -18,14 +18,24 @@ R = TypeVar("R", bound=ctypes.Structure)
 
 def record(kind: type[R]) -> type[R]:
     """A record of 64-bit numbers."""
-    kind._fields_ = [(name, ctypes.c_int64) for name in kind.__annotations__]
-    return kind
+    return _made(kind, ctypes.c_int64)
 
 
 def record_of_words(kind: type[R]) -> type[R]:
     """A record of words, as a row of a matrix is."""
-    kind._fields_ = [(name, ctypes.c_int32) for name in kind.__annotations__]
-    return kind
+    return _made(kind, ctypes.c_int32)
+
+
+def _made(kind: type[R], number: type) -> type[R]:
+    """The record of a class. What one inherits from another comes first, so that it begins like it; as fields of its
+    own, since numpy sees no others."""
+    names = [name for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", ())]
+    content: dict[str, Any] = {
+        name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")
+    }
+    content["_fields_"] = [(name, number) for name in names]
+    kinds: Any = type(ctypes.Structure)
+    return cast(type[R], kinds(kind.__name__, (ctypes.Structure,), content))
 
 
 class Table(Generic[R]):

@@ -29,6 +29,7 @@ KEYS = types.Array(types.uint64, 1)
 TABLE = types.Array(types.uint32, 1)
 COLUMNS = types.Array(types.int64, 1)
 STATE = COLUMNS
+NUMBERS = types.Array(types.int64, 2)
 FLAG = types.boolean
 INT = types.int64
 
@@ -71,6 +72,7 @@ __all__ = [
     "LOW",
     "MATRIX",
     "NONE",
+    "NUMBERS",
     "ONE",
     "STATE",
     "TABLE",

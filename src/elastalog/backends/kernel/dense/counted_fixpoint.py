@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping

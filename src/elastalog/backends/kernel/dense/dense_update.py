@@ -57,7 +57,7 @@ class DenseMaintenance(StratumMaintenance):
         self._change_explicit(self.inserted, 1)
         super().recover()
 
-    def end(self, is_level_change: bool) -> dict[str, Vector]:
+    def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
         for name in self.own:
             relation, vectors = self.relations[name], self.vectors[name]
@@ -67,7 +67,7 @@ class DenseMaintenance(StratumMaintenance):
             if vectors.place.faults or (levels != touched[present, NEW]).any():
                 raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
             touched[present, COUNT] = first_counts
-        return super().end(is_level_change)
+        return super().end()
 
     # --- within ----------------------------------------------------------------------------------------------------
 

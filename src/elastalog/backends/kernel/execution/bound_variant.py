@@ -123,10 +123,11 @@ class Bounds:
 
 class BoundVariant:
     """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
-    numbers. `derivations`, `start_rows` and `seconds` say what it has done, and how long that took."""
+    numbers. `derivations`, `rows` that were looked at or made, `start_rows` and `seconds` say what it has done, and how
+    long that took."""
 
     __slots__ = (
-        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_rows",
+        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "rows", "seconds", "start_rows",
         "start_transform",
     )  # fmt: skip
 
@@ -141,6 +142,7 @@ class BoundVariant:
         self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
         self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
         self.derivations = 0
+        self.rows = 0
         self.start_rows = 0
         self.seconds = 0.0
 
@@ -166,8 +168,8 @@ class BoundVariant:
             self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
             return
         relation = relations[gather.relation]
-        # Rows that somebody refers to cannot become more where they are: not so a large relation that is to grow.
-        is_growing = gather.relation == self.clause.head and relation.used >= MANY_ROWS
+        # Rows that somebody refers to cannot become more where they are: not so a large relation that may grow.
+        is_growing = gather.relation in self.own and relation.used >= MANY_ROWS
         if gather.is_direct and relation.is_settled and not is_growing:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return

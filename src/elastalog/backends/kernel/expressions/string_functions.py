@@ -25,6 +25,8 @@ MOST_DIGITS = 20
 MOST_CHARACTERS = 1 << 26
 """Of a text that a functor makes."""
 
+_MANY = 64
+
 TextFunction = Callable[..., Any]
 """Takes and gives plain values; None where there is no value."""
 
@@ -169,7 +171,7 @@ def _row_by_row(
 
     def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
         columns = [
-            symbols.texts(values) if spelled else values.tolist()
+            _texts_of(values, dictionary) if spelled else values.tolist()
             for values, spelled in zip(arrays, is_symbol, strict=True)
         ]
         found = list(map(function, *columns))
@@ -190,6 +192,15 @@ def _row_by_row(
         return _spread(*results([values[valid] for values in arrays]), valid)
 
     return evaluate
+
+
+def _texts_of(words: Values, dictionary: Dictionary) -> list[str]:
+    """The texts of words; of many words, most of which come again and again, each is made once."""
+    if len(words) < _MANY:
+        return dictionary.symbols.texts(words)
+    distinct, places = np.unique(words, return_inverse=True)
+    texts = dictionary.symbols.texts(distinct)
+    return list(map(texts.__getitem__, places.tolist()))
 
 
 def _spread(found: Values, is_found: Mask | None, valid: Mask) -> Column:

@@ -33,8 +33,8 @@ class StratumCourse:
             drive.check()
         while drive.go_on(is_single=True) is not None:
             drive.check()
-        for done in drive.driven():
-            self._watch.count(done.derivations, done.rows)
+        for _, _, derivations, rows, _ in drive.driven():
+            self._watch.count(derivations, rows)
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ctypes import addressof
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +30,6 @@ from elastalog.planning.logical import LogicalStratum
 
 FIRST_LIST = 4096
 """Room for changed entries at first."""
-
-
-class Driven(NamedTuple):
-    """A stratum that was driven through: its place, how many facts that it reads had changed, what was enumerated, how
-    many facts were touched."""
-
-    place: int
-    changes: int
-    derivations: int
-    rows: int
-    touched: int
 
 
 class UpdateDrive:
@@ -74,6 +62,8 @@ class UpdateDrive:
             for name in stratum.reads:
                 self._readers[name].append(place)
         self.changed: dict[str, Vector] = {}
+        self._first: Vector = np.empty(0, np.int32)
+        self._first_at = 0
         self.is_under_way = False
         self._never: Vector = np.array([not is_driven(stratum) for stratum in strata], np.int64)
         self._make_tables()
@@ -89,7 +79,7 @@ class UpdateDrive:
         self._moved: Vector = np.zeros((len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
-            barred=address_of(self._barred), readers=address_of(self._reader_table),
+            barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
             moved=address_of(self._moved),
@@ -117,7 +107,6 @@ class UpdateDrive:
         self.changed = changed
         self._look_again()
         machine_drive.set_out(self._address)
-        np.copyto(self._barred, self._never)
         for place in barred:
             self._barred[place] = 1
         for place in reached:
@@ -135,13 +124,22 @@ class UpdateDrive:
         for place in self._readers[name]:
             self._reached[place] = 1
 
-    def readers_of(self, names: Iterable[str]) -> set[int]:
-        """The places of strata that read some relations."""
-        return {place for name in names for place in self._readers[name]}
+    def readers_of(self, names: Iterable[str]) -> list[int]:
+        """The places of strata that read some relations, some of them more than once."""
+        return [place for name in names for place in self._readers[name]]
+
+    def first_entries(self, number: int) -> Vector:
+        """The first entries of a touched table: all of them have changed where a relation has no rules."""
+        if number > len(self._first):
+            self._first = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
+            self._first_at = address_of(self._first)
+        return self._first[:number]
 
     def _tell(self, name: str) -> None:
         entries, found = self.changed[name], self._relations[name].whereabouts
-        found.changed, found.changed_number = address_of(entries), len(entries)
+        # Where an array begins is asked for only if it is not known: that takes longer than a small join.
+        place = self._first_at if entries.base is self._first else address_of(entries)
+        found.changed, found.changed_number = place, len(entries)
 
     def go_on(self, *, is_single: bool = False) -> int | None:
         """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
@@ -188,11 +186,12 @@ class UpdateDrive:
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 
-    def driven(self) -> list[Driven]:
-        """The strata that were driven through since this was asked."""
+    def driven(self) -> list[list[int]]:
+        """The strata that were driven through since this was asked: see `machine.drive.DRIVEN`."""
         number = self._record.driven_number
         self._record.driven_number = 0
-        return [Driven(*row) for row in self._driven[:number].tolist()] if number else []
+        rows: list[list[int]] = self._driven[:number].tolist() if number else []
+        return rows
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import drive as machine_drive
@@ -26,6 +24,7 @@ from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.kernel.store.transaction import changed_entries
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
@@ -41,7 +40,7 @@ class MaintenancePlan:
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
     never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
-    are no variants backwards."""
+    are no variants backwards. `is_global`: strata above hear of facts that have another level."""
 
     def __init__(
         self,
@@ -55,6 +54,7 @@ class MaintenancePlan:
     ) -> None:
         statistics = KernelStatistics(relations)
         self.flat = flat
+        self.is_global = is_global
         self._dictionary = dictionary
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
@@ -119,6 +119,7 @@ class StratumMaintenance:
         self.relations = relations
         self.own = stratum.relations
         self.flat = plan.flat
+        self._is_global = plan.is_global
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted
@@ -132,7 +133,7 @@ class StratumMaintenance:
         machine_inputs.begin(workspace.address)
         for name, entries in inputs.items():
             relation = self.plan.relations[self.plan.number[name]]
-            relation.inputs, relation.inputs_number = address_of(entries), len(entries)
+            relation.changed, relation.changed_number = address_of(entries), len(entries)
         self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
 
     def _make_run(self, watch: Watch) -> MachineRun:
@@ -177,18 +178,15 @@ class StratumMaintenance:
             self._start_own(self.inserted, 0)
             self._run(layout.GAINING)
 
-    def end(self, is_level_change: bool) -> dict[str, Vector]:
+    def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
         self._unmark()
         changed = {}
         for name in self.own:
             relation = self.relations[name]
             relation.extend_indexes()
-            if relation.touched_used:
-                entries = np.empty(relation.touched_used, np.int32)
-                number = bookkeeping.finish(relation.touched, relation.touched_used, is_level_change, entries)
-                if number:
-                    changed[name] = entries[:number]
+            if len(entries := changed_entries(relation, self._is_global)):
+                changed[name] = entries
         return changed
 
     def abandon(self) -> None:

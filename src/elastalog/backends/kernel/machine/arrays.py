@@ -35,7 +35,7 @@ def touched_of(relation):  # type: ignore[no-untyped-def]
 @view
 def inputs_of(relation):  # type: ignore[no-untyped-def]
     """The changed entries of a relation below the stratum."""
-    return words_at(relation.inputs, relation.inputs_number)
+    return words_at(relation.changed, relation.changed_number)
 
 
 @view

@@ -7,21 +7,35 @@ from typing import TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.expressions.comparisons import REVERSED
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
-from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
+from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 
 Variant: TypeAlias = DeltaVariant | BoundVariant
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
 """A relation and the columns by which it is looked up."""
+EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
+"""The fields of `layout.ActionCode`."""
+
+
+_NOWHERE = -1
+_ORDERS = {
+    "<": layout.KEEP_LESS,
+    "<=": layout.KEEP_AT_MOST,
+    ">": layout.KEEP_MORE,
+    ">=": layout.KEEP_AT_LEAST,
+}
 
 
 class Code:
@@ -46,7 +60,7 @@ class Code:
         self._dictionary = dictionary
         self._carried = carried
         self._operands: list[int] = []
-        self._actions: list[tuple[int, int, int]] = []
+        self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
         self.widths = _widths(variants, carried)
@@ -56,7 +70,7 @@ class Code:
             self._encode(variant, code)
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
-            action.kind, action.first, action.second = encoded
+            action.kind, action.first, action.second, action.is_constant, action.result = encoded
         self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
         tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
         self.places = *tables, address_of(self._operand_vector)
@@ -72,14 +86,14 @@ class Code:
         code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(gather.actions, variant.start_transform, code.width)
+        code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
-            self._encode_probe(probe, planned.actions, self.probes[self._encoded_probes])
+            self._encode_probe(probe, planned, self.probes[self._encoded_probes])
             self._encoded_probes += 1
 
-    def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...], code: layout.ProbeCode) -> None:
+    def _encode_probe(self, probe: BoundProbe, planned: Probe, code: layout.ProbeCode) -> None:
         """Writes the code of a probe."""
         code.relation = self._numbers[probe.relation]
         if is_indexed(probe):
@@ -92,7 +106,7 @@ class Code:
         code.keep, code.kept = self._put(probe.keep, probe.keep_place), len(probe.keep)
         code.take, code.taken = self._put(probe.take, probe.take_place), len(probe.take)
         code.width = probe.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(actions, probe.transform, code.width)
+        code.first_action, code.actions_end = self._put_actions(planned, probe.transform, code.width)
 
     def _put(self, *vectors: Vector) -> int:
         """Appends operands; returns their place."""
@@ -101,32 +115,76 @@ class Code:
             self._operands.extend(vector.tolist())
         return place
 
-    def _put_actions(self, actions: tuple[Action, ...], transform: Transform | None, width: int) -> tuple[int, int]:
-        """Appends actions: one by one if the machine knows them all, else as one to be run in Python. Returns where
-        they begin and end."""
+    def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:
+        """Appends the actions of a step: one by one if the machine knows them all, else as one to be run in Python.
+        Returns where they begin and end."""
         first = len(self._actions)
-        encoded = [self._encode_action(action) for action in actions]
-        if None in encoded:
-            assert transform is not None
-            self._actions.append((layout.IN_PYTHON, len(self.transforms), 0))
-            self.transforms.append((transform, width))
+        encoded = [self._encode_action(action, step.slots) for action in step.actions]
+        known = [code for code in encoded if code is not None]
+        if len(known) < len(encoded) or not _are_checked_before(known):
+            self._put_transform(layout.IN_PYTHON, transform, width)
         else:
-            self._actions.extend(code for code in encoded if code is not None)
+            if any(kind >= layout.ADD for kind, *_ in known):
+                self._put_transform(layout.IF_NARROW, transform, width)
+            self._actions.extend(known)
         return first, len(self._actions)
 
-    def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
-        """The kind of an action and its operands; None if it is to be run in Python."""
+    def _put_transform(self, kind: int, transform: Transform | None, width: int) -> None:
+        assert transform is not None
+        self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
+        self.transforms.append((transform, width))
+
+    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> EncodedAction | None:
+        """The code of an action; None if it is to be run in Python."""
         match action:
             case Fill(slot, constant):
-                return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
+                return layout.COPY, slot, self._word(constant), True, slot
             case Copy(origin, slot):
-                return layout.COPY, origin, slot
+                return layout.COPY, slot, origin, False, slot
             case KeepEqual(left, right):
-                return layout.KEEP_EQUAL, left, right
+                return layout.KEEP_EQUAL, left, right, False, _NOWHERE
             case KeepConstant(slot, constant):
-                return layout.KEEP_CONSTANT, slot, self._dictionary.encode_value(constant.base, constant.value)
+                return layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE
+            case Compute(slot, Apply("+", (left, right), Base.NUMBER)):
+                if isinstance(left, Constant):
+                    left, right = right, left
+                return self._encode_numbers(layout.ADD, left, right, slots, slot)
+            case Compute(slot, Apply("-", (left, right), Base.NUMBER)):
+                return self._encode_numbers(layout.SUBTRACT, left, right, slots, slot)
+            case Keep("!=", _, Variable() as left, Variable() as right):
+                return layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE
+            case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+                if isinstance(left, Constant):
+                    operator, left, right = REVERSED[operator], right, left
+                return self._encode_numbers(_ORDERS[operator], left, right, slots)
             case _:
                 return None
+
+    def _encode_numbers(
+        self, kind: int, left: Expression, right: Expression, slots: Mapping[str, int], result: int = _NOWHERE
+    ) -> EncodedAction | None:
+        """The same of one on numbers: a variable, and a variable or a constant."""
+        match left, right:
+            case Variable(), Variable():
+                return kind, slots[left.name], slots[right.name], False, result
+            case Variable(), Constant(int() as number) if LEAST_NARROW <= number < WIDE:
+                return kind, slots[left.name], number, True, result
+            case _:
+                return None
+
+    def _word(self, constant: Constant) -> int:
+        return self._dictionary.encode_value(constant.base, constant.value)
+
+
+def _are_checked_before(actions: Iterable[EncodedAction]) -> bool:
+    """Whether actions on numbers can all be judged before any of the actions has run: none works on what another has
+    written."""
+    written: set[int] = set()
+    for kind, first, second, is_constant, result in actions:
+        if kind >= layout.ADD and (first in written or (second in written and not is_constant)):
+            return False
+        written.add(result)
+    return True
 
 
 def start_of(variant: Variant) -> str:

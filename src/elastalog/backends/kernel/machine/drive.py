@@ -18,7 +18,7 @@ from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.whereabouts import (
     IndexWhereabouts,
-    Whereabouts,
+    Place,
     index_whereabouts_at,
     whereabouts_at,
 )
@@ -33,7 +33,7 @@ MOVED = 4
 _NUMBER = 8
 """Bytes of a number."""
 
-_SHARED = Whereabouts.number.offset // _NUMBER  # type: ignore[attr-defined]
+_SHARED = sizeof(Place) // _NUMBER
 _SHARED_BY_INDEX = sizeof(IndexWhereabouts) // _NUMBER
 _RELATION, _INDEX = sizeof(Relation), sizeof(IndexPlace)
 
@@ -61,9 +61,9 @@ class Stratum(Structure):
 @record
 class Drive(Structure):
     """`strata` in their order; `at` is the place of the one that the drive is at. `reached`: a number for each, not 0
-    if it is to be entered; `barred`: likewise, if it is to be left to others. Strata that were not laid out at `stamp`
-    are to be laid out again. `readers`: first, for each relation and one more, where its begin; then the places of
-    strata that read it. `homes`: the whereabouts of all relations.
+    if it is to be entered; `barred`: likewise, if it is to be left to others, as those in `never` always are. Strata
+    that were not laid out at `stamp` are to be laid out again. `readers`: first, for each relation and one more, where
+    its begin; then the places of strata that read it. `homes`: the whereabouts of all relations.
 
     `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
     `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `driven` and `moved`: what was done
@@ -74,6 +74,7 @@ class Drive(Structure):
     strata_number: int
     reached: int
     barred: int
+    never: int
     at: int
     is_single: int
     readers: int
@@ -98,14 +99,18 @@ stratum_at = record_at(Stratum)
 
 @operator(types.void, INT)
 def set_out(address):  # type: ignore[no-untyped-def]
-    """Before a drive: nothing is known to have changed, no stratum is reached, and nothing was done."""
+    """Before a drive: nothing is known to have changed, no stratum is reached or barred for now, and nothing was
+    done."""
     drive = drive_at(address, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
     for r in range(drive.homes_number):
         whereabouts_at(homes[r], 0).changed_number = 0
     reached = numbers_at(drive.reached, drive.strata_number)
+    barred = numbers_at(drive.barred, drive.strata_number)
+    never = numbers_at(drive.never, drive.strata_number)
     for place in range(drive.strata_number):
         reached[place] = 0
+        barred[place] = never[place]
     drive.at = 0
     drive.driven_number = 0
     drive.moved_number = 0
@@ -155,7 +160,7 @@ def _copy_relations(stratum):  # type: ignore[no-untyped-def]
         relation = relation_at(stratum.relations, r)
         relation.used_before = relation.used
         begin_relation(relation)
-        changes += relation.inputs_number
+        changes += relation.changed_number
     return changes
 
 

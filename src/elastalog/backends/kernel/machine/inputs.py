@@ -28,7 +28,7 @@ def begin(address):  # type: ignore[no-untyped-def]
     machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        relation.inputs_number = 0
+        relation.changed_number = 0
         begin_relation(relation)
 
 
@@ -40,7 +40,7 @@ def look_at_inputs(machine):  # type: ignore[no-untyped-def]
     concerned = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        if relation.inputs_number == 0:
+        if relation.changed_number == 0:
             continue
         touched = touched_of(relation)
         entries = inputs_of(relation)
@@ -107,7 +107,7 @@ def set_gains(machine):  # type: ignore[no-untyped-def]
     """The inputs, listed before, are the delta of gains; no other relation has one."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        _set_delta(relation, relation.inputs_number)
+        _set_delta(relation, relation.changed_number)
 
 
 @piece

@@ -7,6 +7,7 @@ from ctypes import Structure
 
 from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
@@ -41,8 +42,10 @@ NEVER = 1 << 40
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
-"""Kinds of actions."""
+COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT = range(7)
+KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(7, 11)
+"""Kinds of actions; those from ADD on are on numbers that are their own words. IF_NARROW comes before such, and is the
+same as IN_PYTHON for a block that has, or would get, other numbers."""
 
 
 @record
@@ -106,30 +109,14 @@ class Machine(Structure):
 
 
 @record
-class Relation(Structure):
-    """A relation that variants read or derive. The first fields are those of its `store.whereabouts`.
+class Relation(Place):
+    """A relation that variants read or derive.
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
-    losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
+    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
     none. `used_before`: the rows it had when a drive came to the stratum."""
-
-    rows: int
-    width: int
-    room: int
-    table: int
-    table_size: int
-    shift: int
-    level: int
-    count: int
-    touched: int
-    touched_room: int
-    is_annotated: int
-    used: int
-    touched_used: int
-    inputs: int
-    inputs_number: int
 
     is_flat: int
     is_own: int
@@ -149,23 +136,8 @@ class Relation(Structure):
 
 
 @record
-class IndexPlace(Structure):
-    """An index of a `relation`; `added` rows are in it. The first fields are those of its `store.whereabouts`.
-    `is_missing`: it is to be made, or brought up to date, before it is used."""
-
-    columns: int
-    columns_number: int
-    kind: int
-    keys: int
-    keys_size: int
-    shift: int
-    slots: int
-    slots_size: int
-    pool: int
-    pool_size: int
-    state: int
-    state_size: int
-    added: int
+class IndexPlace(IndexWhereabouts):
+    """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used."""
 
     relation: int
     is_missing: int
@@ -214,11 +186,14 @@ class ProbeCode(Structure):
 
 @record
 class ActionCode(Structure):
-    """An action with its operands."""
+    """An action: the slot of its first operand, the second one, which is a slot or a constant, and the slot that its
+    result goes to, -1 if it has none."""
 
     kind: int
     first: int
     second: int
+    is_constant: int
+    result: int
 
 
 @record

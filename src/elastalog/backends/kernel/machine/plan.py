@@ -12,10 +12,10 @@ from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_i
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.relations.words import Dictionary
 
-_WHEREABOUTS: int = Whereabouts.changed.offset  # type: ignore[attr-defined]
+_WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
 _INDEX_WHEREABOUTS: int = sizeof(IndexWhereabouts)
 """Bytes that the records of a relation and of an index begin with: where it is, and how far it goes."""
 

@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import set_table as row_operators

@@ -18,6 +18,11 @@ from elastalog.backends.kernel.store.memory import (
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
+from elastalog.diagnostics import memory_limit
+
+_DENSE = 8
+"""Words up to so many times the rows are addressed directly. That takes up to twice the memory of a hash table, and
+rows whose words are neighbours, as those of things numbered one after the other, are found in the same places."""
 
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
@@ -178,6 +183,7 @@ class Index:
 
     def _widen_table(self) -> None:
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
+        memory_limit.ask(size * (8 + 4 * postings.SLOT_WIDTH))
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()
@@ -203,4 +209,4 @@ class Index:
 def _is_dense(words: Vector) -> bool:
     if not len(words):
         return True
-    return bool(words.min() >= 0 and int(words.max()) < max(4 * len(words), _DENSE_ANYWAY))
+    return bool(words.min() >= 0 and int(words.max()) < max(_DENSE * len(words), _DENSE_ANYWAY))

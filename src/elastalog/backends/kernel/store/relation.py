@@ -12,6 +12,7 @@ from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import (
+    NO_TABLE,
     NO_WORDS,
     STAMPS,
     Matrix,
@@ -24,6 +25,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
+from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
 _FIRST_ROWS = 64
@@ -50,8 +52,8 @@ class KernelRelation:
     another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written."""
 
     __slots__ = (
-        "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "laid_out", "level",
-        "lowest", "name", "present", "rows", "shift", "stamp", "state", "table", "touched", "whereabouts", "width",
+        "_table", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "laid_out",
+        "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched", "whereabouts", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
@@ -94,12 +96,22 @@ class KernelRelation:
     def touched_used(self, entries: int) -> None:
         self.whereabouts.touched_used = entries
 
+    @property
+    def table(self) -> Vector:
+        """The set table, made again if it has been forgotten; `shift` and `full` are to be asked for after it."""
+        if not len(self._table):
+            slots, full = slots_at_once(self.used + _FIRST_ROWS)
+            self._fill_table(empty_table(slots), full)
+        return self._table
+
     def lay_out(self) -> Whereabouts:
         """Where the relation is, written down again if it has moved."""
-        found, stamp = self.whereabouts, self.stamp
-        if stamp != self.laid_out:
+        found = self.whereabouts
+        if self.stamp != self.laid_out:
+            table = self.table  # before the stamp: it may have to be made
+            stamp = self.stamp
             found.rows, found.width, found.room = address_of(self.rows), self.width, self.room
-            found.table, found.table_size = address_of(self.table), len(self.table)
+            found.table, found.table_size = address_of(table), len(table)
             found.shift = self.shift
             found.level, found.count = address_of(self.level), address_of(self.count)
             found.touched, found.touched_room = address_of(self.touched), len(self.touched)
@@ -114,8 +126,10 @@ class KernelRelation:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
         self.reserve_rows(size, growth)
         if size > self.full:
+            slots = slots_for(size)
+            memory_limit.ask(4 * (slots if self.is_annotated else slots - len(self.table)))
             self.forget_table()
-            self._fill_table(empty_table(slots_for(size)))
+            self._fill_table(empty_table(slots))
 
     def reserve_rows(self, size: int, growth: float | None = None) -> None:
         """The same, but for the set table."""
@@ -125,10 +139,11 @@ class KernelRelation:
             self._lengthen(capacity)
 
     def forget_table(self) -> None:
-        """Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of them any
-        more. So the old table can go before the new one, twice its size, is there."""
+        """Has no set table until somebody looks for a fact. With annotations that is soon, and then there may be no
+        memory for it: the table stays."""
         if not self.is_annotated:
-            self.take_table(empty_table(_FIRST_TABLE), 0)
+            self.stamp = STAMPS.take()
+            self._table, self.full = NO_TABLE, 0
 
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
@@ -167,7 +182,7 @@ class KernelRelation:
         full = rows_for(len(table)) if full is None else full
         self.stamp = STAMPS.take()
         # Without a call in between, at which Ctrl-C might come.
-        self.table, self.shift, self.full = table, shift, full
+        self._table, self.shift, self.full = table, shift, full
 
     @property
     def paired_slots(self) -> Vector:
@@ -306,5 +321,5 @@ class KernelRelation:
 
     @property
     def nbytes(self) -> int:
-        own = self.rows.nbytes + self.table.nbytes + self.level.nbytes + self.count.nbytes
+        own = self.rows.nbytes + self._table.nbytes + self.level.nbytes + self.count.nbytes
         return int(own + sum(index.nbytes for index in self.indexes.values()))

@@ -8,45 +8,42 @@ back before the shift is used again.
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.store.homes import Homes
-from elastalog.backends.kernel.store.memory import Vector
+from collections.abc import Mapping
+
+import numpy as np
+
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.late import dataclass
 
 
-@dataclass(slots=True)
-class RelationShift:
-    """The rows of one relation that an update touched, with the levels and counts of the other side, and the number of
-    facts that are present there."""
+class Shift:
+    """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
+    are ever made, so that to be ready for one costs little: a commit notes what was."""
 
-    relation: KernelRelation
-    generation: int
-    rows: Vector
-    levels: Vector
-    counts: Vector
-    present: int
+    __slots__ = ("_touched", "noted")
 
-    def is_usable(self) -> bool:
-        return self.relation.generation == self.generation
+    def __init__(self, touched: Mapping[KernelRelation, int]) -> None:
+        """The shift back from the update that is about to be committed, given how many facts it has touched."""
+        self._touched = [(relation, relation.generation, relation.present, size) for relation, size in touched.items()]
+        self.noted: Matrix = np.empty((3, sum(touched.values())), np.int32)
+
+    def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
+        """Whether all rows are still those of the same facts."""
+        return all(
+            relation.generation == generation and relations.get(relation.name) is relation
+            for relation, generation, _, _ in self._touched
+        )
 
     def toggle(self) -> None:
         """Goes to the other side."""
-        relation = self.relation
-        levels, counts, present = relation.level[self.rows], relation.count[self.rows], relation.present
-        relation.level[self.rows], relation.count[self.rows] = self.levels, self.counts
-        relation.present = self.present
-        relation.is_settled = relation.present == relation.used
-        self.levels, self.counts, self.present = levels, counts, present
-
-
-Shift = tuple[RelationShift, ...]
-
-
-def before_commit(homes: Homes, touched: list[KernelRelation]) -> Shift:
-    """The shift back from the update that is about to be committed, given what it has touched."""
-    before, parts, first = homes.before_commit(touched), [], 0
-    for relation in touched:
-        rows, levels, counts = before[:, first : first + relation.touched_used]
-        parts.append(RelationShift(relation, relation.generation, rows, levels, counts, relation.present))
-        first += relation.touched_used
-    return tuple(parts)
+        first, here = 0, []
+        for relation, generation, present, size in self._touched:
+            rows, levels, counts = self.noted[:, first : first + size]
+            here.append((relation, generation, relation.present, size))
+            levels_here, counts_here = relation.level[rows], relation.count[rows]
+            relation.level[rows], relation.count[rows] = levels, counts
+            levels[:], counts[:] = levels_here, counts_here
+            relation.present = present
+            relation.is_settled = relation.present == relation.used
+            first += size
+        self._touched = here

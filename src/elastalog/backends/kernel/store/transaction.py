@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import field
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.homes import Homes
+from elastalog.backends.kernel.store.homes import NOWHERE, Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
+from elastalog.backends.kernel.store.shifts import Shift
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.late import dataclass
 
@@ -21,8 +22,8 @@ from elastalog.late import dataclass
 class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
-    `vectors` what was counted for them. `anew`: relations that must be. `touched`: all that were, once it is known that
-    there will be no others."""
+    `vectors` what was counted for them. `anew`: relations that must be. `touched`: all that were, and how many entries
+    each has, once it is known that there will be no others; `shift`: what leads back, to be filled by the commit."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
@@ -30,7 +31,8 @@ class Transaction:
     replaced: dict[str, KernelRelation] = field(default_factory=dict)
     vectors: dict[str, Vectors] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
-    touched: list[KernelRelation] | None = None
+    touched: Mapping[KernelRelation, int] | None = None
+    shift: Shift | None = None
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
@@ -100,10 +102,14 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
     return changed_entries(relation, is_level_change)
 
 
-def commit(homes: Homes, touched: list[KernelRelation], replaced: Container[str]) -> None:
-    """The current state of touched relations becomes that of the epoch. `replaced`: those that were evaluated anew in
-    this update."""
-    for relation, (grown, lowest, highest) in zip(touched, homes.commit(touched), strict=True):
+def commit(
+    homes: Homes, touched: Collection[KernelRelation], replaced: Container[str], shift: Shift | None = None
+) -> list[KernelRelation]:
+    """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
+    those that were evaluated anew in this update. Returns those of which most rows are of facts that are gone."""
+    sparse = []
+    fates = homes.commit(len(touched), NOWHERE if shift is None else shift.noted)
+    for relation, (grown, lowest, highest) in zip(touched, fates, strict=True):
         if lowest < relation.lowest:
             relation.lowest = lowest
         if highest > relation.highest:
@@ -111,6 +117,9 @@ def commit(homes: Homes, touched: list[KernelRelation], replaced: Container[str]
         if relation.name not in replaced:
             relation.present += grown
         relation.is_settled = relation.present == relation.used
+        if not relation.is_settled and relation.is_sparse:
+            sparse.append(relation)
+    return sparse
 
 
 def rollback(relation: KernelRelation) -> None:
@@ -130,19 +139,12 @@ def end(relation: KernelRelation) -> None:
     relation.is_settled = relation.present == relation.used
 
 
-def changed_words(
-    relations: Mapping[str, KernelRelation], changed: Mapping[str, Vector]
-) -> dict[str, tuple[Matrix, Matrix]]:
-    """Facts inserted and deleted, by relation."""
-    changes = {}
-    for name, entries in changed.items():
-        relation = relations[name]
-        size = len(entries)
-        facts = np.empty((size, relation.width), np.int32)
-        numbers = bookkeeping.came_and_went(entries, relation.touched, relation.rows, facts)
-        if numbers:
-            changes[name] = facts[: numbers & 0xFFFFFFFF], facts[size - (numbers >> 32) :]
-    return changes
+def changed_words(relation: KernelRelation, changed: Vector) -> tuple[Matrix, Matrix]:
+    """The facts inserted and deleted, among changed entries."""
+    size = len(changed)
+    facts = np.empty((size, relation.width), np.int32)
+    numbers = bookkeeping.came_and_went(changed, relation.touched, relation.rows, facts)
+    return facts[: numbers & 0xFFFFFFFF], facts[size - (numbers >> 32) :]
 
 
 __all__ = [

@@ -9,10 +9,9 @@ from elastalog.backends.kernel.compile.records import record, record_at
 
 
 @record
-class Whereabouts(Structure):
-    """Of a relation. `used` rows and `touched_used` entries are kept here and nowhere else; the rest was written down
-    by `KernelRelation.lay_out`. `changed`: the entries that strata above hear of in the update under way; `number`:
-    that of the relation in its program."""
+class Place(Structure):
+    """Of a relation: `used` rows and `touched_used` entries, and the arrays that they are in. `changed`: the entries
+    that strata above hear of in the update under way."""
 
     rows: int
     width: int
@@ -29,6 +28,13 @@ class Whereabouts(Structure):
     touched_used: int
     changed: int
     changed_number: int
+
+
+@record
+class Whereabouts(Place):
+    """The same, kept for as long as the relation lives: how far it goes here and nowhere else, arrays as written down
+    by `KernelRelation.lay_out`. `number`: that of the relation in its program."""
+
     number: int
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from elastalog.backends.kernel.bootstrap.fixpoint import Workers
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 

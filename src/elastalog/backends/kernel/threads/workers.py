@@ -1,99 +1,99 @@
-"""Workers that share the start rows of a variant, and the indexes of a stratum, among several threads."""
+"""Workers that share the runs of a round, and the indexes of a stratum, among several threads."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 
-from elastalog.backends.kernel.bootstrap.fixpoint import Workers
-from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
+from elastalog.backends.kernel.bootstrap.workers import Run, Workers
+from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads.run import SharedRun, WorkerThread, in_threads
+from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.shareable import is_shareable
+from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
 
 LEAST_ROWS = 20_000
-"""Fewer start rows of a variant of which nothing is known, or fewer rows to add to indexes, are left to one thread."""
+"""Fewer rows to add to indexes are left to one thread."""
 
-LEAST_WORK = 50_000
-"""The same for a variant that has run before: start rows, and derivations to judge by those so far."""
+LEAST_WORK = 30_000
+"""The same for a round that is expected to look at, or make, fewer rows."""
 
 
 class ParallelWorkers(Workers):
-    """Runs variants in several threads, this one among them; small ranges and actions on texts in this one only."""
+    """Runs rounds in several threads, this one among them; small ones and actions on texts in this one only."""
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
-        self._threads = [
-            WorkerThread(number, self.scratch if number == 0 else Scratch(watch)) for number in range(jobs)
-        ]
+        self._scratch = [self.scratch, *(Scratch(watch) for _ in range(1, jobs))]
 
-    def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
-        if not _is_worth_it(variant, stop - start) or not is_shareable(variant):
-            super().run(variant, start, stop, bounds, counted)
+    def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs all that is to be run in a round; what is derived goes into the relations of the heads."""
+        self._make_indexes(runs)
+        if sum(map(expected_work, runs)) < LEAST_WORK:
+            super().run_round(runs, bounds, counted)
             return
-        _make_indexes(variant, self.relations)
-        head = self.relations[variant.clause.head]
-        began = time.perf_counter()
-        before = sum(thread.scratch.derivations for thread in self._threads)
-        rows = sum(thread.scratch.rows for thread in self._threads)
-        SharedRun(
-            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch
-        ).run()  # fmt: skip
-        self.watch.rows += sum(thread.scratch.rows for thread in self._threads) - rows
-        variant.seconds += time.perf_counter() - began
-        variant.start_rows += stop - start
-        variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
+        shared: list[Run] = []
+        for run in runs:
+            if is_shareable(run.body.variant):
+                shared.append(run)
+            else:
+                self.run(run, bounds, counted)
+        if shared:
+            SharedRound(self._scratch, shared, self.relations, bounds, counted, self.watch).run()
 
-    def run_shared(self, body: SharedBody, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs the variants of a body over a range of start rows; one by one where threads share them out."""
-        member = body.members[0]
-        if not _is_worth_it(member, stop - start) or not is_shareable(member):
-            super().run_shared(body, start, stop, bounds, counted)
+    def _make_indexes(self, runs: Sequence[Run]) -> None:
+        """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""
+        missing = dict.fromkeys(
+            (probe.relation, probe.key_columns)
+            for run in runs
+            for probe in run.body.variant.probes
+            if not probe.is_member and probe.key_columns not in self.relations[probe.relation].indexes
+            if probe.key_columns
+        )
+        if not missing:
             return
-        for member in body.members:
-            self.run(member, start, stop, bounds, counted)
+
+        def make(relation: KernelRelation, columns: tuple[int, ...]) -> None:
+            index = Index(columns, relation.rows, relation.used)
+            index.extend(relation.rows, relation.used)
+            relation.indexes[columns] = index
+
+        relations = [(self.relations[name], columns) for name, columns in missing]
+        self._share_out([(relation.used, partial(make, relation, columns)) for relation, columns in relations])
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
         waiting = [
-            (index, relation)
+            (relation.used - index.done, partial(index.extend, relation.rows, relation.used))
             for relation in relations
             for index in relation.indexes.values()
             if index.done < relation.used
         ]
-        if len(waiting) < 2 or sum(relation.used - index.done for index, relation in waiting) < LEAST_ROWS:
-            super().extend_indexes(relations)
-            return
-        waiting.sort(key=lambda pair: pair[1].used - pair[0].done)
-        lock = threading.Lock()
+        try:
+            self._share_out(waiting)
+        except BaseException:
+            # Nobody knows which rows they hold now.
+            for relation in relations:
+                relation.drop_outdated_indexes()
+            raise
 
-        def take() -> tuple[Index, KernelRelation] | None:
-            with lock:
-                return waiting.pop() if waiting else None
+    def _share_out(self, tasks: Iterable[tuple[int, Callable[[], None]]]) -> None:
+        """Does what is to be done, each with the number of rows that it looks at, the largest first."""
+        tasks = sorted(tasks, key=itemgetter(0))
+        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
 
         def work(number: int) -> None:
-            while (taken := take()) is not None:
-                index, relation = taken
-                index.extend(relation.rows, relation.used)
+            while tasks:
+                try:
+                    _, task = tasks.pop()
+                except IndexError:  # another thread was faster
+                    return
+                task()
 
-        in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
-
-
-def _is_worth_it(variant: BoundVariant, rows: int) -> bool:
-    """Whether a run over so many start rows is long enough to be shared out."""
-    if not variant.start_rows:
-        return rows >= LEAST_ROWS
-    return rows + variant.derivations * rows // variant.start_rows >= LEAST_WORK
-
-
-def _make_indexes(variant: BoundVariant, relations: Mapping[str, KernelRelation]) -> None:
-    """The indexes that the variant would otherwise make when it first needs them."""
-    for probe in variant.probes:
-        relation = relations[probe.relation]
-        if not probe.is_member and probe.key_columns and probe.key_columns not in relation.indexes:
-            relation.index(probe.key_columns)
+        if is_much:
+            in_threads(min(len(self._scratch), len(tasks)), work, tasks.clear)
+        else:
+            work(0)

@@ -8,8 +8,9 @@ import random
 import pytest
 
 import elastalog
+from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
-from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody
+from elastalog.backends.kernel.threads import workers
 
 DECLARATIONS = """
 .decl edge(x: number, y: number)
@@ -66,14 +67,15 @@ def state(program: str, jobs: int) -> dict[str, set[tuple[object, int, int]]]:
         }
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_the_same_as_separate_rules(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared: list[SharedBody] = []
+    monkeypatch.setattr(workers, "LEAST_WORK", 1)
+    shared: list[Body] = []
     bodies = StratumVariants.bodies.fget
     assert bodies is not None
 
     def noted(self: StratumVariants) -> list:
-        shared.extend(body for body in bodies(self) if isinstance(body, SharedBody))
+        shared.extend(body for body in bodies(self) if len(body.members) > 1)
         return bodies(self)
 
     monkeypatch.setattr(StratumVariants, "bodies", property(noted))
@@ -83,6 +85,17 @@ def test_the_same_as_separate_rules(jobs: int, monkeypatch: pytest.MonkeyPatch) 
     assert together == state(APART, jobs)
     assert not shared
     assert len(together["twice"]) > 50
+
+
+@pytest.mark.parametrize("strategy", ["dred", "bf", "dense"])
+def test_other_annotations_are_those_of_separate_rules(strategy: str) -> None:
+    states = []
+    for program in (TOGETHER, APART):
+        with elastalog.open(program, facts=facts(), engine="local", strategy=strategy) as db:
+            db.apply(deleted={"edge": facts()["edge"][::60]})
+            states.append({name: set(db[name]) for name in db})
+    assert states[0] == states[1]
+    assert len(states[0]["twice"]) > 20
 
 
 def test_blocks_of_any_length() -> None:

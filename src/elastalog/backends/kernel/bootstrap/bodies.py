@@ -1,0 +1,80 @@
+"""Rules with several heads: what is written once is run once.
+
+Such a rule is a clause for each head, which differ in nothing else. Where these heads are of one stratum, their
+variants that start at the same goal enumerate the same rows: one variant gives the terms of all heads, and each head
+takes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, BoundVariant, Scratch
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.planning.logical import Clause
+from elastalog.planning.order import Statistics
+from elastalog.planning.steps import Variant
+from elastalog.planning.variants import plan_heads
+
+_OF_HEADS = -1
+"""The depth of the blocks of facts."""
+
+
+class Body:
+    """Variants that differ in their heads only, its members, and the one that is run for all of them. Of a body with
+    one member it is that one."""
+
+    __slots__ = ("_columns", "members", "variant")
+
+    def __init__(self, members: Sequence[BoundVariant], variant: BoundVariant | None = None) -> None:
+        self.members = members
+        self.variant = members[0] if variant is None else variant
+        results = self.variant.planned.results
+        self._columns = (
+            None
+            if variant is None
+            else [[results.index(term) for term in member.clause.head_terms] for member in members]
+        )
+
+    def facts(self, block: Matrix, used: int, scratch: Scratch) -> Iterator[Matrix]:
+        """The facts that the rows of a block are to each member; valid until the next is asked for."""
+        if self._columns is None:
+            yield block
+            return
+        for columns in self._columns:
+            if used <= BLOCK:
+                facts = scratch.block(_OF_HEADS, len(columns))
+            else:  # what a `range` gives comes at once
+                facts = np.empty((used, len(columns)), np.int32)
+            for place, column in enumerate(columns):
+                facts[:used, place] = block[:used, column]
+            yield facts
+
+
+def bodies_of(
+    variants: Sequence[BoundVariant], statistics: Statistics, bind: Callable[[Variant], BoundVariant]
+) -> list[Body]:
+    """Variants that follow a delta, in order, but that those which share a body stand where the first of them did."""
+    groups: dict[object, list[BoundVariant]] = {}
+    for variant in variants:
+        groups.setdefault(_what_is_shared(variant), []).append(variant)
+    bodies: list[Body] = []
+    for members in groups.values():
+        if len(members) == 1:
+            bodies.append(Body(members))
+        else:
+            goal = members[0].gather.goal
+            assert goal is not None
+            clauses: list[Clause] = [member.clause for member in members]
+            bodies.append(Body(members, bind(plan_heads(clauses, goal, statistics))))
+    return bodies
+
+
+def _what_is_shared(variant: BoundVariant) -> object:
+    """Equal for variants that may be run as one."""
+    clause = variant.clause
+    if clause.rule is None or clause.rule.plan or not clause.head_terms:
+        return id(variant)
+    return clause.goals, clause.wraps, variant.gather.goal

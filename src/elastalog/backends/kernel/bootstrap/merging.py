@@ -1,0 +1,127 @@
+"""Equivalences that take part in their own recursion, evaluated as classes (see `planning.equivalences`).
+
+A row `(member, representative)` says that the member was in a class of that representative in some round. Classes only
+grow, so that a row stays true: two values with a representative in common are in one class for good. So these rows are
+facts of the recursion like others, and its rounds need no others than those of a round. When classes become one, the
+members of all but the largest get rows with the representative of that; a value has few rows, since its class doubles
+every time. In the end only the latest row of each is left.
+
+Pairs that say nothing new are dropped as they are derived: what is kept of them connects every class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.execution.classes import unite
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import EquivalenceRule
+
+
+class MergingWorkers(Workers):
+    """Runs variants in this thread, and forms classes of the pairs that they find."""
+
+    is_plain: ClassVar[bool] = False
+
+    def __init__(
+        self, merges: Iterable[EquivalenceRule], relations: Mapping[str, KernelRelation], watch: Watch
+    ) -> None:
+        super().__init__(relations, watch)
+        self._merges = {rule.pairs: (rule.relation, Merging()) for rule in merges}
+        for pairs, (_, merging) in self._merges.items():
+            merging.join(relations[pairs].rows[: relations[pairs].used])
+
+    def end_round(self) -> None:
+        """The members that the pairs of a round have brought into other classes."""
+        for classes, merging in self._merges.values():
+            rows = merging.moved()
+            relation = self.relations[classes]
+            relation.insert(rows, 0, len(rows), relation.used)
+            relation.extend_indexes()
+
+    def finished(self) -> dict[str, Matrix]:
+        """The classes in the end, by the relation that holds them."""
+        return {classes: merging.rows() for classes, merging in self._merges.values()}
+
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
+        insert = super()._sink(variant, counted)
+        if variant.clause.head not in self._merges:
+            return insert
+        _, merging = self._merges[variant.clause.head]
+
+        def insert_new(block: Matrix, used: int) -> None:
+            new = merging.join(np.ascontiguousarray(block[:used, :2]))  # other columns are of the join
+            insert(new, len(new))
+
+        return insert_new
+
+
+class Merging:
+    """The classes of one equivalence as they grow: the members in ascending order, the representative of each, and
+    whether that has changed since it was last told."""
+
+    def __init__(self) -> None:
+        self._members: Vector = np.empty(0, np.int32)
+        self._representative: Vector = np.empty(0, np.int32)
+        self._has_moved: Vector = np.empty(0, np.bool_)
+
+    def join(self, pairs: Matrix) -> Matrix:
+        """Makes one class of the classes of each pair. Returns pairs, not all, that were not in one before: for any two
+        classes one is enough."""
+        places = self._places(pairs)
+        ends = self._representative[places]
+        # A value that is paired with itself alone is in a class, too.
+        is_new = (ends[:, 0] != ends[:, 1]) | ((pairs[:, 0] == pairs[:, 1]) & self._has_moved[places[:, 0]])
+        new = np.flatnonzero(is_new)
+        if len(new):
+            ends = np.sort(ends[new], axis=1)
+            _, first = np.unique(ends.astype(np.int64) @ np.array([1 << 32, 1]), return_index=True)
+            self._merge(ends[first])
+            new = new[first]
+        return np.ascontiguousarray(pairs[new])
+
+    def moved(self) -> Matrix:
+        """The members that are in other classes since this was last asked, each with its representative."""
+        rows = np.column_stack((self._members[self._has_moved], self._representative[self._has_moved]))
+        self._has_moved[:] = False
+        return np.ascontiguousarray(rows, np.int32)
+
+    def rows(self) -> Matrix:
+        """All members, each with its representative."""
+        return np.ascontiguousarray(np.column_stack((self._members, self._representative)), np.int32)
+
+    def _places(self, pairs: Matrix) -> Vector:
+        """Where the values of pairs are among the members; those that were in no class are in one of their own."""
+        places: Vector = np.searchsorted(self._members, pairs)
+        is_known = np.zeros(pairs.shape, np.bool_)
+        if len(self._members):
+            is_known = self._members[np.minimum(places, len(self._members) - 1)] == pairs
+        if not is_known.all():
+            new = np.unique(pairs[~is_known])
+            where = np.searchsorted(self._members, new)
+            self._members = np.insert(self._members, where, new)
+            self._representative = np.insert(self._representative, where, new)
+            self._has_moved = np.insert(self._has_moved, where, True)
+            places = np.searchsorted(self._members, pairs)
+        return places
+
+    def _merge(self, ends: Matrix) -> None:
+        """Makes one class of the classes with two representatives, for each pair of these."""
+        known, places = np.unique(ends, return_inverse=True)
+        root = np.arange(len(known), dtype=np.int32)
+        unite(np.ascontiguousarray(places.reshape(-1, 2), np.int32), root)
+        concerned = np.flatnonzero(np.isin(self._representative, known))
+        place = np.searchsorted(known, self._representative[concerned])
+        by_size = np.argsort(np.bincount(place, minlength=len(known)), kind="stable")
+        largest = np.empty(len(known), np.int64)
+        largest[root[by_size]] = by_size  # the last that is written is the largest
+        other = known[largest[root]][place]
+        self._has_moved[concerned] |= other != self._representative[concerned]
+        self._representative[concerned] = other

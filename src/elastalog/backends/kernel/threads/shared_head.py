@@ -1,0 +1,81 @@
+"""A relation that all threads of a round insert into (see `inserting`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.threads import inserting as operators
+from elastalog.backends.kernel.threads.growth import Growth
+
+LEAST_ROOM = 1 << 16
+"""Rows for which there is room after a meeting, at least."""
+
+LEAST_GROWTH = 1 << 14
+"""Relations with fewer rows are made larger by one thread."""
+
+
+class SharedHead:
+    """A relation while so many threads insert into it; facts from row `counted_from` on are counted. `is_full`: some
+    thread has found no room."""
+
+    __slots__ = ("_counted_from", "_given", "_states", "is_full", "relation")
+
+    def __init__(self, relation: KernelRelation, counted_from: int, threads: int, expected: int) -> None:
+        self.relation = relation
+        self.is_full = False
+        self._counted_from = counted_from
+        self._given: Vector = np.zeros(1, np.int64)
+        self._states: list[Vector] = [np.zeros(2, np.int64) for _ in range(threads)]
+        size = relation.used + max(expected, 2 * threads * operators.TURN)
+        if size <= relation.full or relation.used < LEAST_GROWTH:
+            relation.reserve(size)
+        self._give_out()
+
+    def insert(self, thread: int, block: Matrix, start: int, stop: int) -> int:
+        """Inserts rows of a block; returns where it stopped, early when there is no room."""
+        relation = self.relation
+        done: int = operators.insert_together(
+            block, start, stop, relation.rows, relation.table, relation.shift, relation.count, self._counted_from,
+            relation.room, self._given, self._states[thread],
+        )  # fmt: skip
+        return done
+
+    def make_room(self) -> Growth | None:
+        """Makes room for more rows, while no thread inserts; in the table too, unless that is better done by all."""
+        self.take_back()
+        self.is_full = False
+        relation, threads = self.relation, len(self._states)
+        size = relation.used + max(relation.used // 4, LEAST_ROOM, 2 * threads * operators.TURN)
+        if size <= relation.full or relation.used < LEAST_GROWTH:
+            relation.reserve(size)
+            self._give_out()
+            return None
+        relation.reserve_rows(size)
+        return Growth(relation, size, threads)
+
+    def take_table(self, growth: Growth) -> None:
+        """All threads have filled the table."""
+        growth.finish()
+        self._give_out()
+
+    def _give_out(self) -> None:
+        """From now on threads are given rows behind those that there are."""
+        self._given[0] = self.relation.used
+        for state in self._states:
+            state[:] = self.relation.used
+
+    def take_back(self) -> None:
+        """Rows that threads were given and have not used are used no longer."""
+        relation = self.relation
+        first, given = relation.used, int(self._given[0])
+        if first == given:
+            return
+        # Threads also ask when there are no more.
+        turns = min(given - first, relation.room - first) // operators.TURN
+        gaps = sorted((int(own), int(end)) for own, end in self._states if own < end)
+        relation.used = operators.close_gaps(
+            relation.rows, relation.table, relation.shift, relation.count, first + turns * operators.TURN,
+            np.array(gaps, np.int64).reshape(-1),
+        )  # fmt: skip

@@ -1,0 +1,39 @@
+"""How much memory the work of a thread may take: who begins it says so, and who is about to make a large array asks."""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar
+
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+
+LEAST = 1 << 20
+"""Bytes that are worth asking for: what is less is seen when the limit is next looked at."""
+
+LIMIT: ContextVar[int | None] = ContextVar("memory of the work", default=None)
+"""Bytes of this process."""
+
+
+def ask(size: int) -> None:
+    """Raises LimitReached if so many bytes more would go beyond the limit of the work that is under way."""
+    if size >= LEAST:
+        require(size, LIMIT.get())
+
+
+def require(size: int, limit: int | None) -> None:
+    """The same for a limit that is known."""
+    if limit is None:
+        return
+    needed = resident_bytes() + size
+    if needed > limit:
+        message = f"the memory limit was reached: {needed >> 20} MiB of {limit >> 20} MiB"
+        raise LimitReached([Diagnostic("E0604", message, help="raise --max-memory, or evaluate on Spark")])
+
+
+def resident_bytes() -> int:
+    """The memory of this process, 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

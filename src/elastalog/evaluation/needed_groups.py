@@ -1,0 +1,156 @@
+"""Epochs of programs in which recursion says for which groups aggregates are needed (see `planning.needed_groups`).
+
+The relations of handled groups are explicit facts that nobody gave. A first epoch is evaluated without any, and then
+updated with the groups that turn out to be needed, until all are handled. An update that needs groups which are not
+handled is taken back and begun again with these: whatever it had derived was right, but not all. If that does not end
+soon, since one group leads to the next, they are looked for first, as in a first epoch: the update is committed,
+updated with what turns out to be needed, and all of it is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import count
+
+import numpy as np
+
+from elastalog.backends.protocol import Backend, Matrix
+from elastalog.backends.rows import are_in
+from elastalog.evaluation.inverse import go_back
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.storage.interrupts import uninterrupted
+
+MOST_ATTEMPTS = 4
+"""So many times an update is begun again before the groups that it needs are looked for."""
+
+MOST_IDLE = 1_000
+"""Handled groups that nobody needs any longer are kept up to so many, and as many again as are needed."""
+
+
+def bootstrap(backend: Backend, strategy: Strategy) -> Work:
+    """Evaluates every stratum from the explicit facts."""
+    work = strategy.bootstrap(backend)
+    pairs = backend.program.needed
+    missing = {handled: backend.facts(needed).words for handled, needed in pairs.items()}
+    while any(map(len, missing.values())):
+        try:
+            backend.begin({}, missing)
+            more = strategy.update(backend)
+            missing = _missing(backend, pairs)
+            backend.commit()
+        except BaseException:
+            backend.rollback()
+            raise
+        _add(work, more)
+    return work
+
+
+def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozenset()) -> Work:
+    """Brings every stratum that the update under way affects to its new fixpoint. `anew`: what it was begun with."""
+    pairs = backend.program.needed
+    if not pairs:
+        return strategy.update(backend)
+    idle = {handled: words for handled, needed in pairs.items() if len(words := _idle(backend, handled, needed))}
+    if idle:
+        _begin_again(backend, idle, {}, anew)
+    can_explore = not anew and not _has_memory(backend)
+    for attempt in count(1):
+        work = strategy.update(backend)
+        missing = _missing(backend, pairs)
+        if not any(map(len, missing.values())):
+            break
+        if isinstance(strategy, MaintainingStrategy):
+            strategy.marking.forget()  # the marks of this attempt are for the update after it
+        if attempt >= MOST_ATTEMPTS and can_explore and backend.is_complete:
+            _explore(backend, strategy, missing)
+            can_explore = False
+        else:
+            _begin_again(backend, {}, missing, anew)
+    return work
+
+
+def _explore(backend: Backend, strategy: Strategy, missing: dict[str, Matrix]) -> None:
+    """Finds the groups that the update under way needs by making it, and begins it again with these."""
+    gone, come = backend.changes.explicit()
+    found = dict(come)
+    is_in_force = False
+    try:
+        with uninterrupted():
+            backend.commit()
+            is_in_force = True
+        while any(map(len, missing.values())):
+            backend.begin({}, missing)
+            strategy.update(backend)
+            following = _missing(backend, backend.program.needed)
+            with uninterrupted():
+                backend.commit()
+                _extend(found, missing)
+            missing = following
+    except BaseException:
+        with uninterrupted():
+            backend.rollback()
+        raise
+    finally:
+        with uninterrupted():
+            if is_in_force:
+                go_back(backend, gone, found, partial(strategy.update, backend))
+    backend.begin(gone, found)
+
+
+def _has_memory(backend: Backend) -> bool:
+    """Whether a state depends on the way there: by numbers of derivations, or where a limit has cut it short."""
+    program = backend.program
+    is_numbered = any(stratum.aggregate is not None and stratum.aggregate.is_numbering for stratum in program.strata)
+    directives = (directive for relation in program.checked.relations.values() for directive in relation.directives)
+    return is_numbered or any(directive.kind == "limitsize" for directive in directives)
+
+
+def _begin_again(
+    backend: Backend, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix], anew: frozenset[str]
+) -> None:
+    """Begins the update under way from the start, with more groups that are handled, or fewer."""
+    gone, come = backend.changes.explicit()
+    _extend(gone, deleted)
+    _extend(come, inserted)
+    backend.rollback()
+    backend.begin(gone, come, anew)
+
+
+def _extend(known: dict[str, Matrix], more: Mapping[str, Matrix]) -> None:
+    for name, words in more.items():
+        known[name] = np.concatenate((known[name], words)) if name in known else words
+
+
+def _missing(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Matrix]:
+    """The groups that the update under way needs and that are not handled, by relation of handled groups."""
+    gone, come = backend.changes.explicit()
+    found = {}
+    for handled, needed in pairs.items():
+        words = backend.changes.came(needed)
+        if len(words):
+            is_handled = backend.contains(handled, words)
+            if handled in gone:
+                is_handled &= ~are_in(words, gone[handled])
+            if handled in come:
+                is_handled |= are_in(words, come[handled])
+            found[handled] = words[~is_handled]
+    return found
+
+
+def _idle(backend: Backend, handled: str, needed: str) -> Matrix:
+    """The groups that are handled in vain, if they are many."""
+    words = backend.facts(handled).words
+    if len(words) <= 2 * backend.size(needed) + MOST_IDLE:
+        return words[:0]
+    return words[~backend.contains(needed, words)]
+
+
+def _add(work: Work, more: Work) -> None:
+    """What a stratum has cost in addition."""
+    strata = {stratum.stratum: stratum for stratum in work.strata}
+    for stratum in more.strata:
+        strata[stratum.stratum].derivations += stratum.derivations
+        strata[stratum.stratum].seconds += stratum.seconds
+        work.counters.derivations += stratum.derivations

@@ -1,0 +1,158 @@
+"""Equivalences that take part in their own recursion, as classes: under strategy `recompute`, which keeps no levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.bootstrap.merging import Merging
+from elastalog.cli.main import cli
+from elastalog.planning.equivalences import kept_as_classes
+from elastalog.planning.listing import list_plans
+from elastalog.planning.lower import lower
+from elastalog.planning.order import NoStatistics
+from elastalog.program import Program
+from tests.engine.judging import facts_of
+from tests.provenance.databases import verdict
+from tests.reference.cases import parse_accepted
+from tests.reference.evaluator import evaluate
+
+CONGRUENT = """
+.decl edge(x: number, y: number)
+.input edge
+.decl next(x: number, y: number)
+.input next
+.decl same(x: number, y: number) eqrel
+.input same
+same(x, y) :- edge(x, y).
+same(x, y) :- same(a, b), next(a, x), next(b, y).
+"""
+PROGRAMS = {
+    "congruence": CONGRUENT,
+    "through another relation": CONGRUENT + "edge(x, y) :- same(x, z), next(z, y), next(y, z).\n",
+    "wildcards and constants": CONGRUENT
+    + "same(x, 0) :- same(x, _), next(x, x).\nsame(x, y) :- same(1, x), edge(y, _).\n",
+    "two of them": CONGRUENT
+    + ".decl other(x: number, y: number) eqrel\nother(x, y) :- same(x, y), x < y.\n"
+    + "same(x, y) :- other(x, y), next(y, x).\n",
+    "read above": CONGRUENT
+    + ".decl apart(x: number, y: number)\napart(x, y) :- next(x, y), !same(x, y).\n"
+    + ".decl size(x: number, n: number)\nsize(x, n) :- edge(x, _), n = count : { same(x, _) }.\n",
+}
+Facts = dict[str, set[tuple[int, int]]]
+
+
+def some(random: Random, most: int) -> set[tuple[int, int]]:
+    return {(random.randrange(9), random.randrange(9)) for _ in range(random.randrange(most))}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_all_that_the_judge_says_after_every_update(name: str, jobs: int) -> None:
+    text = PROGRAMS[name]
+    tree = parse_accepted(text)
+    for seed in range(3):
+        random = Random(seed)
+        explicit: Facts = {"edge": some(random, 5), "next": some(random, 9), "same": some(random, 3)}
+        db = elastalog.open(text, facts=explicit, strategy="recompute", jobs=jobs)
+        assert "same" in db._backend.program.merged
+        for _ in range(3):
+            assert facts_of(db) == evaluate(tree, explicit)
+            inserted, deleted = ({name: some(random, most) for name in explicit} for most in (3, 30))
+            before = facts_of(db)
+            changes = db.apply(inserted, deleted)
+            explicit = {name: explicit[name] - deleted[name] | inserted[name] for name in explicit}
+            after = facts_of(db)
+            assert {name: set(found.inserted) for name, found in changes.items() if found.inserted} == {
+                name: after[name] - before[name] for name in after if after[name] - before[name]
+            }
+
+
+def test_a_large_class_is_a_row_a_member() -> None:
+    many = 1_000
+    chain = [(i, i + 2) for i in range(many)]
+    with elastalog.open(CONGRUENT, {"edge": [(0, 1), (1, 2)], "next": chain}, strategy="recompute") as db:
+        assert len(db["same"]) == (many + 2) ** 2
+        stored = db._backend.profile().bytes
+        assert sum(size for name, size in stored.items() if "same" in name) < 200 * many
+
+
+def test_who_keeps_levels_keeps_all_pairs_and_the_plan_says_so() -> None:
+    with elastalog.open(CONGRUENT, {"edge": [(1, 2)]}) as db:
+        assert not db._backend.program.merged
+    checked = Program.parse(CONGRUENT).checked
+    merged = lower(checked, equivalences=kept_as_classes(checked, can_merge=True))
+    plans = "\n".join(list_plans(merged, NoStatistics()))
+    assert "classes of same are formed in every round; updates are evaluations anew" in plans
+    assert "all pairs of same are kept" not in plans
+
+
+@pytest.mark.parametrize("more", [".limitsize edge(n=5)", "edge(x, a) <= edge(x, b) :- b < a."])
+def test_what_depends_on_an_order_keeps_all_pairs(more: str) -> None:
+    text = PROGRAMS["through another relation"] + more
+    assert not kept_as_classes(Program.parse(text).checked, can_merge=True)
+
+
+def test_proofs_are_those_of_all_pairs() -> None:
+    explicit: Facts = {"edge": {(1, 2), (2, 3)}, "next": {(1, 5), (3, 6)}, "same": {(7, 7)}}
+    with elastalog.open(CONGRUENT, explicit, strategy="recompute") as db:
+        for fact in db["same"]:
+            assert verdict(db.explain(("same", fact)), db, explicit)
+        db.apply(deleted={"edge": [(2, 3)]})
+        assert "same(5, 6)" not in str(list(db["same"]))
+        assert "edge" in str(db.explain_absence("same(5, 6)"))
+        explicit["edge"] = {(1, 2)}
+        assert verdict(db.explain("same(2, 1)"), db, explicit)
+
+
+def test_a_store_continues_with_classes(tmp_path: Path) -> None:
+    facts = {"edge": [(1, 2)], "next": [(1, 5), (2, 6), (6, 8)]}
+    with elastalog.open(CONGRUENT, facts, strategy="recompute", store=tmp_path / "s") as db:
+        db.apply({"next": [(5, 9)]})
+        known = facts_of(db)
+    with elastalog.open(store=tmp_path / "s") as db:
+        assert db._backend.program.merged == {"same"}
+        assert facts_of(db) == known
+        db.apply(deleted={"edge": [(1, 2)]})
+        assert not db["same"]
+        assert db.verify().is_exact
+
+
+def test_rules_that_change_write_all_pairs_out() -> None:
+    facts = {"edge": [(1, 2)], "next": [(1, 5), (2, 6), (6, 8)]}
+    with elastalog.open(CONGRUENT, facts, strategy="recompute") as db:
+        rule = "same(x, y) :- same(x, _), next(x, y), x > 5."
+        tree = parse_accepted(CONGRUENT + rule)
+        db.change_rules(rule)
+        assert set(db["same"]) == evaluate(tree, facts)["same"]
+        assert (6, 8) in db["same"]
+        db.apply(deleted={"next": [(2, 6)]})
+        facts["next"].remove((2, 6))
+        assert set(db["same"]) == evaluate(tree, facts)["same"]
+
+
+def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    program = tmp_path / "p.dl"
+    program.write_text(CONGRUENT.replace(".input same\n", "") + ".printsize same\n")
+    (tmp_path / "edge.facts").write_text("0\t1\n1\t2\n")
+    (tmp_path / "next.facts").write_text("".join(f"{i}\t{i + 2}\n" for i in range(300)))
+    result = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert str(302**2) in result.output
+
+
+def test_classes_grow_and_tell_who_has_moved() -> None:
+    merging = Merging()
+    assert merging.join(np.array([[1, 2], [2, 1], [4, 4]], np.int32)).tolist() == [[1, 2], [4, 4]]
+    assert merging.moved()[:, 0].tolist() == [1, 2, 4]
+    assert not len(merging.moved())
+    assert not len(merging.join(np.array([[2, 1], [4, 4]], np.int32)))
+    assert merging.join(np.array([[4, 2]], np.int32)).tolist() == [[4, 2]]
+    assert merging.moved().tolist() == [[4, merging.rows()[0, 1]]]  # the smaller class goes over to the larger
+    assert len({representative for _, representative in merging.rows().tolist()}) == 1
