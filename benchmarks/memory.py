@@ -33,7 +33,7 @@ def _show(name: str, facts: int, bytes_of: dict[str, int]) -> None:
 def _bytes_of(relation: KernelRelation) -> dict[str, int]:
     parts = {
         "rows": relation.rows.nbytes,
-        "table": relation.table.nbytes,
+        "table": relation._table.nbytes,  # not by `table`, which would make one that is gone
         "annotations": relation.level.nbytes + relation.count.nbytes,
     }
     for columns, index in relation.indexes.items():
