@@ -1,7 +1,8 @@
 """How fast programs are parsed and checked, in lines a second, at growing sizes: it should be linear.
 
-`python -m benchmarks.parse_speed --components [--lines N ...]` measures programs in components, that inherit from each
-other and of which every tenth has an instance, and writes nothing.
+`python -m benchmarks.parse_speed --components [--files N] [--lines N ...]` measures programs in components, that inherit
+from each other and of which every tenth has an instance, and writes nothing. With `--files` they lie in so many files,
+which are included, and every component uses a macro.
 
 `python -m benchmarks.parse_speed [--lines N ...]` prints a table, writes benchmarks/results/parse_speed.json and draws
 benchmarks/plots/parse_speed.png.
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from benchmarks.plot import draw_lines
 from benchmarks.workloads import HERE
@@ -93,19 +96,34 @@ def _component(number: int) -> Iterator[str]:
         yield f".init i{number} = G{number}"
 
 
-def component_speed(lines: int, repeats: int) -> None:
+def component_files(lines: int, files: int, folder: Path) -> Path:
+    """The same in files of a folder, each of which includes the one before it; returns the last one."""
+    parts = component_text(lines).replace("d < 10", "d < FAR").split(".comp ")[1:]
+    size = -(-len(parts) // files)
+    head = "#define FAR 10\n"
+    for number in range(files):
+        path = folder / f"part{number}.dl"
+        part = "".join(f".comp {one}" for one in parts[number * size : (number + 1) * size])
+        path.write_text(head + part, encoding="utf-8")
+        head = f'#include "{path.name}"\n'
+    return path
+
+
+def component_speed(lines: int, files: int, repeats: int) -> None:
     """Prints the least processor time of the repeats, and the time that passed meanwhile."""
     from elastalog.program import Program
 
     text = component_text(lines)
     found = []
-    for _ in range(repeats):
-        gc.collect()
-        processor, clock = time.process_time(), time.perf_counter()
-        Program.parse(text)
-        found.append((time.process_time() - processor, time.perf_counter() - clock))
+    with tempfile.TemporaryDirectory() as folder:
+        program: str | Path = component_files(lines, files, Path(folder)) if files else text
+        for _ in range(repeats):
+            gc.collect()
+            processor, clock = time.process_time(), time.perf_counter()
+            Program.load(program) if isinstance(program, Path) else Program.parse(program)
+            found.append((time.process_time() - processor, time.perf_counter() - clock))
     seconds, passed = min(found)
-    count = text.count("\n")
+    count = text.count("\n") + 2 * files
     print(f"{count:>8}  {seconds:>8.3f}  {passed:>8.3f}  {count / seconds:>8.0f}", flush=True)
 
 
@@ -137,11 +155,12 @@ def main() -> None:
     parser.add_argument("--lines", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--components", action="store_true", help="programs in components")
+    parser.add_argument("--files", type=int, default=0, help="with --components: in so many files, with macros")
     given = parser.parse_args()
     if given.components:
         print(f"{'lines':>8}  {'cpu s':>8}  {'wall s':>8}  {'lines/s':>8}")
         for lines in given.lines:
-            component_speed(lines, given.repeats)
+            component_speed(lines, given.files, given.repeats)
         return
     print(f"{'lines':>8}  {'parse s':>8}  {'check s':>8}  {'lines/s':>8}")
     speeds = []

@@ -137,7 +137,7 @@ def test_tasks_of_spark_get_the_library(library: Path, tmp_path: Path) -> None:
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,
     ):
-        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
+        assert {placement.where for placement in db._backend.placements.values()} == {"exchanging tasks"}  # type: ignore[attr-defined]
         assert list(db["p"]) == [WANTED]
         db.apply({"e": [(-1, "")]}, FACTS)
         assert list(db["p"]) == [(-2, 18446744073709551615, 2.5, "/-1", 0)]

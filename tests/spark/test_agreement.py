@@ -166,10 +166,10 @@ def test_two_tasks_number_alike_what_they_made_differently() -> None:
             assert (task.outward(here, bases) == rows).all()
 
 
-def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
     """Where tasks that agree cannot be run together, rounds would be stages."""
     facts = {"edge": [(1, 2), (2, 3)]}
-    with tasks_in_this_process(tmp_path) as session:
+    with tasks_in_this_process(tmp_path) as session, pytest.MonkeyPatch.context() as patch:
         run_tasks, together = vars(strata)["run_tasks"], []
 
         def refusing(*arguments: Any, **options: Any) -> Any:
@@ -178,7 +178,7 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path, monkeypa
                 raise NoBarrier("there are no slots any more")
             return run_tasks(*arguments, **options)
 
-        monkeypatch.setattr(strata, "run_tasks", refusing)
+        patch.setattr(strata, "run_tasks", refusing)
         with elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db:
             assert together == [True, True, False]
             assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]  # type: ignore[attr-defined]
