@@ -306,3 +306,19 @@ def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch:
 def test_a_budget_that_is_none(budget: object) -> None:
     with pytest.raises(elastalog.ElastalogError, match="E0612"):
         elastalog.open(CLOSURE, budget=budget)  # type: ignore[arg-type]
+
+
+def test_rows_that_are_looked_at_in_vain_are_work() -> None:
+    """Two classes become one: every member of the one is joined with every member of the other, and nobody asked."""
+    program = """
+    .decl pair(x: number, y: number)
+    .decl same(x: number, y: number) eqrel
+    same(x, y) :- pair(x, y).
+    .decl asked(x: number)
+    .decl mate(x: number, y: number)
+    mate(x, y) :- asked(x), same(x, y).
+    """
+    pairs = [(i, i + 1) for i in range(3_000) if i != 1_500]
+    with elastalog.open(program, {"pair": pairs}) as db:
+        db.apply(inserted={"pair": [(1_500, 1_501)]})
+        assert {entry.relations: entry.how for entry in db.log()[-1].strata}[("mate",)] == "switch"

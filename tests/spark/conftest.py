@@ -18,11 +18,16 @@ from tests.spark.without_spark import tasks_in_this_process
 
 HERE = Path(__file__).parent
 IN_PROCESS = {
+    "test_aggregates",
+    "test_agreement",
     "test_links",
     "test_native_source",
+    "test_new_values",
+    "test_one_task",
     "test_operation",
     "test_outcome",
     "test_programs",
+    "test_results",
     "test_skew",
     "test_stages",
     "test_update_programs",
@@ -64,10 +69,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            # With several test processes, one of them has the session; tasks in the test's own process need none.
+            # With several test processes, two of them have a session; tasks in the test's own process need none.
             fixtures = set(getattr(item, "fixturenames", ()))
             if item.path.stem not in IN_PROCESS or "spark" in fixtures:
-                item.add_marker(pytest.mark.xdist_group("spark"))
+                half = 1 if item.path.stem < "test_str" else 2
+                item.add_marker(pytest.mark.xdist_group(f"spark-{half}"))
 
 
 @pytest.fixture

@@ -43,7 +43,16 @@ from elastalog.backends.kernel.store.postings import (
     hash_key,
     index_key,
 )
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, fetch_row, find_key_from, has_tag, row_in
+from elastalog.backends.kernel.store.set_table import (
+    FILLED,
+    NEXT,
+    SKIPPED,
+    WITHIN,
+    fetch_row,
+    find_key_from,
+    has_tag,
+    row_in,
+)
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
@@ -56,6 +65,10 @@ WITHIN_AHEAD = 8
 
 LEVELS = 2
 """Words that every row of bindings carries behind its slots."""
+
+
+MOST_SKIPPED = 1 << 16
+"""Rows that may be looked at in vain in one call, those of one row of the left not counted."""
 
 
 @inlined
@@ -149,8 +162,10 @@ def join_levels(  # type: ignore[no-untyped-def]
     """As `join.join`, over the rows below `limit` that are in `view`. `is_flat`: the relation is of a lower stratum and
     its facts count as level 0. With kind MEMBER, `keys` is the set table, two slots a number, and the key is every
     column; `is_negated` then keeps rows whose fact is not found, or found in a state of the view. Column -1 of the
-    right is the row number."""
+    right is the row number. Rows that are not in view are counted in SKIPPED; after many it returns before the block
+    is full."""
     filled = state[FILLED]
+    skipped = int64(0)
     room = out.shape[0]
     first_within = state[WITHIN]
     kept = keep.shape[0]
@@ -274,11 +289,13 @@ def join_levels(  # type: ignore[no-untyped-def]
             if row >= limit:
                 break
             if not (view >> state_of(level, touched, row)) & 1:
+                skipped += 1
                 continue
             if filled >= room:
                 state[NEXT] = i
                 state[WITHIN] = j
                 state[FILLED] = filled
+                state[SKIPPED] += skipped
                 return
             for c in range(kept):
                 out[filled, keep_place[c]] = left[i, keep[c]]
@@ -288,9 +305,17 @@ def join_levels(  # type: ignore[no-untyped-def]
             out[filled, out_width - 1] = max(before, level_before(level, touched, row, is_loss, is_flat))
             filled += 1
         first_within = 0
+        if skipped > MOST_SKIPPED:
+            # Whoever called looks at limits before he goes on.
+            state[NEXT] = i + 1
+            state[WITHIN] = 0
+            state[FILLED] = filled
+            state[SKIPPED] += skipped
+            return
     state[NEXT] = stop
     state[WITHIN] = 0
     state[FILLED] = filled
+    state[SKIPPED] += skipped
 
 
 @operator(types.void, WORDS, INT, INT, MATRIX, WORDS, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)

@@ -13,7 +13,7 @@ from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, ind
 from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN
 
 VIEWS = np.array(
     [
@@ -109,6 +109,7 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
     seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[FILLED] = 0
+    progress[SKIPPED] = 0
     progress[WITHIN] = frame.within
     _join(
         block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
@@ -120,6 +121,7 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
     )  # fmt: skip
     frame.begun = progress[NEXT]
     frame.within = progress[WITHIN]
+    machine.work += progress[SKIPPED]
     return progress[FILLED]
 
 

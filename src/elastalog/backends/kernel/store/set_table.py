@@ -40,6 +40,7 @@ USED = 0  # rows in the relation
 NEXT = 1  # the next input row
 WITHIN = 2  # position inside a posting, for joins
 FILLED = 4  # rows in the output block
+SKIPPED = 5  # rows that a join of levels has looked at in vain
 
 
 @inlined
