@@ -1,8 +1,8 @@
 """How fast programs are parsed and checked, in lines a second, at growing sizes: it should be linear.
 
-`python -m benchmarks.parse_speed --components [--files N] [--lines N ...]` measures programs in components, that inherit
-from each other and of which every tenth has an instance, and writes nothing. With `--files` they lie in so many files,
-which are included, and every component uses a macro.
+`python -m benchmarks.parse_speed --components [--files N] [--lines N ...]` measures programs in components that
+inherit from each other, of which every tenth has an instance, and writes nothing. With `--files` they lie in so many
+files, which are included, and every component uses a macro.
 
 `python -m benchmarks.parse_speed [--lines N ...]` prints a table, writes benchmarks/results/parse_speed.json and draws
 benchmarks/plots/parse_speed.png.
