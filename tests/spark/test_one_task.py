@@ -120,7 +120,7 @@ def test_strategy_recompute_keeps_numbers_and_chooses_anew(tmp_path: Path) -> No
     for name in ("choice", "numbers"):
         edges = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")]
         with (
-            tasks_in_this_process(tmp_path) as session,
+            tasks_in_this_process(tmp_path / name) as session,
             elastalog.open(
                 PROGRAMS[name][0], {"edge": edges}, strategy="recompute", engine="spark", spark=session
             ) as db,
