@@ -55,13 +55,13 @@ def test_longer_and_shorter(shape: tuple[int, ...], make: Any, is_referred_to: b
 
 def test_a_long_array_stays_where_it_is_in_whole_pages() -> None:
     owner = numbered(2_000_000, (2,))
-    before = owner.array.base
+    before: Any = owner.array.base
     assert isinstance(before, memoryview)
     mapping = before.obj
     del before
     lengthen(owner, "array", 2_000_000, 2_500_000)
     assert is_numbered(owner.array, 2_000_000)
-    base = owner.array.base
+    base: Any = owner.array.base
     assert isinstance(base, memoryview)
     assert base.obj is mapping
     assert isinstance(mapping, mmap.mmap)

@@ -26,7 +26,7 @@ class Body:
     """Variants that differ in their heads only, its members, and the one that is run for all of them. Of a body with
     one member it is that one."""
 
-    __slots__ = ("_columns", "members", "variant")
+    __slots__ = ("__weakref__", "_columns", "members", "variant")
 
     def __init__(self, members: Sequence[BoundVariant], variant: BoundVariant | None = None) -> None:
         self.members = members

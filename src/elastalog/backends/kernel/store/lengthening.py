@@ -11,6 +11,7 @@ import mmap
 import sys
 from contextlib import suppress
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -95,5 +96,5 @@ def _within(mapping: mmap.mmap, length: int, shape: tuple[int, ...]) -> Vector:
 
 
 def _mapping_of(array: Vector) -> mmap.mmap | None:
-    base = array.base
+    base: Any = array.base
     return base.obj if isinstance(base, memoryview) and isinstance(base.obj, mmap.mmap) else None

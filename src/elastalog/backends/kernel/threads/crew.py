@@ -25,7 +25,9 @@ def in_threads(number: int, work: Callable[[int], None], abort: Callable[[], Non
             failures.append(failure)
             abort()
 
-    threads = [threading.Thread(target=guarded, args=(own,), daemon=True) for own in range(1, number)]
+    # Not daemons, although none is left over: should one be, after Ctrl-C upon Ctrl-C, the interpreter waits for it
+    # before it takes away the arrays that it works on.
+    threads = [threading.Thread(target=guarded, args=(own,), daemon=False) for own in range(1, number)]
     started: list[threading.Thread] = []
     try:
         for thread in threads:

@@ -15,7 +15,7 @@ LEAST_ROOM = 1 << 16
 LEAST_GROWTH = 1 << 14
 """Relations with fewer rows are made larger by one thread."""
 
-TURNS = 256
+TURNS = 16
 """So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
 after the other are looked at one after the other in the next round, and lie near to each other."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from elastalog.backends.kernel.bootstrap.workers import Run, note
@@ -22,15 +22,22 @@ from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
 
-SHARES = 8
-"""So many for each thread, so that none has to wait long for another at the end."""
+LEFT_OVER = 2
+"""A share is one of so many that what is left of a thread's part would make: the last are small, so that no thread has
+to wait long for another at the end."""
 
 LEAST_SHARE = 64
 """Start rows that a thread takes at a time, at least."""
 
-LEAST_WORK_OF_SHARE = 1 << 14
+LEAST_WORK_OF_SHARE = 1 << 15
 """What a share is expected to look at and make, at least."""
 
+LIGHT = 1 << 13
+"""Runs that are expected to do less are all for one thread: of their time most is the interpreter's, for which threads
+would only wait."""
+
+LEAST_COST = 1 << 11
+"""What goes by in a run that does nothing, in rows."""
 
 Share: TypeAlias = tuple[int, int, int]
 """The number of a run, and a range of its start rows."""
@@ -79,10 +86,7 @@ class SharedRound:
             expected = counted[name] - bounds.start[name]
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
         self._shares: list[deque[Share]] = [deque() for _ in scratch]
-        for shares in self._shared_out():
-            for thread, own in enumerate(self._shares):
-                first, last = (len(shares) * number // len(scratch) for number in (thread, thread + 1))
-                own.extend(shares[first:last])
+        self._share_out()
         self._done = [[_Done() for _ in runs] for _ in scratch]
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -93,14 +97,27 @@ class SharedRound:
         self._growing: list[tuple[SharedHead, Growth]] = []
         self._grown = threading.Barrier(len(scratch), self._finish_growth)
 
-    def _shared_out(self) -> Iterator[list[Share]]:
-        """For every run its shares, in order; first of those runs that take longest."""
+    def _share_out(self) -> None:
+        """Gives every thread a part of each run, in shares, or of small ones a whole one, the largest first."""
+        threads = len(self._shares)
         works = [expected_work(run) for run in self._runs]
-        most = max(sum(works) // (SHARES * len(self._scratch)), LEAST_WORK_OF_SHARE)
+        given = [sum(LEAST_COST + work for work in works if work < LIGHT), *[0] * (threads - 1)]
         for work, number in sorted(zip(works, range(len(works)), strict=True), reverse=True):
             run = self._runs[number]
-            rows = min(max((run.stop - run.start) * most // max(work, 1), LEAST_SHARE), BLOCK)
-            yield [(number, start, min(start + rows, run.stop)) for start in range(run.start, run.stop, rows)]
+            rows = run.stop - run.start
+            if work < LIGHT:
+                self._shares[0].appendleft((number, run.start, run.stop))
+                continue
+            parts = threads if work >= threads * LEAST_WORK_OF_SHARE else 1
+            least = max(rows * LEAST_WORK_OF_SHARE // max(work, 1), LEAST_SHARE)
+            for part in range(parts):
+                thread = part if parts > 1 else given.index(min(given))
+                given[thread] += work // parts
+                first, last = (run.start + rows * place // parts for place in (part, part + 1))
+                while first < last:
+                    end = min(first + min(max((last - first) // LEFT_OVER, least), BLOCK), last)
+                    self._shares[thread].append((number, first, end))
+                    first = end
 
     def _take(self, thread: int) -> Share | None:
         """The next share of a thread, or one that another thread would come to last. Neighbours go to one thread, since
@@ -134,13 +151,14 @@ class SharedRound:
 
     def _work(self, thread: int) -> None:
         scratch = self._scratch[thread]
-        sinks = [self._sink(thread, run) for run in self._runs]
+        sinks: dict[int, Sink] = {}
         while (share := self._take(thread)) is not None:
             number, start, stop = share
             done = self._done[thread][number]
             began, derivations, rows = time.perf_counter(), scratch.derivations, scratch.rows
-            variant = self._runs[number].body.variant
-            variant.run(self._relations, start, stop, self._bounds, scratch, sinks[number])
+            run = self._runs[number]
+            sink = sinks.get(number) or sinks.setdefault(number, self._sink(thread, run))
+            run.body.variant.run(self._relations, start, stop, self._bounds, scratch, sink)
             done.derivations += scratch.derivations - derivations
             done.rows += scratch.rows - rows
             done.seconds += time.perf_counter() - began

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
+from weakref import WeakKeyDictionary
 
+from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
@@ -15,10 +17,10 @@ from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
 
-LEAST_ROWS = 20_000
+LEAST_ROWS = 8_000
 """Fewer rows to add to indexes are left to one thread."""
 
-LEAST_WORK = 30_000
+LEAST_WORK = 60_000
 """The same for a round that is expected to look at, or make, fewer rows."""
 
 
@@ -28,6 +30,7 @@ class ParallelWorkers(Workers):
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
         self._scratch = [self.scratch, *(Scratch(watch) for _ in range(1, jobs))]
+        self._shareable: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
 
     def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs all that is to be run in a round; what is derived goes into the relations of the heads."""
@@ -37,7 +40,10 @@ class ParallelWorkers(Workers):
             return
         shared: list[Run] = []
         for run in runs:
-            if is_shareable(run.body.variant):
+            is_shared = self._shareable.get(run.body)
+            if is_shared is None:
+                is_shared = self._shareable[run.body] = is_shareable(run.body.variant)
+            if is_shared:
                 shared.append(run)
             else:
                 self.run(run, bounds, counted)
