@@ -70,6 +70,7 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(shared_head, "LEAST_ROOM", least_room)
     monkeypatch.setattr(shared_round, "LEAST_SHARE", 16)
     monkeypatch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 16)
+    monkeypatch.setattr(shared_round, "LIGHT", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:

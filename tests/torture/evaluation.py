@@ -78,6 +78,7 @@ def threads(seed: int) -> int:
         patch.setattr(workers, "LEAST_WORK", 1)
         patch.setattr(shared_round, "LEAST_SHARE", 1)
         patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
+        patch.setattr(shared_round, "LIGHT", 1)
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)
         for update in updates:

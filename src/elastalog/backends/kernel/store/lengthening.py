@@ -48,7 +48,7 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
 def _resize(owner: object, name: str, shape: tuple[int, ...]) -> None:
     array: Vector = getattr(owner, name)
     try:
-        setattr(owner, name, None)
+        setattr(owner, name, _nothing(shape[1:]))
         with suppress(ValueError):  # somebody refers to it
             array.resize(shape)
     finally:
@@ -60,7 +60,7 @@ def _resize_mapping(
 ) -> None:
     now = min(former, length)
     try:
-        setattr(owner, name, None)
+        setattr(owner, name, _nothing(shape))
         with suppress(BufferError):  # somebody refers to the array
             mapping.resize(_size_of(length, shape))
             now = length
@@ -68,6 +68,11 @@ def _resize_mapping(
         raise MemoryError from None
     finally:
         setattr(owner, name, _within(mapping, now, shape))
+
+
+def _nothing(shape: tuple[int, ...]) -> Vector:
+    """What stands for an array while nobody may refer to it."""
+    return np.empty((0, *shape), np.int32)
 
 
 def words(length: int, shape: tuple[int, ...]) -> Vector:
