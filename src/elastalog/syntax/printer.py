@@ -117,7 +117,8 @@ def print_clause(clause: Clause) -> str:
 
 
 def _print_plan(plan: Plan) -> str:
-    return ".plan " + ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
+    versions = ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
+    return f".plan {versions}" if versions else ".strict"
 
 
 def _print_body(body: Body) -> str:
