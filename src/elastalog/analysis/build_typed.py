@@ -311,10 +311,14 @@ class TypedBuilder:
         arguments = []
         for term, base in zip(call.arguments, expected, strict=True):
             argument = self.expression(term, base)
-            if self.kind(argument) is not base or isinstance(base, Structure):
+            is_built_in = call.functor[0] != "@"
+            if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
                 self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
-        return Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
+        apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
+        if isinstance(result, Structure):
+            self.constructed[id(apply)] = apply, result
+        return apply
 
     def cast(self, cast: tree.Cast) -> Expression:
         """The value itself where both types are of one kind; a symbol as a number is its `ord`."""

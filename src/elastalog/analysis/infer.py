@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
-from elastalog.analysis.functors import Functor, functor_of
+from elastalog.analysis.functors import Functor, Overload, functor_of
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.structures import Kind, Structure, is_constructor
@@ -31,7 +32,11 @@ class StructuredTypes:
         """A functor that is known to exist."""
         found = functor_of(name, self.users)
         assert found is not None
-        return found
+        user = self.users.get(name[1:]) if name[0] == "@" else None
+        if user is None or not user.has_records:
+            return found
+        kinds = Overload(tuple(map(self.kind, user.parameter_types)), self.kind(user.result_type))
+        return replace(found, overloads=(kinds,))
 
     def kind(self, type_name: str) -> Kind:
         """The kind of a declared type."""

@@ -263,11 +263,18 @@ class UserFunctor:
     span: Span
     parameter_types: tuple[str, ...] = ()
     """As declared."""
+    result_type: str = ""
+    """As declared."""
 
     @property
     def signature(self) -> str:
         """`f(number, symbol): symbol`"""
         return f"{self.name}({', '.join(base.value for base in self.parameters)}): {self.result.value}"
+
+    @property
+    def has_records(self) -> bool:
+        """Whether it takes or gives values that are made of values."""
+        return Base.RECORD in (*self.parameters, self.result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
-from elastalog.relations.functions import Functions, functions_for
+from elastalog.relations.functions import Functions, functions_for, with_records
 from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -95,7 +95,7 @@ class Materialisation:
         if settings.libraries:
             functors = {**library_functions(program.checked, settings.libraries), **(functors or {})}
         functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
-        self.dictionary.functions = dict(functors or {})
+        self.dictionary.functions = with_records(program.checked, functors or {})
         self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(self._lowered(program))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:

@@ -341,10 +341,10 @@ NAMES: tuple[Entry, ...] = (
     Entry(
         "E0244",
         "functor of values that are made of values",
-        "The functors that a user implements are functions of numbers and texts. A rule can take a record apart and "
-        "give the functor its parts.",
+        "The functors that a user implements are functions of numbers and texts; only those that are declared "
+        "`stateful` take and give records, too. A rule can take a record apart and give the functor its parts.",
         ".type P = [x: number]\n.functor f(p: P): number\n.decl p(x: number)\np(1).",
-        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+        ".type P = [x: number]\n.functor f(p: P): number stateful\n.decl p(x: number)\np(1).",
     ),
     Entry(
         "E0245",

@@ -55,6 +55,8 @@ def compile_user_functor(
 
 
 def _listed(base: Base, values: Values, dictionary: Dictionary) -> list[Value]:
+    if base is Base.RECORD:
+        return dictionary.decode_records(values)
     return [*dictionary.symbols.texts(values)] if base is Base.SYMBOL else [*values.tolist()]
 
 
@@ -83,7 +85,12 @@ def _column(base: Base, found: list[Value | None], rows: Any, used: int, diction
     there = [value for value in found if value is not None]
     values = np.zeros(used, DTYPES[base])
     places = rows[is_there]
-    values[places] = dictionary.symbols.encode_texts(there) if base is Base.SYMBOL else np.array(there, DTYPES[base])  # type: ignore[arg-type]  # texts
+    if base is Base.RECORD:
+        values[places] = dictionary.encode_records(there)
+    elif base is Base.SYMBOL:
+        values[places] = dictionary.symbols.encode_texts(there)  # type: ignore[arg-type]  # texts
+    else:
+        values[places] = np.array(there, DTYPES[base])
     valid = np.zeros(used, np.bool_)
     valid[places] = True
     return values, None if len(places) == used else valid, FULL
