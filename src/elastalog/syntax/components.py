@@ -52,7 +52,10 @@ class ComponentParser(DeclarationParser):
             raise self.too_deep(self.span_of(opened))
         self.components += 1
         items: list[Item] = []
-        self.inner_annotations()
+        if self.texts[self.position] == "@":
+            self.inner_annotations()
+            if self.position > opened + 1:
+                self.annotated.append(self.span_from(opened + 1))
         try:
             while self.texts[self.position] != "}" and self.kinds[self.position] != END:
                 self.item(items)

@@ -267,7 +267,9 @@ class TermParser(Cursor):
                 "aggregate",
                 advice=f"write `{shape}`; `{word}` can not name a variable or a relation",
             )
-        return Aggregate(word, target, self.aggregated(word, f"write `{shape}`"), self.span_from(index))
+        return Aggregate(
+            word, target, self.aggregated(f"after `:` of `{word}`", f"write `{shape}`"), self.span_from(index)
+        )
 
     def user_aggregate(self) -> Aggregate:
         """`@@f x : start, { body }`: folded by a functor of the user."""
@@ -281,12 +283,12 @@ class TermParser(Cursor):
         self.expect(":", "after the target of an aggregate", advice=advice)
         start = self.term()
         self.expect(",", "after the value that an aggregate starts with", advice=advice)
-        body = self.aggregated(f"@@{self.texts[name]}", advice)
+        body = self.aggregated("after `,`", advice)
         pair = Call("[]", (start, target), name_span, Span(target.span.start, start.span.end))
         self.depth -= 1
         return Aggregate(f"@{self.texts[name]}", pair, body, self.span_from(index))
 
-    def aggregated(self, word: str, advice: str) -> Body:
+    def aggregated(self, where: str, advice: str) -> Body:
         """What an aggregate ranges over: `{ body }` or an atom."""
         if self.texts[self.position] == "{":
             return self.braced_body()
@@ -294,7 +296,7 @@ class TermParser(Cursor):
             return (self.atom(),)
         if self.kinds[self.position] == NAME and self.is_qualified(self.position):
             return (self.qualified_atom(),)
-        raise self.unexpected("`{`", where=f"before what `{word}` ranges over", advice=advice)
+        raise self.unexpected("`{`", where=where, advice=advice)
 
     # --- less common operands ---
 
