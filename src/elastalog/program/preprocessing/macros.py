@@ -131,7 +131,7 @@ class Macros:
                     break
                 stop = closed
             try:
-                expanded = self._expanded_use(text[start : stop], line)
+                expanded = self._expanded_use(text[start:stop], line)
             except MacroError as fault:
                 return Use(Span(start, stop), name, "", str(fault))
             # A macro may end in the name of another whose arguments follow in the text.
