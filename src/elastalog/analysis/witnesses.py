@@ -20,7 +20,7 @@ Fresh = Callable[[str, Span], tree.Variable]
 def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> Sequence[tree.Literal]:
     """A conjunction in which every witness gets its values from an atom; itself if it has none. `visible`: the
     variables outside of aggregates, the head's among them."""
-    if all([_aggregate_in(literal) is None for literal in body]):
+    if all(_aggregate_in(literal) is None for literal in body):
         return body
     found: list[tree.Literal] = []
     grounded: set[str] | None = None
