@@ -171,7 +171,7 @@ def numbers_frame(spark: SparkSession, pieces: Iterable[tuple[pa.Array, Words]],
     from pyarrow import parquet
 
     schema = pa.schema([(_TEXT, pa.string()), (_NUMBER, pa.int32())])
-    locations = []
+    locations: list[str] = []
     for texts, numbers in chain(pieces, [(pa.array([], pa.string()), np.empty(0, np.int32))]):
         locations.append(inside(folder, f"numbers-{len(locations)}.parquet"))
         table = pa.Table.from_arrays([texts.cast(pa.string()), array_of_numbers(numbers)], schema=schema)
