@@ -287,7 +287,14 @@ class FactFiles(Protocol):
 
 
 class Elsewhere(Protocol):
-    """Facts that are not in this process, but in files that other processes see too."""
+    """Facts that are not in this process, but in files that other processes see too. `folder`: where these are."""
+
+    @property
+    def folder(self) -> str: ...
+
+    def load(self, relation: str, files: FactFiles) -> None:
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which nobody
+        else has."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and

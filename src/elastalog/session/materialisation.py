@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
-    from elastalog.backends.protocol import Backend
+    from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
@@ -171,8 +171,8 @@ class Materialisation:
 
     # --- facts in and out ------------------------------------------------------------------------------------------
 
-    def bootstrap(self, explicit: dict[str, np.ndarray]) -> EpochRecord:
-        """The first epoch, of explicit facts as words, which are taken out of the dict."""
+    def bootstrap(self, explicit: dict[str, np.ndarray | FactFiles]) -> EpochRecord:
+        """The first epoch, of explicit facts as words, or in files of words, which are taken out of the dict."""
         with memory_as_limit():
             return self.epochs.bootstrap(explicit)
 
@@ -184,7 +184,7 @@ class Materialisation:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
         if is_spark_rows(rows):
-            rows, _ = read_spark_rows(schema, rows, Policy(), None)
+            rows = read_spark_rows(schema, rows, Policy(), None).table
         words = to_words(schema, rows, self.dictionary)
         return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
 
