@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
+from elastalog.backends.changed_words import impact_of
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation import needed_groups
@@ -60,10 +59,7 @@ class EpochRecord:
 
     @property
     def impact(self) -> int:
-        impact = self.facts
-        for inserted, deleted in self.changes.values():
-            impact += len(inserted) + len(deleted)
-        return impact
+        return self.facts + impact_of(self.changes)
 
 
 class Epochs:
@@ -149,7 +145,8 @@ class Epochs:
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
             deleted, inserted = backend.changes.explicit()
-            if unnamed := guards.union(backend.program.needed):
+            if guards or backend.program.needed:
+                unnamed = guards.union(backend.program.needed)
                 deleted, inserted = ({n: side[n] for n in side if n not in unnamed} for side in (deleted, inserted))
             went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
             ignored = update.size - went - came

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, operator, types
+from elastalog.backends.changed_words import ListedChanges
+from elastalog.backends.kernel.compile.addresses import address_of, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, int64, operator, prefetch, types
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH, entry_of
+from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
@@ -21,6 +24,7 @@ _FATES = 3
 """What a commit says of a relation: see `bookkeeping.GROWN`."""
 
 _commit = piece(bookkeeping.commit)
+_came_and_went = piece(bookkeeping.came_and_went)
 
 
 @operator(INT, STATE, NUMBERS)
@@ -49,6 +53,8 @@ def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untype
         count = words_at(home.count, home.room)
         if is_noted:
             for entry in range(home.touched_used):
+                if entry + AHEAD < home.touched_used:
+                    prefetch(count, int64(entry_of(entries, entry + AHEAD).row))
                 fact = entry_of(entries, entry)
                 before[0, noted] = fact.row
                 before[1, noted] = fact.old
@@ -56,6 +62,21 @@ def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untype
                 noted += 1
         _commit(entries, home.touched_used, level, count, fates[i])
         home.touched_used = 0
+
+
+@operator(types.void, STATE, NUMBERS, INT, INT)
+def _list_changes(homes, listed, number, words):  # type: ignore[no-untyped-def]
+    """Copies the facts that came and went of some relations, whose numbers are listed, to `words`, one relation after
+    the other; lists how many came, and how many went."""
+    for i in range(number):
+        home = whereabouts_at(homes[listed[0, i]], 0)
+        numbers = _came_and_went(
+            words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
+            matrix_at(home.rows, home.room, home.width), matrix_at(words, home.changed_number, home.width),
+        )  # fmt: skip
+        listed[1, i] = numbers & 0xFFFFFFFF
+        listed[2, i] = numbers >> 32
+        words += 4 * home.changed_number * home.width
 
 
 class Homes:
@@ -68,7 +89,7 @@ class Homes:
         self.names = list(relations)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._listed: Vector = np.zeros((2, len(self.names)), np.int64)
+        self._listed: Vector = np.zeros((3, len(self.names)), np.int64)
         self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
 
     def look_again(self) -> int:
@@ -84,13 +105,26 @@ class Homes:
         """The relations that the update under way has touched, laid out, and how many entries each has."""
         self.look_again()
         number = _list_touched(self.addresses, self._listed)
-        numbers, entries = self._listed[:, :number].tolist()
+        numbers, entries = self._listed[:2, :number].tolist()
         found = {}
         for i, size in zip(numbers, entries, strict=True):
             relation = self._relations[self.names[i]]
             relation.lay_out()
             found[relation] = size
         return found
+
+    def changes(self, changed: Mapping[str, Vector]) -> ListedChanges:
+        """The facts that came and went of relations whose whereabouts say which of their entries have changed: those
+        that are given."""
+        numbers = [self.numbers[name] for name in changed]
+        widths = [self._relations[name].width for name in changed]
+        sizes = [len(entries) for entries in changed.values()]
+        words: Vector = np.empty(sum([size * width for size, width in zip(sizes, widths, strict=True)]), np.int32)
+        listed = self._listed
+        listed[0, : len(numbers)] = numbers
+        _list_changes(self.addresses, listed, len(numbers), address_of(words))
+        came, went = listed[1:, : len(numbers)].tolist()
+        return ListedChanges(words, list(zip(changed, widths, sizes, came, went, strict=True)))
 
     def commit(self, number: int, before: Matrix = NOWHERE) -> list[list[int]]:
         """The current state of the relations listed last, so many, becomes that of the epoch. Rows, levels and counts
