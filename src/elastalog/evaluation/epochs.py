@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+
 from elastalog.backends.changed_words import impact_of
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
