@@ -73,8 +73,8 @@ def levels(
 
 
 def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dict[Any, float]:
-    """Of every pair of an equivalence the least, over chains of pairs that are given or derived by rules, of the highest
-    level in the chain. (Floyd and Warshall's way.)"""
+    """Of every pair of an equivalence the least, over chains of pairs that are given or derived by rules, of the
+    highest level in the chain. (Floyd and Warshall's way.)"""
     best = dict.fromkeys(pairs, inf)
     stored = {(x, y): found[relation, (x, y)] for x, y in best if found[relation, (x, y)] < inf}
     for (x, y), level in stored.items():
