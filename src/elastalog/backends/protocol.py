@@ -248,6 +248,10 @@ class Equivalences(Protocol):
         """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
         level. None if it is stored itself, or the relation is another."""
 
+    def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
+        """Of each of some pairs of a relation that is kept so the least, over all chains of stored pairs, of the
+        highest level in the chain. Where levels are kept."""
+
 
 class Replay(Protocol):
     """A stratum with subsumption as it was round by round, the facts that have left it included."""

@@ -117,12 +117,17 @@ class Materialisation:
         dictionary: Dictionary | None = None,
         equivalences: frozenset[str] | None = None,
         watch: Watch | None = None,
+        strategy: str | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
-        classes, unless given the same as here. `watch`: that of this one, if it is asked in the same thread."""
+        classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
+        thread."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
-        settings = replace(self._settings, make_backend=None, on_cluster=False, equivalences=equivalences)
+        strategy = self._settings.strategy if strategy is None else strategy
+        settings = replace(
+            self._settings, make_backend=None, on_cluster=False, equivalences=equivalences, strategy=strategy
+        )
         return Materialisation(program, settings, dictionary, watch)
 
     def asking(self) -> AbstractContextManager[None]:
@@ -216,9 +221,18 @@ class Materialisation:
         if by_rules and settings.equivalences:
             raise ElastalogError([_kept_as_classes(settings.equivalences)])
         equivalences: Collection[str] | None = () if by_rules else settings.equivalences
-        if equivalences is None and settings.strategy == "recompute":
+        if equivalences is None:
             equivalences = kept_as_classes(program.checked, can_merge=True)
         return lower(program.checked, equivalences=equivalences)
+
+    def with_levels(self) -> Setting:
+        """What proofs are made from where a recursion forms classes and no levels are kept: the same program and facts,
+        evaluated with levels."""
+        if self._settings.strategy == "elastic":
+            return self.setting
+        again = self.another(self.program, self.dictionary, strategy="elastic")
+        again.bootstrap({name: self.explicit_words(name) for name in self.schemas})
+        return again.setting
 
     def written_out(self) -> Epochs:
         """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""
