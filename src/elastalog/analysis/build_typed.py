@@ -165,17 +165,29 @@ class TypedBuilder:
         operator = aggregate.operator
         result = self.variable(aggregate.result)
         target = None
-        base = Base.NUMBER
-        if aggregate.target is not None:
+        base: Kind = Base.NUMBER
+        if operator[0] == "@" and aggregate.target is not None:
+            target, definitions = self.folded(aggregate.target, operator)
+            bodies = tuple([(*body, *definitions) for body in bodies])
+            base = self.types.functor(operator).overloads[0].result
+        elif aggregate.target is not None:
             target = self.expression(aggregate.target, None if operator == "mean" else self.kind(result))
             if target.base not in AGGREGATES[operator]:
                 self.without_type.add(result.name)
                 self.reports.target(operator, aggregate.target, self.kind(target))
             base = Base.FLOAT if operator == "mean" else target.base
-        if result.base is not base:
+        if self.kind(result) is not base:
             self.reports.result(aggregate, base, self.kind(result))
         groups = tuple([self.variable(group) for group in aggregate.groups])
         return Aggregation(result, operator, target, bodies, groups, aggregate.span)
+
+    def folded(self, target: tree.Term, operator: str) -> tuple[Expression, list[Comparison]]:
+        """The record of what a functor of the user starts with and folds, and the equations that it is built by."""
+        around, self.definitions = self.definitions, []
+        try:
+            return self.expression(target, self.types.folded(operator)), self.definitions
+        finally:
+            self.definitions = around
 
     # --- expressions -----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.functors import Functor, Overload, functor_of
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
-from elastalog.analysis.structures import Kind, Structure, is_constructor
+from elastalog.analysis.structures import Field, Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -37,6 +37,11 @@ class StructuredTypes:
             return found
         kinds = Overload(tuple(map(self.kind, user.parameter_types)), self.kind(user.result_type))
         return replace(found, overloads=(kinds,))
+
+    def folded(self, operator: str) -> Structure:
+        """The type of what an aggregate of the user folds: what it starts with, and a value."""
+        types = self.users[operator[1:]].parameter_types
+        return Structure(operator, {"[]": tuple(map(Field, ("start", "value"), types))})
 
     def kind(self, type_name: str) -> Kind:
         """The kind of a declared type."""
@@ -108,6 +113,10 @@ class _Solver:
                 self.equations.append((result, Base.FLOAT))
                 if aggregate.target is not None:
                     self.equations.append((aggregate.target, None))
+            case operator if operator[0] == "@":
+                self.equations.append((result, self.types.functor(operator).overloads[0].result))
+                assert aggregate.target is not None
+                self.equations.append((aggregate.target, self.types.folded(operator)))
             case _:
                 self.equations.append((result, aggregate.target))
 

@@ -109,7 +109,8 @@ class Aggregation:
 
     `groups` are the variables shared with the rule around it; they are grounded outside. The aggregate ranges over the
     distinct assignments of all variables of an alternative (wildcards included). An empty range gives 0 for count and
-    sum and no result for min, max and mean."""
+    sum and no result for the others. The operator `@f` is a functor of the user, whose target is the record of what it
+    starts with and of a value; values go in ascending order."""
 
     result: Variable
     operator: str

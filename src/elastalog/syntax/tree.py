@@ -74,7 +74,8 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target."""
+    """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target. `@@f x : start, { body }`
+    folds by a functor of the user: `operator` is `@f`, and the target the record `[start, x]`."""
 
     operator: str
     target: Term | None

@@ -292,6 +292,16 @@ NAMES: tuple[Entry, ...] = (
         ".decl q(n: number)\nq(n) :- n = sum k : { numbered(_, k) }.",
     ),
     Entry(
+        "E0262",
+        "aggregate by a functor that cannot fold",
+        "`@@f x : start, { … }` begins with `start` and applies `@f` to what it has so far and one value after the "
+        "other. So the functor has two parameters, and gives what its first one takes.",
+        '.functor longer(s: symbol): symbol\n.decl p(s: symbol)\np("a").\n.decl q(s: symbol)\n'
+        'q(l) :- l = @@longer s : "", { p(s) }.',
+        '.functor longer(s: symbol, t: symbol): symbol\n.decl p(s: symbol)\np("a").\n.decl q(s: symbol)\n'
+        'q(l) :- l = @@longer s : "", { p(s) }.',
+    ),
+    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "
