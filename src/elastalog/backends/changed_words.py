@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from elastalog.relations.limits import Words
@@ -11,28 +11,27 @@ from elastalog.relations.pairs import Rows
 ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 
-Part: TypeAlias = tuple[str, int, int, int, int]
-"""Of the vector of a `ListedChanges`: a relation and its width, how many facts changed in some way, how many of these
-were inserted, and how many deleted."""
+Listed: TypeAlias = tuple[list[str], list[int], list[int], list[int], list[int]]
+"""Relations, their widths, how many facts of each changed in some way, were inserted, and deleted."""
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """Those of several relations, one after the other in one vector: inserted ones first, deleted ones last. They are
     told apart when somebody looks at them, and few do. `impact`: how many they are."""
 
-    __slots__ = ("_found", "_parts", "_words", "impact")
+    __slots__ = ("_found", "_listed", "_words", "impact")
 
-    def __init__(self, words: Words, parts: Sequence[Part]) -> None:
+    def __init__(self, words: Words, listed: Listed) -> None:
         self._words = words
-        self._parts = parts
+        self._listed = listed
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-        self.impact = sum([came + went for _, _, _, came, went in parts])
+        self.impact = sum(listed[3]) + sum(listed[4])
 
     def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         found = self._found
         if found is None:
             found, first = {}, 0
-            for name, width, size, came, went in self._parts:
+            for name, width, size, came, went in zip(*self._listed, strict=True):
                 facts = self._words[first : first + size * width].reshape(size, width)
                 first += size * width
                 if came or went:

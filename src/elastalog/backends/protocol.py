@@ -151,7 +151,7 @@ class Done(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Small:
     """What a backend may do without being told stratum by stratum: maintain those that are not `asked` about, by
     number, as long as that takes no more than so many derivations each. If it takes more, the caller is asked, and

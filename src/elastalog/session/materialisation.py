@@ -191,7 +191,7 @@ class Materialisation:
         if is_spark_rows(rows):
             rows = read_spark_rows(schema, rows, Policy(), None).table
         words = to_words(schema, rows, self.dictionary)
-        return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
+        return words if schema.columns else np.zeros((len(words), 1), np.int32)
 
     def explicit_words(self, name: str) -> np.ndarray:
         """The explicit facts of a relation."""
