@@ -167,7 +167,7 @@ def _recorded() -> list[dict[str, Any]]:
 def _record(run: Runner) -> None:
     """Adds what was measured to that."""
     rows = {(row["way"], row["workload"], row["master"]): row for row in _recorded()}
-    rows |= {key: asdict(found) for key, found in run.done.items()}
+    rows |= {(found.way, found.workload, found.master): asdict(found) for found in run.done.values()}
     RECORDS.parent.mkdir(exist_ok=True)
     RECORDS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
 

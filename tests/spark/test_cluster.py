@@ -31,7 +31,7 @@ PATIENCE = 600
 killed is noticed at once, by its connections."""
 
 SUITE = (
-    "aggregates", "links", "new_values", "placement", "programs", "results", "skew", "stages", "texts",
+    "aggregates", "filed_facts", "links", "new_values", "placement", "programs", "results", "skew", "stages", "texts",
     "update_programs", "updates",
 )  # fmt: skip
 """The modules about what is evaluated; the others are about what Spark's Java side reads and writes."""

@@ -15,6 +15,7 @@ import elastalog.spark
 from elastalog.backends.spark import filed
 from elastalog.backends.spark.routing import hashed
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.folders.files import files_at
 from elastalog.pipeline.spark import filed_facts, texts
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from tests.engine.judging import facts_of, levels_of
@@ -103,7 +104,7 @@ def test_many_updates_have_tasks_write_the_files_anew(spark: Any, monkeypatch: p
         for i in range(5):
             db.apply({"edge": [("more", i, "node 0")]}, {"edge": [ROWS[i]]})
             numbers.append(len(current["edge"].changes))
-            assert all(Path(file.path).exists() for file in current["edge"].files)
+            assert all(files_at(file.path).exists(file.path) for file in current["edge"].files)
         assert numbers == [1, 2, 3, 1, 2]
         assert evicted(db) == {"edge", "path"}
         assert set(db["edge"]) == {*ROWS[5:], *(("more", i, "node 0") for i in range(5))}
