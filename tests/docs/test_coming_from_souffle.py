@@ -41,6 +41,12 @@ MEANINGS: dict[str, dict[str, set[Any]]] = {
     "p(192.168.0.1)": {"p": {3232235521}},
     's("a\\tb': {"s": {"a", "abc", 'a\tb"c'}},
     "p(?x)": {"p": {1, 2, 3}},
+    "p(__LINE__)": {"p": {6}},
+    "/// The first.": {"p": {1}},
+    "p(x) :- e(x, y), e(y, x). .strict": {"p": {1, 2, 3}},
+    ".comp A { .decl r(x: number) } .comp B { } .comp C": {"c.r": {1}},
+    ".functor g(so_far": {"p": {6}},
+    ".type Pair = [x: number, y: number] .functor": {"r": {(2, 1), (1, 2), (3, 3)}},
     ".decl a, b": {"a": {1}, "b": {2}},
     ".decl r(x: number) btree": {"r": {1}},
     ".decl r(x: number) output": {"r": {1}},
@@ -112,12 +118,20 @@ FILES: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
     ".output s": ({}, 's("a\\tb").', {"s.csv": "a\tb\n"}, ""),
     ".output *": ({}, FACTS, {"e.csv": "1\t2\n", "p.csv": "1\n", "s.csv": "a\n", "f.csv": "", "u.csv": ""}, ""),
     ".output p(IO=stdout)": ({}, FACTS, {}, "---------------\np\n===============\n1\n===============\n"),
+    ".output p(IO=stdout) .output p": (
+        {}, FACTS, {"p.csv": "1\n", "q.txt": "1\n"}, "---------------\np\n===============\n1\n===============\n",
+    ),
     ".input e(IO=stdin)": ({"-": "1\t2\n"}, ".output e", {"e.csv": "1\t2\n"}, ""),
     ".output p(IO=sqlite": ({}, FACTS, {"out.db": "p: [(1,)]"}, ""),
     ".input e(IO=sqlite": ({"in.db": "edges"}, ".output e", {"e.csv": "1\t2\n"}, ""),
     ".output p(IO=jsonfile": ({}, FACTS, {"p.json": '[{"x": 1}]'}, ""),
     ".printsize p": ({}, FACTS, {}, "p\t1\n"),
 }  # fmt: skip
+
+
+def g(first: Any, *more: int) -> Any:
+    """The functor `g` of some lines: of two numbers the sum, of a pair the same the other way round."""
+    return first + more[0] if more else first[::-1] if isinstance(first, tuple) else first + 10
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -153,7 +167,7 @@ def test_the_line_means_what_is_written_down(code: str, tmp_path: Path) -> None:
     (tmp_path / "rules.dl").write_text("p(7).\n")
     (tmp_path / "program.dl").write_text(f"{DECLARED}{code}\n")
     program = Program.load(tmp_path / "program.dl")
-    with elastalog.open(program, facts=GIVEN, functors={"g": lambda x: x + 10}) as db:
+    with elastalog.open(program, facts=GIVEN, functors={"g": g}) as db:
         for name, wanted in meaning_of(code, MEANINGS).items():
             found = [row[0] if len(row) == 1 else row for row in db[name]]
             assert {str(value) if isinstance(value, elastalog.Branch) else value for value in found} == wanted

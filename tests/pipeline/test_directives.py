@@ -61,6 +61,44 @@ def test_several_inputs_of_one_relation(tmp_path: Path) -> None:
     assert codes(EDGE + '.input e\n.input e(delimiter=",")') == ["E0213"]
 
 
+@pytest.mark.parametrize("directives", [".output e(IO=stdout)\n.output e", ".output e\n.output e(IO=stdout)"])
+def test_several_outputs_of_one_relation_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directives: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.dl").write_text(f'{EDGE}e(1, "a").\n{directives}\n.output e(filename="b", delimiter=",")\n')
+    result = CliRunner().invoke(cli, ["run", "p.dl"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "---------------\ne\n===============\n1\ta\n===============\n"
+    assert (Path("e.csv").read_text(), Path("b").read_text()) == ("1\ta\n", "1,a\n")
+    assert codes(f"{EDGE}.output e(IO=stdout)\n.output e\n.output e(IO=stdout)") == ["E0223", "E0213"]
+
+
+def test_texts_inside_of_records_are_written_as_by_souffle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = """
+.type L = [s: symbol, rest: L]
+.type T = City {name: symbol} | No {}
+.decl r(l: L, t: T)
+r(["a,b", ["say \\"no\\"", ["", ["nil", nil]]]], $City("f(x)")).
+r(["plain text", nil], $No).
+"""
+    Path("p.dl").write_text(f'{program}.output r\n.output r(rfc4180=true, filename="quoted.csv")')
+    result = CliRunner().invoke(cli, ["run", "p.dl"])
+    assert result.exit_code == 0
+    assert Path("r.csv").read_text() == '[a,b, [say "no", [, [nil, nil]]]]\t$City(f(x))\n[plain text, nil]\t$No\n'
+    assert result.stderr.startswith(
+        'warning[E0516]: value `[a,b, [say "no", [, [nil, nil]]]]` of `r` cannot be written'
+    )
+    quoted = '"[""a,b"", [""say \\""no\\"""", ["""", [""nil"", nil]]]]","$City(""f(x)"")"\n"[plain text, nil]",$No\n'
+    assert Path("quoted.csv").read_text() == quoted
+    with elastalog.open(f'{program}.input r(filename="quoted.csv", rfc4180=true)', facts=tmp_path) as db:
+        assert len(db["r"]) == 2  # what was quoted is what the text holds
+    result = CliRunner().invoke(cli, ["run", "p.dl", "-D", "-"])
+    assert "[plain text, nil]\t$No\n" in result.stdout
+    assert '[a,b, [say "no", [, [nil, nil]]]]\t$City(f(x))\n' in result.stdout
+
+
 def test_the_last_of_two_values_of_a_parameter_counts(tmp_path: Path) -> None:
     directive = '.input e(filename="a.facts", filename="b.facts")'
     assert read(tmp_path, directive, a_facts=b"1\ta\n", b_facts=b"2\tb\n") == [(2, "b")]

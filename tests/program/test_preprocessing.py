@@ -79,6 +79,9 @@ def test_macros_that_are_given_need_no_preprocessor_line() -> None:
 
 def test_without_the_preprocessor_its_lines_are_errors_and_macros_are_names(tmp_path: Path) -> None:
     assert expanded("p(A).", macros={"A": 1}, is_on=False) == "p(A)."
+    assert expanded('p(__LINE__). // __LINE__\nq("__FILE__", __LINE__, __COUNTER__x).', is_on=False) == (
+        'p(1). // __LINE__\nq("__FILE__", 2, __COUNTER__x).'
+    )
     with pytest.raises(ElastalogError) as raised:
         Program.parse("#define A 1\n" + DECLARED, preprocess=False)
     assert [found.code for found in raised.value.diagnostics] == ["E0197"]
