@@ -219,6 +219,8 @@ def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert str(302**2) in result.output
+    shown = CliRunner().invoke(cli, ["show", str(program), "--stage", "plan"])
+    assert "classes of same are formed in every round" in shown.output
 
 
 def test_classes_grow_and_tell_who_has_moved() -> None:
