@@ -14,6 +14,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import FactWords, Relation
+from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
@@ -76,7 +77,7 @@ def net_words(store: Store, first: int, last: int, schemas: Mapping[str, Schema]
     """The facts of declared relations that came and went from one epoch to a later one."""
     store.require(first)
     store.require(last)
-    found: ChangedWords = {}
+    found: dict[str, tuple[Rows, Rows]] = {}
     for name in ever_equivalences(store, first, last) & schemas.keys():
         pairs = pairs_between(store, name, first, last)
         if any(map(len, pairs)):

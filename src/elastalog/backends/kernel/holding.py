@@ -46,7 +46,7 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
-        self.homes = Homes(self.relations)
+        self.homes = Homes(self.relations, _hidden_in(program))
         self._classes, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
@@ -193,7 +193,7 @@ class KernelFacts:
                     self.vectors[name] = Vectors()
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
-        self.homes = Homes(self.relations)
+        self.homes = Homes(self.relations, _hidden_in(program))
         self._classes, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
@@ -231,6 +231,10 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
+
+
+def _hidden_in(program: LogicalProgram) -> frozenset[str]:
+    return frozenset(name for name, stored in program.relations.items() if stored.is_hidden)
 
 
 def _classes_of(program: LogicalProgram) -> dict[str, str]:

@@ -44,12 +44,15 @@ class MacroError(Exception):
 class Macros:
     """The macros defined so far. `places` says where, as `file:line`, for those that a file defines."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_on: bool = True) -> None:
+        """Without a preprocessor (`is_on`) there are `__FILE__` and `__LINE__` alone."""
         from pcpp.preprocessor import Preprocessor  # takes a while to load, and most programs do without
 
         self._faults: list[str] = []
         self._pcpp: Any = Preprocessor()
         self._pcpp.on_error = lambda file, line, message: self._faults.append(message)
+        if not is_on:
+            self._pcpp.macros.clear()
         self._expand_once = self._pcpp.expand_macros
         self._pcpp.expand_macros = self._expand_within
         self._tokens = self._characters = 0

@@ -42,10 +42,10 @@ NEVER = 1 << 40
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT = range(7)
-KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(7, 11)
-"""Kinds of actions; those from ADD on are on numbers that are their own words. IF_NARROW comes before such, and is the
-same as IN_PYTHON for a block that has, or would get, other numbers."""
+COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(10)
+KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(10, 14)
+"""Kinds of actions; those from ADD on are on numbers that are their own words, and divisors are positive constants.
+IF_NARROW comes before such, and says what is run in Python on a block that has, or would get, other numbers."""
 
 
 @record
@@ -53,8 +53,9 @@ class Machine(Structure):
     """Where a run is, where its tables are, and its queue. `drive`: the record of the drive that it is on, 0 if it is
     on none. `part`: how far the course of an update is; `may_gain`: inputs bring something; `is_marked`: they have
     marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
-    begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins (see
-    `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    begun. `work` counts rows that are looked at or made, since limits were last looked at; `work_before` are those that
+    were counted before. `served`: heads that have got the last block of a variant already. `progress` is the state
+    vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
@@ -76,6 +77,8 @@ class Machine(Structure):
     derived_allowed: int
     work: int
     work_allowed: int
+    work_before: int
+    served: int
 
     full: int
     full_index: int
@@ -137,17 +140,26 @@ class Relation(Place):
 
 @record
 class IndexPlace(IndexWhereabouts):
-    """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used."""
+    """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
+    whereabouts, 0 where it has none, or nobody says."""
 
     relation: int
     is_missing: int
+    home: int
 
 
 @record
 class VariantCode(Structure):
     """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
     their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
-    derivations growth has made by it."""
+    derivations growth has made by it.
+
+    `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
+    `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
+
+    A backward variant may leave the heads from place `left` on, 0 if none, to a variant that enumerates its clause,
+    which `seeks` it (its number + 1, 0 for all others) and goes through `whole` rows or so, 0 if there is none.
+    `spent`: all work when it began."""
 
     start: int
     is_backward: int
@@ -162,6 +174,13 @@ class VariantCode(Structure):
     actions_end: int
     lists: int
     made: int
+    heads: int
+    first_head: int
+    head_size: int
+    seeks: int
+    left: int
+    whole: int
+    spent: int
 
 
 @record
