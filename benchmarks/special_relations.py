@@ -4,10 +4,9 @@
 
 Equivalences: one class of all members, as a path in a random order and as a random tree, and classes of ten; building,
 joining with one side bound, deleting one pair and ten, and the memory of the relation. Congruence: the closure of a
-random function and a few equal pairs, as classes that grow in their own recursion (`recompute`, `elastalog run`) and by
-all pairs (`elastic`). Shortest paths: usroads, with
-lengths of 1 to 9 that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation
-anew.
+random function and a few equal pairs, as classes that grow in their own recursion and by all pairs (global levels); an
+update of ten facts; memory of the relation. Shortest paths: usroads, with lengths of 1 to 9 that its ends determine,
+from one node, against Dijkstra's algorithm; and updates against evaluation anew.
 """
 
 from __future__ import annotations
@@ -97,15 +96,22 @@ def _equivalence(left: np.ndarray, right: np.ndarray, members: int) -> None:
 
 def congruence() -> None:
     """All pairs take too long for more than a few values."""
-    for values, strategies in ((300, 2), (1_000, 2), (5_000, 1), (20_000, 1)):
+    ways = {
+        "recompute": {"strategy": "recompute"},
+        "elastic": {"strategy": "elastic"},
+        "all pairs": {"strategy": "elastic", "levels": "global"},
+    }
+    for values, number in ((300, 3), (1_000, 3), (5_000, 2), (20_000, 2)):
         choice = random.Random(1)
         following = [(i, choice.randrange(values)) for i in range(values)]
         equal = [(choice.randrange(values), choice.randrange(values)) for _ in range(values // 20)]
         print(f"congruence, {values:,} values")
-        for strategy in ("recompute", "elastic")[:strategies]:
-            elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 1)]}, strategy=strategy).close()
+        for way, options in list(ways.items())[:number]:
+            elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 1)]}, **options).close()
             facts = {"edge": equal, "next": following}
-            db = timed(f"  {strategy}", partial(elastalog.open, CONGRUENT, facts, strategy=strategy))
+            db: Session = timed(f"  {way}", partial(elastalog.open, CONGRUENT, facts, **options))
+            timed("  ten facts go", partial(db.apply, deleted={"edge": equal[:10]}))
+            timed("  ten facts come", partial(db.apply, {"edge": equal[:10]}))
             stored = sum(size for name, size in db._backend.profile().bytes.items() if name.endswith("same"))
             print(f"  {len(db['same']):,} pairs in {stored:,} bytes")
             db.close()

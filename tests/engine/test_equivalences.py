@@ -87,11 +87,11 @@ def test_a_class_of_many_members_is_a_row_a_member() -> None:
         assert sum(size for name, size in stored.items() if "same" in name) < 200 * many
 
 
-def test_what_depends_on_itself_keeps_all_pairs_and_the_plan_says_why() -> None:
+def test_global_levels_keep_all_pairs_and_the_plan_says_why() -> None:
     from elastalog.planning.listing import list_plans
     from elastalog.planning.order import NoStatistics
 
-    with elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 5), (2, 6)]}) as db:
+    with elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 5), (2, 6)]}, levels="global") as db:
         assert not kept_as_classes(db)
         assert set(db["same"]) == closed({(1, 2), (5, 6)})
     plans = "\n".join(list_plans(lower(Program.parse(CONGRUENT).checked), NoStatistics()))

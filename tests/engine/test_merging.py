@@ -16,7 +16,9 @@ from elastalog.planning.listing import list_plans
 from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
 from elastalog.program import Program
-from tests.engine.judging import facts_of, judge
+from tests.engine.judging import facts_of, judge, rules_text
+from tests.generators.construction import Features, GeneratedProgram
+from tests.generators.seeded import seeded_case, seeded_program
 from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate
@@ -43,6 +45,7 @@ PROGRAMS = {
     + ".decl apart(x: number, y: number)\napart(x, y) :- next(x, y), !same(x, y).\n"
     + ".decl size(x: number, n: number)\nsize(x, n) :- edge(x, _), n = count : { same(x, _) }.\n",
 }
+RANDOM = Features(equivalences=True)
 Facts = dict[str, set[tuple[int, int]]]
 
 
@@ -178,6 +181,34 @@ def test_pairs_are_written_out_when_the_recursion_goes_or_comes(strategy: str) -
         assert db.verify().is_exact
 
 
+def is_merged(program: GeneratedProgram) -> bool:
+    checked = Program.parse(program.text).checked
+    return kept_as_classes(checked, can_merge=True) != kept_as_classes(checked)
+
+
+def test_random_programs_have_equivalences_in_recursion() -> None:
+    assert sum(is_merged(seeded_program(seed, RANDOM)) for seed in range(60)) > 5
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 600), marks=pytest.mark.long)])
+def test_random_programs_with_equivalences_in_recursion(seeds: range) -> None:
+    for seed in seeds:
+        program, updates = seeded_case(seed, RANDOM, most_updates=2)
+        if not is_merged(program):
+            continue
+        tree = parse_accepted(rules_text(program))
+        for strategy in ("elastic", "bfc"):
+            with elastalog.open(rules_text(program), program.explicit, strategy=strategy) as db:
+                explicit = {name: set(program.explicit.get(name, ())) for name in program.schemas}
+                for update in updates:
+                    judge(db, tree, explicit, is_annotated=strategy == "elastic")
+                    db.apply(update.inserted, update.deleted)
+                    for name in explicit:
+                        explicit[name] -= set(update.deleted.get(name, ()))
+                        explicit[name] |= set(update.inserted.get(name, ()))
+                judge(db, tree, explicit, is_annotated=strategy == "elastic")
+
+
 def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
@@ -188,6 +219,8 @@ def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert str(302**2) in result.output
+    shown = CliRunner().invoke(cli, ["show", str(program), "--stage", "plan"])
+    assert "classes of same are formed in every round" in shown.output
 
 
 def test_classes_grow_and_tell_who_has_moved() -> None:

@@ -285,3 +285,20 @@ def test_macros_that_are_used_too_often_are_refused(monkeypatch: pytest.MonkeyPa
     assert [found.code for found in raised.value.diagnostics] == ["E0128"]
     assert "become more than 1,000 characters" in raised.value.diagnostics[0].message
     Program.parse("#define LONG 1111111111\n.decl e(x: number)\n" + "e(LONG).\n" * 100)
+
+
+def test_names_are_found_between_all_that_can_hide_them() -> None:
+    text = (
+        "#define N 7\n#define Né 8\n"
+        'p(N). // N\np("N", N, "\\"N"). /* N\n#define N 9\n.include "none" */ p(N).\n'
+        "p(éN, Né, aN, N1, N_, 1.N, 1e+N, x.N, ?N, .5N, N).\n/p(N)/ N\n"
+    )
+    lines = [line for line in expanded(text).splitlines() if line]
+    assert lines == [
+        "p(7). // N",
+        'p("N", 7, "\\"N"). /* N',
+        "#define N 9",
+        '.include "none" */ p(7).',
+        "p(éN, 8, aN, N1, N_, 1.N, 1e+N, x.7, ?7, .5N, 7).",
+        "/p(7)/ 7",
+    ]

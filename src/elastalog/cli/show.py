@@ -78,12 +78,15 @@ def _strata(source: Source) -> Iterator[str]:
 
 
 def _plan(source: Source) -> Iterator[str]:
+    from elastalog.planning.equivalences import kept_as_classes
     from elastalog.planning.listing import list_plans
     from elastalog.planning.lower import lower
     from elastalog.planning.order import NoStatistics
     from elastalog.program import Program
 
-    yield from list_plans(lower(Program.of(source).checked), NoStatistics())
+    program = Program.of(source).checked
+    lowered = lower(program, equivalences=kept_as_classes(program, can_merge=True))
+    yield from list_plans(lowered, NoStatistics())
 
 
 def _plan_on_spark(source: Source) -> Iterator[str]:

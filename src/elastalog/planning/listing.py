@@ -56,7 +56,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
             declared = program.checked.relations.get(name)
             if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
                 why = why_by_pairs(declared, program.checked) or "classes are not asked for"
-                otherwise = "; `run` and strategy `recompute` keep classes" if name in merging else ""
+                otherwise = "; local levels in one process keep classes" if name in merging else ""
                 yield f"  all pairs of {name} are kept: {why}{otherwise}"
         if stratum.dominance:
             is_followed = maintained_comparison(stratum, program.relations) is not None

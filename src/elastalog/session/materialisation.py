@@ -230,7 +230,7 @@ class Materialisation:
         evaluated with levels."""
         if self._settings.strategy == "elastic":
             return self.setting
-        again = self.another(self.program, self.dictionary, strategy="elastic")
+        again = self.another(self.program, self.dictionary, watch=self._watch, strategy="elastic")
         again.bootstrap({name: self.explicit_words(name) for name in self.schemas})
         return again.setting
 
