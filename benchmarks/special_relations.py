@@ -96,7 +96,7 @@ def _equivalence(left: np.ndarray, right: np.ndarray, members: int) -> None:
 
 def congruence() -> None:
     """All pairs take too long for more than a few values."""
-    ways = {
+    ways: dict[str, dict[str, Any]] = {
         "recompute": {"strategy": "recompute"},
         "elastic": {"strategy": "elastic"},
         "all pairs": {"strategy": "elastic", "levels": "global"},
