@@ -52,14 +52,14 @@ class MaintenancePlan:
     def __init__(
         self,
         stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
         flat: frozenset[str],
         dictionary: Dictionary,
         source: Source,
         is_global: bool,
+        statistics: KernelStatistics,
         looks_back: bool = True,
     ) -> None:
-        statistics = self._statistics = KernelStatistics(relations)
+        self._statistics = statistics
         self.flat = flat
         self.is_global = is_global
         self._dictionary = dictionary
