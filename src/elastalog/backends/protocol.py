@@ -14,24 +14,24 @@ fact.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from elastalog.backends.changed_words import ChangedWords as ChangedWords
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
-from elastalog.relations.pairs import Pairs, Rows
+from elastalog.relations.pairs import Pairs
 
 if TYPE_CHECKING:
     from elastalog.backends.sets import SetMaintenance
 
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
-ChangedWords: TypeAlias = dict[str, tuple[Rows, Rows]]
-"""By relation: the facts inserted, and the facts deleted."""
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -139,11 +139,11 @@ class Reach:
     must_rebuild: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The same of a stratum that the backend has brought to its new fixpoint already (see `Small`), and what that has
-    cost; `effort` and `touched` count as those of a `Watch` do."""
+class Done(NamedTuple):
+    """A stratum that the backend has brought to its new fixpoint (see `Small`), how many changes reached it, and what
+    that has cost; `effort` and `touched` count as those of a `Watch` do."""
 
+    stratum: LogicalStratum
     changes: int
     derivations: int
     effort: int
@@ -151,14 +151,15 @@ class Done:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Small:
     """What a backend may do without being told stratum by stratum: maintain those that are not `asked` about, by
     number, as long as that takes no more than so many derivations each. If it takes more, the caller is asked, and
-    `maintain` goes on from there."""
+    `maintain` goes on from there. What it does without being told it adds to `done`."""
 
     derivations: int
     asked: Collection[int] = ()
+    done: list[Done] = field(default_factory=list)
 
 
 class Maintenance(Protocol):
@@ -193,10 +194,10 @@ class UpdateChanges(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
         """The strata that it reaches, and how, each after those that it reads. The caller brings each to its new
         fixpoint before it asks for the next: what has changed in it decides which others follow. Those that are `small`
-        the backend may have done."""
+        the backend may do instead."""
 
 
 class States(Protocol):
@@ -247,6 +248,10 @@ class Equivalences(Protocol):
         """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
         level. None if it is stored itself, or the relation is another."""
 
+    def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
+        """Of each of some pairs of a relation that is kept so the least, over all chains of stored pairs, of the
+        highest level in the chain. Where levels are kept."""
+
 
 class Replay(Protocol):
     """A stratum with subsumption as it was round by round, the facts that have left it included."""
@@ -287,7 +292,14 @@ class FactFiles(Protocol):
 
 
 class Elsewhere(Protocol):
-    """Facts that are not in this process, but in files that other processes see too."""
+    """Facts that are not in this process, but in files that other processes see too. `folder`: where these are."""
+
+    @property
+    def folder(self) -> str: ...
+
+    def load(self, relation: str, files: FactFiles) -> None:
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which nobody
+        else has."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and

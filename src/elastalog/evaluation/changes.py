@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.changed_words import ChangedWords, impact_of
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
@@ -58,7 +58,7 @@ class Changes(Mapping[str, RelationChanges]):
     @property
     def impact(self) -> int:
         """How many facts came or went, explicit ones included."""
-        return sum(len(inserted) + len(deleted) for inserted, deleted in self._words.values())
+        return impact_of(self._words)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,

@@ -8,7 +8,7 @@ import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.relations.pairs import written_out
+from elastalog.relations.pairs import Rows, written_out
 
 
 def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
@@ -23,7 +23,7 @@ def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
                     key = row.tobytes()
                     first = known[key][0] if key in known else has_come
                     known[key] = first, row, has_come
-    found: ChangedWords = {}
+    found: dict[str, tuple[Rows, Rows]] = {}
     for name, known in sides.items():
         came, went = ([row for first, row, last in known.values() if first is last is side] for side in (True, False))
         if came or went:

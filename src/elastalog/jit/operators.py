@@ -105,8 +105,8 @@ def operator(result: types.Scalar, *arguments: types.Description) -> Callable[[F
 
 
 def inlined(function: F) -> F:
-    """A piece of operators, copied into each of them."""
-    return cast(F, Piece(function, is_inlined=True))
+    """A piece of operators, copied into each of them; of an operator, what it does."""
+    return cast(F, Piece(_compiled(function), is_inlined=True))
 
 
 def view(function: F) -> F:
@@ -116,7 +116,12 @@ def view(function: F) -> F:
 
 def piece(function: Any) -> Any:
     """A function that compiled code calls, compiled together with its callers; of an operator, what it does."""
-    return Piece(function.function if isinstance(function, Operator) else function, is_inlined=False)
+    return Piece(_compiled(function), is_inlined=False)
+
+
+def _compiled(function: Any) -> Callable[..., Any]:
+    """What is to be compiled: of an operator, its function."""
+    return cast(Callable[..., Any], function.function if isinstance(function, Operator) else function)
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

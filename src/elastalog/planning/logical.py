@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
@@ -189,6 +189,7 @@ class LogicalStratum:
     equivalence: EquivalenceRule | None = None
     merges: tuple[EquivalenceRule, ...] = ()
     """Equivalences that its clauses derive and read, and whose classes are among its relations."""
+    _reads: frozenset[str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
 
     @property
     def is_folded(self) -> bool:
@@ -198,6 +199,11 @@ class LogicalStratum:
     @property
     def reads(self) -> frozenset[str]:
         """The relations of lower strata whose changes concern this one."""
+        if self._reads is None:
+            object.__setattr__(self, "_reads", self._found_reads())
+        return cast(frozenset[str], self._reads)
+
+    def _found_reads(self) -> frozenset[str]:
         names = {
             goal.relation
             for clause in (*self.clauses, *self.dominance)
@@ -216,6 +222,7 @@ class LogicalProgram:
     checked: CheckedProgram
     relations: Mapping[str, StoredRelation]
     strata: tuple[LogicalStratum, ...]
+    _needed: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
 
     @property
     def flat(self) -> frozenset[str]:
@@ -225,7 +232,10 @@ class LogicalProgram:
     @property
     def needed(self) -> Mapping[str, str]:
         """The relations of handled groups, each with that of the groups that are needed."""
-        return {name: relation.needed for name, relation in self.relations.items() if relation.needed is not None}
+        if self._needed is None:  # every update asks
+            found = {name: stored.needed for name, stored in self.relations.items() if stored.needed is not None}
+            object.__setattr__(self, "_needed", found)
+        return cast(Mapping[str, str], self._needed)
 
     @property
     def merged(self) -> frozenset[str]:

@@ -184,7 +184,7 @@ def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionar
 
 
 def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
-    arity = schema.arity
+    arity = len(schema.columns)
     if not arity:
         return None
     for row in rows:

@@ -104,15 +104,20 @@ class Updates:
         bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        update = self.begin(source, batch, bad_rows)
-        if inserted is None or isinstance(inserted, dict):  # the usual kinds are found sooner
-            _fill(update, inserted, deleted)
-        elif isinstance(inserted, str | os.PathLike):
+        if not isinstance(inserted, dict | None) and isinstance(inserted, str | os.PathLike):  # the usual ones first
+            update = self.begin(source, batch, bad_rows)
             update.read(inserted)
             _fill(update, None, deleted)
-        else:
+            return update.commit()
+        if bad_rows is not None or self._policy.lets_pass:
+            update = self.begin(source, batch, bad_rows)
             _fill(update, inserted, deleted)
-        return update.commit()
+            return update.commit()
+        # Rows that must be facts: there is nothing to gather before the update is made.
+        encode, batch = self._materialisation.encode, _batch_id(source, batch)
+        went = {name: encode(name, rows) for name, rows in _by_relation(_DELETED, deleted)}
+        came = {name: encode(name, rows) for name, rows in _by_relation(_INSERTED, inserted)}
+        return self.changes_of(self.commit(Update(went, came, source, batch), lambda record: None))
 
     def change_rules(
         self,
@@ -276,11 +281,16 @@ _DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted 
 
 
 def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
-    for told, rows_of, take in ((_DELETED, deleted, update.delete), (_INSERTED, inserted, update.insert)):
-        if rows_of is not None:
-            require_mapping(told, rows_of, 'give a mapping, as `{"edge": [(1, 2)]}`')
-            for name, rows in rows_of.items():
-                take(name, rows)
+    for name, rows in _by_relation(_DELETED, deleted):
+        update.delete(name, rows)
+    for name, rows in _by_relation(_INSERTED, inserted):
+        update.insert(name, rows)
+
+
+def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
+    """The rows of relations. Raises WrongArgument unless they are given so."""
+    require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
+    return () if given is None else given.items()
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
 from elastalog.relations.facts import FactWords
-from elastalog.relations.pairs import Pairs
+from elastalog.relations.pairs import Pairs, Rows
 
 
 class KernelChanges:
@@ -33,7 +33,9 @@ class KernelChanges:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._updates.transaction, self._updates.held
         stored, equivalences = self._updates.evaluation.program.relations, held.equivalences
-        found: ChangedWords = {}
+        if done.is_told and not equivalences:
+            return held.homes.changes(with_hidden)
+        found: dict[str, tuple[Rows, Rows]] = {}
         for name in done.changed:
             if (with_hidden or not stored[name].is_hidden) and name not in equivalences:
                 came, went = self._stored(name)

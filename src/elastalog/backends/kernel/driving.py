@@ -5,7 +5,7 @@ the caller."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from elastalog.backends.kernel.evaluating import KernelEvaluation
@@ -18,8 +18,8 @@ from elastalog.planning.logical import LogicalStratum
 
 def drive_through(
     evaluation: KernelEvaluation, reach: KernelReach, maintenance: KernelMaintenance, small: Small
-) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
-    """The strata that the update under way reaches: see `Backend.affected`."""
+) -> Iterator[tuple[LogicalStratum, Reach]]:
+    """The strata that the update under way reaches: see `UpdateChanges.affected`."""
     strata, drive, changed = evaluation.program.strata, maintenance.drive, reach.done.changed
     waiting = []
     for place in sorted([reach.place[number] for number in reach.given]):
@@ -27,18 +27,18 @@ def drive_through(
         if maintenance.is_explicit_only(stratum) and not reach.must_rebuild(stratum):
             began = time.perf_counter()
             maintenance.change_explicit(stratum)
-            yield stratum, Done(reach.size_of(stratum), 0, 0, 0, time.perf_counter() - began)
+            small.done.append(Done(stratum, reach.size_of(stratum), 0, 0, 0, time.perf_counter() - began))
         else:
             waiting.append(place)
-    barred = *waiting, *(reach.place[number] for number in small.asked if number in reach.place)
+    barred = [*waiting, *[reach.place[number] for number in small.asked if number in reach.place]]
     drive.set_out(changed, (*waiting, *drive.readers_of(changed)), barred, small.derivations)
     try:
         while True:
             began = time.perf_counter()
             at = drive.go_on()
-            for place, done in _done(drive.driven(), time.perf_counter() - began, evaluation.watch):
-                yield strata[place], done
+            small.done.extend(_done(strata, drive.driven(), time.perf_counter() - began, evaluation.watch))
             if at is None:
+                reach.done.is_told = True
                 return
             followed = len(changed)
             reached = reach.reached(strata[at])
@@ -51,11 +51,13 @@ def drive_through(
         drive.end()
 
 
-def _done(driven: list[list[int]], seconds: float, watch: Watch) -> Iterator[tuple[int, Done]]:
+def _done(strata: Sequence[LogicalStratum], driven: list[list[int]], seconds: float, watch: Watch) -> list[Done]:
     """What strata have cost, by place, that were driven through in so many seconds. Nobody has looked at the clock in
     between: they share the time by the rows that they looked at, and one each for coming there."""
     whole = len(driven) + sum([rows for _, _, _, rows, _ in driven])
+    found = []
     for place, changes, derivations, rows, touched in driven:
         watch.touched += touched
         effort = watch.count(derivations, rows)
-        yield place, Done(changes, derivations, effort, touched, seconds * (rows + 1) / whole)
+        found.append(Done(strata[place], changes, derivations, effort, touched, seconds * (rows + 1) / whole))
+    return found

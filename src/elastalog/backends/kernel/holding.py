@@ -46,8 +46,8 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
-        self.homes = Homes(self.relations)
-        self._classes = _classes_of(program)
+        self.homes = Homes(self.relations, _hidden_in(program))
+        self._classes, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
@@ -95,10 +95,15 @@ class KernelFacts:
         """See `backends.protocol.Equivalences`, outside an update."""
         return self.equivalence(relation).chain(*pair) if relation in self._classes else None
 
+    def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
+        """See `backends.protocol.Equivalences`, outside an update."""
+        return self.equivalence(relation).levels_of_chains(pairs)
+
     def equivalence(self, relation: str) -> Equivalence:
         """An equivalence that is kept as classes."""
         classes = self.relations[self._classes[relation]]
-        return Equivalence(self.relations[relation], classes, self.annotation.has_levels)
+        has_levels, is_merged = self.annotation.has_levels, relation in self._merged
+        return Equivalence(self.relations[relation], classes, has_levels, is_merged)
 
     def facts_now(self, relation: str) -> Matrix:
         """The facts of a relation in the state under way."""
@@ -188,8 +193,8 @@ class KernelFacts:
                     self.vectors[name] = Vectors()
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
-        self.homes = Homes(self.relations)
-        self._classes = _classes_of(program)
+        self.homes = Homes(self.relations, _hidden_in(program))
+        self._classes, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
     def _write_out(self, program: LogicalProgram) -> None:
@@ -226,6 +231,10 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
+
+
+def _hidden_in(program: LogicalProgram) -> frozenset[str]:
+    return frozenset(name for name, stored in program.relations.items() if stored.is_hidden)
 
 
 def _classes_of(program: LogicalProgram) -> dict[str, str]:

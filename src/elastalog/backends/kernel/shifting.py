@@ -45,6 +45,7 @@ class KernelShifts:
     def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
         """Strata above a finished relation are told that some facts are absent and others present."""
         stored, changed = self._held.relations[relation], self._updates.transaction.changed
+        self._updates.transaction.is_told = False
         if absent is not None and len(absent):
             entries = transaction.touch(stored, transaction.add_rows(stored, absent))
             transaction.set_annotation(stored, entries, ABSENT, is_present=False)

@@ -20,7 +20,7 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
-from elastalog.backends.protocol import Done, Procedure, Reach, Small, StateChanges
+from elastalog.backends.protocol import Procedure, Reach, Small, StateChanges
 from elastalog.backends.rows import are_in, distinct, how_many
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -82,8 +82,8 @@ class KernelUpdates:
         self.reach.begin(done)
         self.maintenance.drive.begin_update()
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
-        """The strata that the update under way reaches: see `Backend.affected`."""
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `UpdateChanges.affected`."""
         if small is None or self.held.annotation.support is not Support.LEVELS:
             return self.reach.one_by_one()
         return drive_through(self.evaluation, self.reach, self.maintenance, small)
@@ -102,6 +102,7 @@ class KernelUpdates:
 
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""
+        self.transaction.is_told = False
         changed = transaction.receive(relation, changes, self.held.annotation.is_global)
         if len(changed):
             self.transaction.changed[relation.name] = changed

@@ -25,7 +25,7 @@ class SparkChanges:
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
-        found = self._kernel.changes.facts(with_hidden)
+        found = dict(self._kernel.changes.facts(with_hidden))
         for name, changes in self._relations.changed_in_files().items():
             came, went = changes.was == GONE, changes.level == GONE
             is_visible = with_hidden or not self._kernel.program.relations[name].is_hidden

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import lru_cache, partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
+from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, rebuild_cost, update_cost
-from elastalog.evaluation.experience import Experience, Occasion
+from elastalog.evaluation.experience import Bootstrap, Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -56,29 +57,29 @@ class Elastic:
         work = Work()
         deleted, inserted = backend.changes.explicit()
         self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
-        for stratum, reach in backend.changes.affected(self.costs.small()):
-            if isinstance(reach, Done):
-                work.strata.append(self._note(stratum, reach))
-            else:
-                work.strata.append(self.update_stratum(backend, stratum, reach))
+        small = self.costs.small()
+        for stratum, reach in backend.changes.affected(small):
+            self._note(small, work)
+            work.strata.append(self.update_stratum(backend, stratum, reach))
+        self._note(small, work)
         return work
 
-    def _note(self, stratum: LogicalStratum, done: Done) -> StratumWork:
-        """An update so small that nobody had to choose."""
-        if not stratum.clauses:
-            return StratumWork(stratum.number, stratum.relations, "update", "explicit facts", 0, done.seconds)
-        occasion = Occasion(done.changes, self._is_loss)
-        known = self.costs.updated(stratum, occasion, done.effort, done.touched or None)
-        work = StratumWork(
-            stratum.number,
-            stratum.relations,
-            "update",
-            f"{done.changes:,} changed inputs",
-            done.derivations,
-            done.seconds,
-        )
-        _tell(work, known, occasion, done.effort)
-        return work
+    def _note(self, small: Small | None, work: Work) -> None:
+        """Updates so small that nobody had to choose."""
+        if small is None or not small.done:
+            return
+        costs, is_loss, derivations = self.costs, self._is_loss, 0
+        noted: list[tuple[Done, float, Bootstrap | None]] = []
+        for done in small.done:
+            if done.stratum.clauses:
+                occasion = _small_occasion(done.changes, is_loss)
+                known = costs.updated(done.stratum, occasion, done.effort, done.touched or None)
+                noted.append((done, known.weight_of(is_loss), known.bootstrap_of(0)))
+                derivations += done.derivations
+            else:
+                noted.append((done, 0.0, None))
+        small.done.clear()
+        work.put_off(partial(_written_down, noted), derivations)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
@@ -153,19 +154,34 @@ class Elastic:
         spent = watch.effort - effort
         costs.updated(stratum, occasion, spent, watch.touched - touched or None)
         work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
-        _tell(work, known, occasion, spent)
+        _tell(work, known.weight_of(occasion.is_loss), known.bootstrap_of(occasion.inputs), occasion.facts, spent)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
 
 
-def _tell(work: StratumWork, known: Experience, occasion: Occasion, spent: int) -> None:
+def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, spent: int) -> None:
     """Notes what an update took and cost, and what a bootstrap should have."""
-    bootstrap = known.bootstrap_of(occasion.inputs)
     work.spent, work.bootstrap = spent, bootstrap.derivations
-    work.cost = round(update_cost(known, occasion, spent))
-    work.other = round(rebuild_cost(bootstrap.cost, occasion.facts))
+    work.cost = round(weight * spent)
+    work.other = round(rebuild_cost(bootstrap.cost, facts))
+
+
+def _written_down(noted: list[tuple[Done, float, Bootstrap | None]]) -> list[StratumWork]:
+    """What small updates have done; with what their derivations weighed and a bootstrap took then."""
+    found = []
+    for (stratum, changes, derivations, effort, _, seconds), weight, bootstrap in noted:
+        why = "explicit facts" if bootstrap is None else f"{changes:,} changed inputs"
+        work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
+        if bootstrap is not None:
+            _tell(work, weight, bootstrap, 0, effort)
+        found.append(work)
+    return found
+
+
+_small_occasion = lru_cache(maxsize=1024)(Occasion)
+"""An occasion of which nobody has asked how large the stratum is: most are alike."""
 
 
 def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:

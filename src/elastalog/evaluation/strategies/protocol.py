@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Final, Protocol
 
 from elastalog.backends.annotation import Annotation
@@ -43,16 +43,32 @@ class StratumWork:
         return f"{self.reason}; it cost {self.spent:,}, a bootstrap takes {self.bootstrap:,}"
 
 
-@dataclass(slots=True)
 class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
-    strata: list[StratumWork] = field(default_factory=list)
-    counters: Counters = field(default_factory=Counters)
+    __slots__ = ("_later", "_later_derivations", "_strata", "counters")
+
+    def __init__(self, strata: Iterable[StratumWork] = (), counters: Counters | None = None) -> None:
+        self._strata = list(strata)
+        self._later: list[Callable[[], Iterable[StratumWork]]] = []
+        self._later_derivations = 0
+        self.counters = Counters() if counters is None else counters
+
+    def put_off(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
+        """Further strata, to be written down if somebody asks, whenever that is; they took so many derivations."""
+        self._later.append(write)
+        self._later_derivations += derivations
+
+    @property
+    def strata(self) -> list[StratumWork]:
+        while self._later:
+            self._strata += self._later.pop(0)()
+        self._later_derivations = 0
+        return self._strata
 
     @property
     def derivations(self) -> int:
-        return sum([stratum.derivations for stratum in self.strata])  # quicker than a generator
+        return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
 
 
 class Strategy(Protocol):

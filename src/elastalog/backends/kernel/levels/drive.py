@@ -25,11 +25,23 @@ from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
 from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 FIRST_LIST = 4096
 """Room for changed entries at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LaidOut:
+    """Where the relations and indexes of a stratum are: addresses of records, and the records, which must live as long
+    as these are known; the arrays of a relation that is gone must not."""
+
+    found: list[Whereabouts | IndexWhereabouts | None]
+    homes: Vector
+    index_homes: Vector
 
 
 class UpdateDrive:
@@ -56,7 +68,7 @@ class UpdateDrive:
         self._workspace = workspace
         self._is_global = is_global
         self._runs: dict[int, MachineRun] = {}
-        self._laid_out: dict[int, list[object]] = {}
+        self._laid_out: dict[int, _LaidOut] = {}
         self._readers: dict[str, list[int]] = {name: [] for name in homes.names}
         for place, stratum in enumerate(strata):
             for name in stratum.reads:
@@ -219,18 +231,21 @@ class UpdateDrive:
         """Writes down where the relations and indexes of a stratum are, and its code."""
         stratum, relations, record = self._strata[place], self._relations, self._table[place]
         plan = self._plan_of(stratum)
-        known = self._runs.get(place)
-        if known is None or known.plan is not plan:
+        run = self._runs.get(place)
+        found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
+        for name, columns in plan.keys:
+            index = relations[name].indexes.get(columns)
+            found.append(None if index is None else index.lay_out())
+        if run is not None and run.plan is plan and self._laid_out[place].found == found:
+            record.laid_out = self._record.stamp  # arrays have moved, but what says where they are has not
+            return
+        if run is None or run.plan is not plan:
             self._runs[place] = MachineRun(plan, self._workspace, relations, stratum.relations, self._watch)
-        found = [relations[name].lay_out() for name in plan.names]
-        for name, whereabouts in zip(plan.names, found, strict=True):
-            whereabouts.number = self._homes.numbers[name]
-        indexes = [relations[name].indexes.get(columns) for name, columns in plan.keys]
-        places = [None if index is None else index.lay_out() for index in indexes]
-        homes = np.array([addressof(whereabouts) for whereabouts in found], np.int64)
-        index_homes = np.array([0 if one is None else addressof(one) for one in places], np.int64)
-        # The records must live as long as their addresses are known; the arrays of a relation that is gone must not.
-        self._laid_out[place] = [homes, index_homes, *found, *places]
+        for name in plan.names:
+            relations[name].whereabouts.number = self._homes.numbers[name]
+        places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
+        homes, index_homes = places[: len(plan.names)], places[len(plan.names) :]
+        self._laid_out[place] = _LaidOut(found, homes, index_homes)
         self._workspace.make_ready(plan)
         (
             record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
@@ -248,10 +263,9 @@ class UpdateDrive:
         if reason == layout.NO_INDEX:
             name, columns = served.plan.keys[machine.full_index]
             index = self._relations[name].indexes[columns].whereabouts
-            homes, index_homes, *rest = self._laid_out[place]
-            assert isinstance(index_homes, np.ndarray)
-            self._laid_out[place] = [homes, index_homes, *rest, index]
-            index_homes[machine.full_index] = addressof(index)
+            laid_out = self._laid_out[place]
+            laid_out.found[len(served.plan.names) + machine.full_index] = index
+            laid_out.index_homes[machine.full_index] = addressof(index)
 
     def _collect(self) -> None:
         """Tells relations and the update what has changed in them."""

@@ -31,6 +31,13 @@ EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
 
 
 _NOWHERE = -1
+_ARITHMETIC = {
+    "+": layout.ADD,
+    "-": layout.SUBTRACT,
+    "*": layout.MULTIPLY,
+    "/": layout.DIVIDE,
+    "%": layout.REMAINDER,
+}
 _ORDERS = {
     "<": layout.KEEP_LESS,
     "<=": layout.KEEP_AT_MOST,
@@ -67,13 +74,13 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
-        self.widths = _widths(variants, carried)
-        encoded = [*variants, *(variant for variant, _ in whole.values())]
-        self.variants = Table(layout.VariantCode, len(encoded))
-        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in encoded))
+        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        self.widths = _widths(laid_out, carried)
+        self.variants = Table(layout.VariantCode, len(laid_out))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in laid_out))
         places = {variant: place for place, variant in enumerate(variants)}
         seeking = {len(variants) + i: places[sought] for i, sought in enumerate(whole)}
-        for place, (variant, code) in enumerate(zip(encoded, self.variants, strict=True)):
+        for place, (variant, code) in enumerate(zip(laid_out, self.variants, strict=True)):
             if place in seeking:
                 code.seeks = seeking[place] + 1
             elif variant in whole:
@@ -146,8 +153,8 @@ class Code:
         Returns where they begin and end."""
         first = len(self._actions)
         encoded = [self._encode_action(action, step.slots) for action in step.actions]
-        known = [code for code in encoded if code is not None]
-        if len(known) < len(encoded) or not _are_checked_before(known):
+        known = [code for codes in encoded for code in codes]
+        if not all(encoded) or not _can_run_again(known):
             self._put_transform(layout.IN_PYTHON, transform, width)
         else:
             if any(kind >= layout.ADD for kind, *_ in known):
@@ -160,54 +167,76 @@ class Code:
         self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
 
-    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> EncodedAction | None:
-        """The code of an action; None if it is to be run in Python."""
+    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> list[EncodedAction]:
+        """The code of an action; nothing if it is to be run in Python."""
         match action:
             case Fill(slot, constant):
-                return layout.COPY, slot, self._word(constant), True, slot
+                return [(layout.COPY, slot, self._word(constant), True, slot)]
             case Copy(origin, slot):
-                return layout.COPY, slot, origin, False, slot
+                return [(layout.COPY, slot, origin, False, slot)]
             case KeepEqual(left, right):
-                return layout.KEEP_EQUAL, left, right, False, _NOWHERE
+                return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
             case KeepConstant(slot, constant):
-                return layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE
-            case Compute(slot, Apply("+", (left, right), Base.NUMBER)):
-                if isinstance(left, Constant):
-                    left, right = right, left
-                return self._encode_numbers(layout.ADD, left, right, slots, slot)
-            case Compute(slot, Apply("-", (left, right), Base.NUMBER)):
-                return self._encode_numbers(layout.SUBTRACT, left, right, slots, slot)
+                return [(layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE)]
+            case Compute(slot, Apply() as expression):
+                return _encode_expression(expression, slots, slot)
             case Keep("!=", _, Variable() as left, Variable() as right):
-                return layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE
+                return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
             case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
                 if isinstance(left, Constant):
                     operator, left, right = REVERSED[operator], right, left
-                return self._encode_numbers(_ORDERS[operator], left, right, slots)
-            case _:
-                return None
-
-    def _encode_numbers(
-        self, kind: int, left: Expression, right: Expression, slots: Mapping[str, int], result: int = _NOWHERE
-    ) -> EncodedAction | None:
-        """The same of one on numbers: a variable, and a variable or a constant."""
-        match left, right:
-            case Variable(), Variable():
-                return kind, slots[left.name], slots[right.name], False, result
-            case Variable(), Constant(int() as number) if LEAST_NARROW <= number < WIDE:
-                return kind, slots[left.name], number, True, result
-            case _:
-                return None
+                if isinstance(left, Variable):
+                    return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
+        return []
 
     def _word(self, constant: Constant) -> int:
         return self._dictionary.encode_value(constant.base, constant.value)
 
 
-def _are_checked_before(actions: Iterable[EncodedAction]) -> bool:
-    """Whether actions on numbers can all be judged before any of the actions has run: none works on what another has
-    written."""
+def _encode_expression(expression: Apply, slots: Mapping[str, int], result: int) -> list[EncodedAction]:
+    """The code that evaluates an expression on numbers into a slot: operator after operator, if no more than one
+    operand of each is an expression itself."""
+    kind = _ARITHMETIC.get(expression.functor)
+    if kind is None or expression.base is not Base.NUMBER or len(expression.arguments) != 2:
+        return []
+    left, right = expression.arguments
+    if kind in (layout.ADD, layout.MULTIPLY) and (isinstance(left, Constant) or isinstance(right, Apply)):
+        left, right = right, left
+    match left:
+        case Variable(name):
+            return _encode_numbers(kind, slots[name], right, slots, result)
+        case Apply():
+            inner, outer = _encode_expression(left, slots, result), _encode_numbers(kind, result, right, slots, result)
+            return [*inner, *outer] if inner and outer else []
+        case _:
+            return []
+
+
+def _encode_numbers(
+    kind: int, left: int, right: Expression, slots: Mapping[str, int], result: int
+) -> list[EncodedAction]:
+    """The code of an action on numbers: a slot, and a variable or a constant."""
+    is_division = kind in (layout.DIVIDE, layout.REMAINDER)
+    match right:
+        case Variable(name) if not is_division:
+            return [(kind, left, slots[name], False, result)]
+        case Constant(int() as number) if (1 if is_division else LEAST_NARROW) <= number < WIDE:
+            return [(kind, left, number, True, result)]
+        case _:
+            return []
+
+
+def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
+    """Whether actions that have run in part can all be run on what that has left: none writes over what one of them
+    has found."""
     written: set[int] = set()
+    found: set[int] = set()
     for kind, first, second, is_constant, result in actions:
-        if kind >= layout.ADD and (first in written or (second in written and not is_constant)):
+        if kind != layout.COPY:
+            found.update({first} - written)
+        if not is_constant:
+            found.update({second} - written)
+        if result in found:
             return False
         written.add(result)
     return True

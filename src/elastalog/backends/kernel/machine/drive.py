@@ -166,19 +166,21 @@ def _copy_relations(stratum):  # type: ignore[no-untyped-def]
 
 @piece
 def _copy_indexes(stratum):  # type: ignore[no-untyped-def]
-    """Indexes are as they are now; one that is not there, or lacks rows, is missing."""
+    """Indexes are as they are now; one that is not there, or lacks rows, is missing, and caught up with if it is
+    asked for."""
     homes = numbers_at(stratum.index_homes, stratum.indexes_number)
     for i in range(stratum.indexes_number):
         index = index_at(stratum.indexes, i)
         index.is_missing = 1
-        index.added = layout.NEVER
+        index.home = homes[i]
         if homes[i] != 0:
             home = numbers_at(homes[i], _SHARED_BY_INDEX)
-            if index_whereabouts_at(homes[i], 0).added >= relation_at(stratum.relations, index.relation).used:
-                copy = numbers_at(stratum.indexes + i * _INDEX, _SHARED_BY_INDEX)
-                for field in range(_SHARED_BY_INDEX):
-                    copy[field] = home[field]
-                index.is_missing = 0
+            copy = numbers_at(stratum.indexes + i * _INDEX, _SHARED_BY_INDEX)
+            for field in range(_SHARED_BY_INDEX):
+                copy[field] = home[field]
+            index.is_missing = 1 if index.added < relation_at(stratum.relations, index.relation).used else 0
+        if index.is_missing:
+            index.added = layout.NEVER
 
 
 @piece

@@ -12,7 +12,7 @@ from typing import Any
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
-from elastalog.backends.kernel.machine.steps import finish_block
+from elastalog.backends.kernel.machine.steps import catch_up, finish_block
 
 
 def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
@@ -96,8 +96,8 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
                 machine.step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
             elif frame.begun < frame.end:
                 probe = probe_at(machine.probes, variant.first_probe + depth)
-                if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
-                    machine.full_index = probe.index
+                is_missing = probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing
+                if is_missing and not catch_up(machine, probe.index):
                     return layout.NO_INDEX
                 following = frame_at(machine.frames, depth + 1)
                 begun = frame.begun

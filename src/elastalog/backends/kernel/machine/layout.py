@@ -42,10 +42,10 @@ NEVER = 1 << 40
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT = range(7)
-KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(7, 11)
-"""Kinds of actions; those from ADD on are on numbers that are their own words. IF_NARROW comes before such, and is the
-same as IN_PYTHON for a block that has, or would get, other numbers."""
+COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER = range(10)
+KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(10, 14)
+"""Kinds of actions; those from ADD on are on numbers that are their own words, and divisors are positive constants.
+IF_NARROW comes before such, and says what is run in Python on a block that has, or would get, other numbers."""
 
 
 @record
@@ -140,10 +140,12 @@ class Relation(Place):
 
 @record
 class IndexPlace(IndexWhereabouts):
-    """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used."""
+    """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
+    whereabouts, 0 where it has none, or nobody says."""
 
     relation: int
     is_missing: int
+    home: int
 
 
 @record

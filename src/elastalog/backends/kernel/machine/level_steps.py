@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import int64
+from elastalog.backends.kernel.compile.signatures import inlined, int64
 from elastalog.backends.kernel.execution import delta_variant, join_levels
 from elastalog.backends.kernel.execution.join_levels import level_before, level_now
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
@@ -24,7 +24,7 @@ VIEWS = np.array(
 )  # fmt: skip
 """What goals see, by phase: facts, facts when they stand before the start, absences, likewise."""
 
-_join = piece(join_levels.join_levels)
+_join = inlined(join_levels.join_levels)  # its arguments are many, and the rows few
 
 
 @piece

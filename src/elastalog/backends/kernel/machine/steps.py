@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import int64, np_int32
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of
 from elastalog.backends.kernel.machine.layout import BLOCK, action_at, index_at, relation_at
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH
+from elastalog.backends.kernel.store.whereabouts import index_whereabouts_at
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
 _append = piece(postings.append)
@@ -20,22 +21,53 @@ def _second(block, i, action):  # type: ignore[no-untyped-def]
     return np_int32(action.second) if action.is_constant else block[i, action.second]
 
 
+@inlined
+def _made(kind, left, right):  # type: ignore[no-untyped-def]
+    """What an action makes of two numbers. Division is towards zero."""
+    if kind == layout.ADD:
+        return left + right
+    if kind == layout.SUBTRACT:
+        return left - right
+    if kind == layout.MULTIPLY:
+        return left * right
+    if kind == layout.DIVIDE or kind == layout.REMAINDER:
+        quotient = -(-left // right) if left < 0 else left // right
+        return quotient if kind == layout.DIVIDE else left - quotient * right
+    return int64(0)
+
+
+@piece
+def _is_narrow(action, block, used):  # type: ignore[no-untyped-def]
+    """Whether an action on numbers finds, and makes, none that are not their own words."""
+    for i in range(used):
+        left = int64(block[i, action.first])
+        right = int64(_second(block, i, action))
+        if left >= WIDE or right >= WIDE:
+            return False
+        made = _made(action.kind, left, right)
+        if made >= WIDE or made < LEAST_NARROW:
+            return False
+    return True
+
+
 @piece
 def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
-    """Runs simple actions on the first rows of a block; returns how many rows are left."""
+    """Runs simple actions on the first rows of a block; returns how many rows are left. -1 and less if a number is not
+    its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
+    been."""
     width = block.shape[1]
     for number in range(first, end):
         action = action_at(machine.actions, number)
         kind = action.kind
+        if kind >= layout.ADD and not _is_narrow(action, block, used):
+            return -1 - used
         if kind == layout.COPY:
             for i in range(used):
                 block[i, action.result] = _second(block, i, action)
-        elif kind == layout.ADD:
+        elif kind >= layout.ADD and kind <= layout.REMAINDER:
             for i in range(used):
-                block[i, action.result] = np_int32(block[i, action.first] + _second(block, i, action))
-        elif kind == layout.SUBTRACT:
-            for i in range(used):
-                block[i, action.result] = np_int32(block[i, action.first] - _second(block, i, action))
+                left = int64(block[i, action.first])
+                block[i, action.result] = np_int32(_made(kind, left, int64(_second(block, i, action))))
         else:
             kept = 0
             for i in range(used):
@@ -63,25 +95,6 @@ def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _is_narrow(machine, block, used, first, end):  # type: ignore[no-untyped-def]
-    """Whether actions on numbers find, and make, none that are not their own words. Nothing is written."""
-    for number in range(first, end):
-        action = action_at(machine.actions, number)
-        if action.kind >= layout.ADD:
-            for i in range(used):
-                left = int64(block[i, action.first])
-                right = int64(_second(block, i, action))
-                made = int64(0)
-                if action.kind == layout.ADD:
-                    made = left + right
-                elif action.kind == layout.SUBTRACT:
-                    made = left - right
-                if left >= WIDE or right >= WIDE or made >= WIDE or made < LEAST_NARROW:
-                    return False
-    return True
-
-
-@piece
 def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
     """A step, the start of a variant or a probe, has filled its block: runs its actions."""
     frame.block = frame.usual
@@ -93,16 +106,14 @@ def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
     machine.step = layout.ACTED
     if step.first_action < step.actions_end:
         action = action_at(machine.actions, step.first_action)
-        first = step.first_action
-        block = matrix_at(frame.usual, BLOCK, step.width)
-        is_in_python = action.kind == layout.IN_PYTHON
-        if action.kind == layout.IF_NARROW:
-            first += 1
-            is_in_python = not _is_narrow(machine, block, filled, first, step.actions_end)
-        if is_in_python:
-            machine.action = action.first
+        machine.action = action.first
+        if action.kind == layout.IN_PYTHON:
             return layout.ACTIONS
-        frame.end = _act(machine, block, filled, first, step.actions_end)
+        first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
+        left = _act(machine, matrix_at(frame.usual, BLOCK, step.width), filled, first, step.actions_end)
+        frame.end = left if left >= 0 else -1 - left
+        if left < 0:
+            return layout.ACTIONS
     return layout.DONE
 
 
@@ -113,14 +124,38 @@ def extend_indexes(machine):  # type: ignore[no-untyped-def]
         relation = relation_at(machine.relations, r)
         for i in range(relation.first_index, relation.indexes_end):
             index = index_at(machine.indexes, i)
-            if index.added < relation.used:
-                index.added = _append(
-                    rows_of(relation), index.added, relation.used, numbers_at(index.columns, index.columns_number),
-                    index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
-                    matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
-                    numbers_at(index.state, index.state_size),
-                )  # fmt: skip
-                if index.added < relation.used:
-                    machine.full_index = i
-                    return False
+            if index.added < relation.used and not _extend(index, relation):
+                machine.full_index = i
+                return False
     return True
+
+
+@piece
+def _extend(index, relation):  # type: ignore[no-untyped-def]
+    """Adds the latest rows of a relation to an index; False if it is full."""
+    index.added = _append(
+        rows_of(relation), index.added, relation.used, numbers_at(index.columns, index.columns_number),
+        index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
+        matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
+        numbers_at(index.state, index.state_size),
+    )  # fmt: skip
+    return index.added >= relation.used
+
+
+@piece
+def catch_up(machine, number):  # type: ignore[no-untyped-def]
+    """Brings an index up to date that lacks rows which a drive has added to its relation; False if that is to be done
+    in Python, since it is full, or is not there."""
+    index = index_at(machine.indexes, number)
+    machine.full_index = number
+    if index.home == 0:
+        return False
+    home = index_whereabouts_at(index.home, 0)
+    index.added = home.added
+    is_done = _extend(index, relation_at(machine.relations, index.relation))
+    home.added = index.added
+    if is_done:
+        index.is_missing = 0
+    else:
+        index.added = layout.NEVER
+    return is_done

@@ -44,7 +44,7 @@ LISTED = 2  # entries in the list that the operator appends to
 # Fields of the state vector of a commit.
 GROWN, LOWEST, HIGHEST = range(3)
 
-_AHEAD = 16
+AHEAD = 16
 """How many facts before they are looked for their memory is asked for."""
 
 
@@ -117,9 +117,9 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
     high = uint64(shift)
     mask = uint64(table.shape[0] - 1)
     for i in range(used):
-        if i + _AHEAD < used:
-            prefetch(table, int64(hash_row(block, i + _AHEAD, width) >> high))
-            known = row_in(uint64(table[hash_row(block, i + _AHEAD // 2, width) >> high]), mask)
+        if i + AHEAD < used:
+            prefetch(table, int64(hash_row(block, i + AHEAD, width) >> high))
+            known = row_in(uint64(table[hash_row(block, i + AHEAD // 2, width) >> high]), mask)
             if known >= 0:
                 prefetch(flat_rows, known * width)
                 prefetch(level, known)
@@ -225,7 +225,10 @@ def came_and_went(entries, touched, rows, facts):  # type: ignore[no-untyped-def
     half of a number, and how many went, in the upper one."""
     came = 0
     first_gone = facts.shape[0]
+    flat_rows = flattened(rows)
     for i in range(entries.shape[0]):
+        if i + AHEAD < entries.shape[0]:
+            prefetch(flat_rows, int64(entry_of(touched, entries[i + AHEAD]).row) * rows.shape[1])
         fact = entry_of(touched, entries[i])
         marks = fact.marks & (WAS | IS)
         if marks == IS:
@@ -249,6 +252,9 @@ def commit(touched, used, level, count, state):  # type: ignore[no-untyped-def]
     lowest = int64(ABSENT)
     highest = int64(0)
     for entry in range(used):
+        if entry + AHEAD < used:
+            prefetch(level, int64(entry_of(touched, entry + AHEAD).row))
+            prefetch(count, int64(entry_of(touched, entry + AHEAD).row))
         fact = entry_of(touched, entry)
         row = fact.row
         if fact.marks & IS:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, operator, types
+from elastalog.backends.changed_words import ListedChanges
+from elastalog.backends.kernel.compile.addresses import address_of, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, int64, operator, prefetch, types
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH, entry_of
+from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
@@ -17,10 +20,14 @@ from elastalog.backends.kernel.store.whereabouts import whereabouts_at
 NOWHERE: Matrix = np.empty((3, 0), np.int32)
 """Where nothing is noted."""
 
+_FIRST_WORDS = 1024
+"""Room for words of changed facts at first."""
+
 _FATES = 3
 """What a commit says of a relation: see `bookkeeping.GROWN`."""
 
 _commit = piece(bookkeeping.commit)
+_came_and_went = piece(bookkeeping.came_and_went)
 
 
 @operator(INT, STATE, NUMBERS)
@@ -49,6 +56,8 @@ def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untype
         count = words_at(home.count, home.room)
         if is_noted:
             for entry in range(home.touched_used):
+                if entry + AHEAD < home.touched_used:
+                    prefetch(count, int64(entry_of(entries, entry + AHEAD).row))
                 fact = entry_of(entries, entry)
                 before[0, noted] = fact.row
                 before[1, noted] = fact.old
@@ -58,18 +67,53 @@ def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untype
         home.touched_used = 0
 
 
-class Homes:
-    """Where the relations of a kernel are. `numbers`: which is which; `addresses`: of their whereabouts, up to date
-    after `look_again`."""
+@operator(INT, STATE, STATE, NUMBERS, INT, INT)
+def _list_changes(homes, hidden, listed, place, room):  # type: ignore[no-untyped-def]
+    """Copies the facts that came and went of the relations of which some have changed, but for those `hidden`, to room
+    for so many words at a place, one relation after the other. Lists these relations, how many of their facts have
+    changed in some way, came, and went; returns how many are listed, or -1 - the words that there must be room for."""
+    words = 0
+    number = 0
+    for r in range(homes.shape[0]):
+        home = whereabouts_at(homes[r], 0)
+        if home.changed_number > 0 and hidden[r] == 0:
+            words += home.changed_number * home.width
+            listed[0, number] = r
+            listed[1, number] = home.changed_number
+            number += 1
+    if words > room:
+        return -1 - words
+    for i in range(number):
+        home = whereabouts_at(homes[listed[0, i]], 0)
+        numbers = _came_and_went(
+            words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
+            matrix_at(home.rows, home.room, home.width), matrix_at(place, home.changed_number, home.width),
+        )  # fmt: skip
+        listed[2, i] = numbers & 0xFFFFFFFF
+        listed[3, i] = numbers >> 32
+        place += 4 * home.changed_number * home.width
+    return number
 
-    def __init__(self, relations: dict[str, KernelRelation]) -> None:
+
+class Homes:
+    """Where the relations of a kernel are, and which of them are `hidden`. `numbers`: which is which; `addresses`: of
+    their whereabouts, up to date after `look_again`."""
+
+    def __init__(self, relations: dict[str, KernelRelation], hidden: Container[str] = ()) -> None:
         self._relations = relations
         self._stamp = -1
         self.names = list(relations)
         self.numbers = {name: number for number, name in enumerate(self.names)}
+        self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
+        self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._listed: Vector = np.zeros((2, len(self.names)), np.int64)
+        self._listed: Vector = np.zeros((4, len(self.names)), np.int64)
         self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
+        self._make_room(_FIRST_WORDS)
+
+    def _make_room(self, words: int) -> None:
+        self._words: Vector = np.empty(words, np.int32)
+        self._words_at = address_of(self._words)
 
     def look_again(self) -> int:
         """Sees to it that addresses are those of the relations that there are. Returns a number that is another one
@@ -80,11 +124,27 @@ class Homes:
             self._stamp = stamp  # last: Ctrl-C may come before
         return stamp
 
+    def changes(self, with_hidden: bool) -> ListedChanges:
+        """The facts that came and went, where the whereabouts of relations say which entries have changed; those of
+        hidden relations only `with_hidden`."""
+        self.look_again()
+        hidden = self._none_hidden if with_hidden else self._hidden
+        while True:
+            number = int(_list_changes(self.addresses, hidden, self._listed, self._words_at, len(self._words)))
+            if number >= 0:
+                break
+            self._make_room(-2 * number)
+        relations, sizes, came, went = self._listed[:, :number].tolist()
+        names = [self.names[r] for r in relations]
+        widths = [self._relations[name].width for name in names]
+        used = sum([size * width for size, width in zip(sizes, widths, strict=True)])
+        return ListedChanges(self._words[:used].copy(), (names, widths, sizes, came, went))
+
     def touched(self) -> dict[KernelRelation, int]:
         """The relations that the update under way has touched, laid out, and how many entries each has."""
         self.look_again()
         number = _list_touched(self.addresses, self._listed)
-        numbers, entries = self._listed[:, :number].tolist()
+        numbers, entries = self._listed[:2, :number].tolist()
         found = {}
         for i, size in zip(numbers, entries, strict=True):
             relation = self._relations[self.names[i]]

@@ -23,7 +23,8 @@ class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
     `vectors` what was counted for them. `anew`: relations that must be. `touched`: all that were, and how many entries
-    each has, once it is known that there will be no others; `shift`: what leads back, to be filled by the commit."""
+    each has, once it is known that there will be no others; `shift`: what leads back, to be filled by the commit.
+    `is_told`: the whereabouts of all `changed` relations say which entries these are."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Transaction:
     anew: frozenset[str] = frozenset()
     touched: Mapping[KernelRelation, int] | None = None
     shift: Shift | None = None
+    is_told: bool = False
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
