@@ -17,6 +17,10 @@ ROWS_A_DERIVATION = 6
 """Rows that joins look at, or make, for what a derivation costs."""
 
 
+_WITH_REST = 2.5
+"""What work may cost in all, in terms of what its first half did."""
+
+
 class BudgetExceeded(Exception):
     """An update has cost more than it was allowed: the caller abandons it and evaluates anew."""
 
@@ -56,7 +60,8 @@ class Watch:
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
-        self._may_end = False
+        self._begun = 0
+        self._is_extended = False
         self._blocks = 0
         self._steps = 0
 
@@ -66,21 +71,25 @@ class Watch:
         return _Within(self, seconds)
 
     def allow(
-        self, derivations: int | None, whole: Callable[[], int | None] | None = None, *, may_end: bool = False
+        self, derivations: int | None, whole: Callable[[], int | None] | None = None, *, is_extended: bool = False
     ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
-        without end: asked once, when the first `derivations` are spent, which is seldom. `may_end`: work that has come
-        so far that the rest costs no more may go on to its end (see `ends`)."""
+        without end: asked once, when the first `derivations` are spent, which is seldom. `is_extended`:
+        it grows when the costlier half of the work is done (see `extend`)."""
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
         self._allowed = derivations or 0
-        self._may_end = may_end
+        self._begun = self.effort
+        self._is_extended = is_extended
 
-    def ends(self) -> None:
-        """What is left costs no more than what was spent: if the budget allows for that, it bounds the work no
-        longer."""
-        if self._may_end:
-            self._budget = self._whole_budget = None
+    def extend(self, derivations: int, rows: int) -> None:
+        """What is left should cost no more than what was spent, these derivations and rows included, which are not
+        counted yet: if the budget is one that grows then, it allows for that. Once; of no effect as long as nobody had
+        to say how large it is in all."""
+        if self._is_extended and self._budget is not None and self._whole_budget is None:
+            spent = self.effort - self._begun + _effort(derivations, rows)
+            self._budget = max(self._budget, self._begun + int(_WITH_REST * spent))
+        self._is_extended = False
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""
@@ -98,7 +107,7 @@ class Watch:
 
     def count(self, derivations: int, rows: int = 0) -> int:
         """Counts derivations, for which so many rows were looked at. Returns the effort that they were."""
-        effort = max(derivations, rows // ROWS_A_DERIVATION)
+        effort = _effort(derivations, rows)
         self.derivations += derivations
         self.rows += rows
         self.effort += effort
@@ -151,6 +160,10 @@ class Watch:
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
         memory_limit.require(size, self.memory)
+
+
+def _effort(derivations: int, rows: int) -> int:
+    return max(derivations, rows // ROWS_A_DERIVATION)
 
 
 class _Within:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import exp, inf, log, log2, sqrt
+from math import copysign, exp, inf, log, log2, sqrt
 from typing import Any
 
 from elastalog.late import dataclass
@@ -40,6 +40,9 @@ _AWAY = 0.05
 
 _OTHER_WAY = 0.5
 """The same where gains are judged by losses, or losses by gains."""
+
+_ALIKE_IN_SIZE = 0.5
+"""Doublings of the changes up to which updates should cost the same: those of one bucket are further apart."""
 
 _LOCALITY = 0.3
 """How much more the next sizes tell of the growth than those further away."""
@@ -201,7 +204,7 @@ class Experience:
 
     def expect(self, occasion: Occasion) -> Expectation | None:
         """What an update should take: what others of the next size took, times the power of what it changes more or
-        less that all of them show. None without experience."""
+        less that all of them show, if that is much. None without experience."""
         if not self.sizes:
             return None
         is_loss, size = occasion.is_loss, log2(max(occasion.changes, 1))
@@ -211,7 +214,8 @@ class Experience:
         away = abs(nearest.size - size)
         spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
         sure = nearest.seen / (nearest.seen + 1) / (1 + nearest.spread + _AWAY * away)
-        expected: float = 2 ** (nearest.mean + _slope(others, size) * (size - nearest.size))
+        beyond = copysign(max(away - _ALIKE_IN_SIZE, 0.0), size - nearest.size)
+        expected: float = 2 ** (nearest.mean + _slope(others, size) * beyond)
         return Expectation(expected, spread, self._most(occasion.inputs, is_loss), sure if alike else sure / 2)
 
     def least_in_vain(self, is_loss: bool) -> float:

@@ -16,6 +16,7 @@ from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.kernel.store import bookkeeping, given, transaction
 from elastalog.backends.kernel.store.annotations import FIXED
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Procedure
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -50,6 +51,7 @@ class KernelMaintenance:
         self._set_plans: dict[int, SetPlan] = {}
         self._best_plans: dict[int, BestPlan] = {}
         self._flat = program.flat
+        self._statistics = KernelStatistics(self._held.relations)
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
@@ -85,11 +87,11 @@ class KernelMaintenance:
             evaluation, annotation = self._evaluation, self._held.annotation
             plan = self.plans[stratum.number] = MaintenancePlan(
                 stratum,
-                self._held.relations,
                 self._flat if annotation.is_global else stratum.reads,
                 evaluation.dictionary,
                 evaluation.program.checked.source,
                 annotation.is_global,
+                self._statistics,
                 annotation.support is not Support.VECTORS,
             )
         return plan

@@ -35,6 +35,7 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
 from elastalog.backends.spark.results import Result
@@ -96,7 +97,12 @@ class ExchangingUpdate(ExchangingTask):
         flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
         source = self.program.checked.source
         self.plan = MaintenancePlan(
-            self.program.strata[0], self.relations, flat, self.dictionary, source, is_global=False
+            self.program.strata[0],
+            flat,
+            self.dictionary,
+            source,
+            is_global=False,
+            statistics=KernelStatistics(self.relations),
         )
         self.scratch = Scratch(self.watch)
         self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}

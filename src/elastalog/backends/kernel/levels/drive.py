@@ -148,7 +148,8 @@ class UpdateDrive:
         return self._first[:number]
 
     def _tell(self, name: str) -> None:
-        entries, found = self.changed[name], self._relations[name].whereabouts
+        # One that was evaluated anew has never been laid out, if nobody reads it.
+        entries, found = self.changed[name], self._relations[name].lay_out()
         # Where an array begins is asked for only if it is not known: that takes longer than a small join.
         place = self._first_at if entries.base is self._first else address_of(entries)
         found.changed, found.changed_number = place, len(entries)

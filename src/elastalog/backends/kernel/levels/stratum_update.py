@@ -32,7 +32,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
 from elastalog.planning.logical import LogicalStratum, Scan, Test
-from elastalog.planning.steps import Generate
+from elastalog.planning.steps import Gather, Generate, Probe
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
 
@@ -52,14 +52,14 @@ class MaintenancePlan:
     def __init__(
         self,
         stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
         flat: frozenset[str],
         dictionary: Dictionary,
         source: Source,
         is_global: bool,
+        statistics: KernelStatistics,
         looks_back: bool = True,
     ) -> None:
-        statistics = self._statistics = KernelStatistics(relations)
+        self._statistics = statistics
         self.flat = flat
         self.is_global = is_global
         self._dictionary = dictionary
@@ -140,7 +140,7 @@ class MaintenancePlan:
 
 def _may_widen(variant: DeltaVariant) -> bool:
     """Whether a block of a variant may get more rows than usual."""
-    steps = (variant.planned.gather, *variant.planned.probes)
+    steps: list[Gather | Probe] = [variant.planned.gather, *variant.planned.probes]
     return any(isinstance(action, Generate) for step in steps for action in step.actions)
 
 

@@ -74,13 +74,13 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
-        self.widths = _widths(variants, carried)
-        encoded = [*variants, *(variant for variant, _ in whole.values())]
-        self.variants = Table(layout.VariantCode, len(encoded))
-        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in encoded))
+        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        self.widths = _widths(laid_out, carried)
+        self.variants = Table(layout.VariantCode, len(laid_out))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in laid_out))
         places = {variant: place for place, variant in enumerate(variants)}
         seeking = {len(variants) + i: places[sought] for i, sought in enumerate(whole)}
-        for place, (variant, code) in enumerate(zip(encoded, self.variants, strict=True)):
+        for place, (variant, code) in enumerate(zip(laid_out, self.variants, strict=True)):
             if place in seeking:
                 code.seeks = seeking[place] + 1
             elif variant in whole:

@@ -74,5 +74,7 @@ class KernelStatistics:
             if stored.used > size:
                 chosen = np.random.default_rng(stored.used).choice(stored.used, size, replace=False, shuffle=False)
                 rows = rows[chosen]
+            else:
+                rows = rows.copy()  # what is kept must not keep a relation that is gone
             known = self._samples[relation] = stored.used, rows
         return known[1]
