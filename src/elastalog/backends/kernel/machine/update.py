@@ -4,7 +4,7 @@ recovery, gains, each from its first delta to its last."""
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import INT, int64, operator
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
@@ -27,7 +27,7 @@ def _open(machine):  # type: ignore[no-untyped-def]
     return layout.DONE if is_ready else layout.NO_INDEX
 
 
-@piece
+@inlined
 def _starts(machine, variant):  # type: ignore[no-untyped-def]
     """Whether a variant has something to start from."""
     if not has_delta(machine, variant):
@@ -67,7 +67,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
         if is_dense:
             lose_counts(block, used, head)
         else:
-            lose(block, used, head)
+            lose(block, used, head, machine)
     else:
         if phase == layout.GAINING and head.used + used > head.room:
             return layout.NO_ROOM
