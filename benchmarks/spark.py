@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.plot import draw_bars, draw_lines
 from benchmarks.spark_case import DATA_SETS, WAYS, Measured, case_named, cores_of, measure
@@ -25,8 +26,9 @@ PARTS = ("table", "sizes", "processes")
 WORKLOADS = ("closure-roads:20", "closure-roads:200", "closure-random:20", "closure-random:500", "doubling:100",
              "doubling:400", "el-completion")  # fmt: skip
 SIZES = {"closure-random": (1, 5, 20, 100, 500), "doubling": (5, 25, 100, 400, 1600)}
-MASTERS = ("local[1,4]", "local[2,4]", "local-cluster[1,1,1024]", "local-cluster[2,1,1024]")
+MASTERS = ("local[1,4]", "local[2,4]", *(f"local-cluster[{number},1,1024]" for number in (1, 2, 4)))
 SPREAD = ("closure-random:200", "doubling:200")
+RECORDS = HERE / "results" / "spark.json"
 GOALS = {True: (10.0, 1.5), False: (4.0, 2.5)}
 """Of strata that decompose, and of others: at least so many times faster than (a), at most so many times as long as (b)
 plus start-up, which is what the least job costs."""
@@ -124,9 +126,12 @@ def sizes(run: Runner, master: str) -> str:
 
 
 def processes(run: Runner, masters: Iterable[str]) -> str:
-    """Cost against cores of one process, and against executor processes."""
+    """Cost against cores of one process, and against executor processes. The plot has what other runs measured too."""
     lines = []
     series: dict[str, dict[str, float]] = {}
+    for row in _recorded():
+        if row["way"] == "tasks" and row["workload"] in SPREAD and row["master"] in MASTERS and row["seconds"]:
+            series.setdefault(row["workload"], {})[row["master"]] = min(row["seconds"])
     for master in masters:
         run.measure("tasks", SPREAD, master)
         for name in SPREAD:
@@ -153,13 +158,18 @@ def _seconds(found: Measured) -> str:
     return "–" if found.limit is None else f">{found.limit:.0f}"
 
 
-def _record(path: Path, run: Runner) -> None:
-    """Adds what was measured to what other runs have."""
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    rows = {(row["way"], row["workload"], row["master"]): row for row in known}
-    rows |= {key: asdict(found) for key, found in run.done.items()}
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+def _recorded() -> list[dict[str, Any]]:
+    """What other runs measured."""
+    known: list[dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.exists() else []
+    return known
+
+
+def _record(run: Runner) -> None:
+    """Adds what was measured to that."""
+    rows = {(row["way"], row["workload"], row["master"]): row for row in _recorded()}
+    rows |= {(found.way, found.workload, found.master): asdict(found) for found in run.done.values()}
+    RECORDS.parent.mkdir(exist_ok=True)
+    RECORDS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -190,7 +200,7 @@ def main() -> None:
     for name, part in parts.items():
         if given.only in (None, name):
             print(f"\n{name}\n{part()}", flush=True)
-            _record(HERE / "results" / "spark.json", run)
+            _record(run)
     if given.only in (None, "table"):
         rows = {way: {n: s for n in workloads if (s := run(way, n, given.master).least)} for way in WAYS}
         draw_bars(HERE / "plots" / "spark.png", "evaluation on local Spark", "seconds", rows)

@@ -322,3 +322,30 @@ def test_rows_that_are_looked_at_in_vain_are_work() -> None:
     with elastalog.open(program, {"pair": pairs}) as db:
         db.apply(inserted={"pair": [(1_500, 1_501)]})
         assert {entry.relations: entry.how for entry in db.log()[-1].strata}[("mate",)] == "switch"
+
+
+@pytest.mark.parametrize(("budget", "how"), [(AUTO, "update"), (1.5, "switch")])
+def test_an_update_that_has_lost_all_it_can_goes_on_to_its_end(
+    budget: costs.Budget, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting a source loses every leaf and finds it again a level higher: that is twice the derivations of the loss,
+    of which the budget allows some 1.5."""
+    program = """
+    .decl source(x: number)
+    .decl edge(x: number, y: number)
+    .decl reach(x: number)
+    reach(x) :- source(x).
+    reach(y) :- reach(x), edge(x, y).
+    """
+    leaves = 20_000
+    edges = [(0, leaf) for leaf in range(1, leaves + 1)] + [(-2, -1), (-1, 0)]
+    monkeypatch.setattr(costs, "best_end", lambda *_: (3.0, 1.0))
+    facts = {"source": [(0,), (-2,)], "edge": edges}
+    with elastalog.open(program, facts, budget=budget, engine="local") as db:
+        db.apply({}, {"source": [(0,)]})
+        (work,) = [stratum for stratum in db.log()[-1].strata if stratum.relations == ("reach",)]
+        assert work.how == how
+        if how == "update":
+            assert 1.9 * leaves < work.derivations < 2.5 * leaves
+        with elastalog.open(program, {**facts, "source": [(-2,)]}, engine="local") as fresh:
+            assert levels_of(db) == levels_of(fresh)

@@ -11,6 +11,7 @@ import elastalog
 from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.threads import workers
+from tests.engine.judging import levels_of
 
 DECLARATIONS = """
 .decl edge(x: number, y: number)
@@ -96,6 +97,28 @@ def test_other_annotations_are_those_of_separate_rules(strategy: str) -> None:
             states.append({name: set(db[name]) for name in db})
     assert states[0] == states[1]
     assert len(states[0]["twice"]) > 20
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "dense"])
+def test_updates_run_what_is_shared_once(strategy: str) -> None:
+    choice = random.Random(5)
+    edges = facts()["edge"]
+    steps = [choice.sample(edges, size) for size in (1, 20, 60, 150)]
+    states = []
+    heads: dict[str, set[int]] = {}
+    for name, program in (("together", TOGETHER), ("apart", APART)):
+        with elastalog.open(program, facts=facts(), engine="local", strategy=strategy, budget=None) as db:
+            seen = []
+            for some in steps:
+                for change in ({"deleted": {"edge": some}}, {"inserted": {"edge": some}}):
+                    db.apply(**change)
+                    seen.append(levels_of(db))
+            states.append(seen)
+            plans = db._backend.updates.maintenance.plans.values()
+            heads[name] = {variant.heads for plan in plans for variant in plan.machine.code.variants}
+    assert states[0] == states[1]
+    assert heads == {"together": {0, 4}, "apart": {0}}
+    assert len({str(sorted(state.items())) for state in states[0]}) > 4
 
 
 def test_blocks_of_any_length() -> None:

@@ -235,7 +235,8 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     facts = np.arange(distinct * width, dtype=np.int32).reshape(-1, width)
     generator = np.random.default_rng(8)
     blocks = [np.ascontiguousarray(facts[generator.integers(0, distinct, 50_000)]) for _ in range(threads)]
-    given, states = np.zeros(1, np.int64), np.zeros((threads, 2), np.int64)
+    given, states = np.zeros(1, np.int64), np.zeros((threads, inserting.TURN_STATE_SIZE), np.int64)
+    states[:, inserting.TURN] = 256
 
     def work(number: int) -> None:
         done = inserting.insert_together(
@@ -245,7 +246,7 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
         assert done == 50_000
 
     in_threads(threads, work, lambda: None)
-    gaps = np.sort(states[states[:, 0] < states[:, 1]], axis=0).reshape(-1)
+    gaps = np.sort(states[states[:, 0] < states[:, 1], :2], axis=0).reshape(-1)
     relation.used = inserting.close_gaps(
         relation.rows, relation.table, relation.shift, relation.count, int(given[0]), gaps
     )
@@ -261,10 +262,10 @@ def test_a_thread_stops_where_no_row_is_left() -> None:
     relation = KernelRelation("r", 2, is_annotated=False)
     relation.reserve(1000)
     block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
-    state, given = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    state, given = np.array([0, 0, 256]), np.zeros(1, np.int64)
     tables = relation.rows, relation.table, relation.shift, relation.count, 0
     assert inserting.insert_together(block, 0, 1000, *tables, 600, given, state) == 512
-    assert state.tolist() == [512, 512]
+    assert state.tolist() == [512, 512, 256]
     # Facts that are there already need no row.
     assert inserting.insert_together(block, 100, 512, *tables, 600, given, state) == 512
 

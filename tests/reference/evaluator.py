@@ -103,6 +103,7 @@ class Program:
             for c in walk((tree.items, *closures), syntax.Clause)
             for head in c.heads
         ]
+        self.closing = rules[len(rules) - 3 * len(self.closed) :]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         pairs = [*walk(tree.items, syntax.Subsumption)]
         judged = {*(name for name, keys in self.choices.items() if keys), *(p.dominated.relation for p in pairs)}
@@ -136,9 +137,19 @@ class Program:
         """The equivalences that no rule of theirs reads, but for those that close them."""
         alone = {name for component in self.components if len(component) == 1 for name in component}
         closing = {name: sum(name in r.reads for r in self.rules if r.relation == name) for name in self.closed}
-        others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
-        others |= self.limited
-        return {name for name, number in closing.items() if name in alone - others and number == 3}
+        return {name for name, number in closing.items() if name in alone - self.ordered and number == 3}
+
+    @property
+    def merged(self) -> set[str]:
+        """The other equivalences, but where the order of facts matters in their recursion."""
+        plain = [component for component in self.components if component.isdisjoint(self.ordered)]
+        return set(self.closed) & set().union(*plain) - self.classes
+
+    @property
+    def ordered(self) -> set[str]:
+        """The relations in which the order matters in which facts are found."""
+        chosen = {name for name, keys in self.choices.items() if keys}
+        return chosen | {name for name, _ in self.subsumptions} | self.limited
 
     def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
         """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""

@@ -30,46 +30,51 @@ def levels(
     known: Numbered | None = None,
 ) -> Levels:
     """Level and count of every fact. `local` levels start from 0 in every stratum; `global` ones are proof heights.
-    `classes`: the equivalences that are kept as classes, unless given those that can be, in which nothing depends on
-    itself. `known`: all facts, if they have been evaluated."""
+    `classes`: the equivalences that are kept as classes, unless given those that can be. In the recursion of such a one
+    a pair counts as much as the best chain, and derivations are not counted. `known`: all facts, if they have been
+    evaluated."""
     db = evaluate(tree, facts, with_text_facts=with_text_facts) if known is None else known
     program = program_of(tree)
     if classes is None:
-        classes = program.classes if kind == "local" else ()
+        classes = program.classes | program.merged if kind == "local" else ()
     classes = set(classes)
     explicit = {(r, f) for r, known in explicit_facts(tree, facts, with_text_facts).items() for f in known}
     found: dict[Fact, float] = {(r, f): 0 if (r, f) in explicit else inf for r, known in db.items() for f in known}
     counts: dict[Fact, int] = dict.fromkeys(explicit, 1)
     for component in program.components:
-        rules = [rule for rule in program.rules if rule.relation in component]
-        if component <= classes:
-            rules = [rule for rule in rules if rule.relation not in rule.reads]
+        closing = [rule for rule in program.closing if rule.relation in classes]
+        rules = [rule for rule in program.rules if rule.relation in component and rule not in closing]
+        merged = component & classes - program.classes
         derivations = [
             ((rule.relation, head), support(env, kind))
             for rule in rules
-            for head, env in instances(rule, db, classes)
+            for head, env in instances(rule, db, classes - merged)
             if (rule.relation, head) in found  # a choice domain may keep some out
         ]
         seen = found if kind == "global" else {f: level for f, level in found.items() if f[0] in component}
         is_stable = False
         while not is_stable:
             is_stable = True
+            by_chains = {(r, pair): level for r in merged for pair, level in chains(r, db[r], seen).items()}
             for head, rests_on in derivations:
-                if (fires := firing(rests_on, seen)) < seen[head]:
+                if (fires := firing(rests_on, seen | by_chains)) < seen[head]:
                     seen[head], is_stable = fires, False
         found.update(seen)
         for head, rests_on in derivations:
-            if firing(rests_on, seen) == found[head]:  # never an explicit head: nothing fires at 0
+            if merged:
+                counts[head] = 1
+            elif firing(rests_on, seen) == found[head]:  # never an explicit head: nothing fires at 0
                 counts[head] = counts.get(head, 0) + 1
         for relation in component & classes:
             for pair, level in chains(relation, db[relation], found).items():
-                found[relation, pair], counts[relation, pair] = level, 1
+                if found[relation, pair] == inf or (relation in merged and found[relation, pair] > 0):
+                    found[relation, pair], counts[relation, pair] = 1 + level, 1
     return {fact: (int(level), counts[fact]) for fact, level in found.items()}
 
 
 def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dict[Any, float]:
-    """The level of every pair of an equivalence that is not derived by itself: 1 + the least, over chains of those that
-    are, of the highest level in the chain. (Floyd and Warshall's way.)"""
+    """Of every pair of an equivalence the least, over chains of pairs that are given or derived by rules, of the
+    highest level in the chain. (Floyd and Warshall's way.)"""
     best = dict.fromkeys(pairs, inf)
     stored = {(x, y): found[relation, (x, y)] for x, y in best if found[relation, (x, y)] < inf}
     for (x, y), level in stored.items():
@@ -79,7 +84,7 @@ def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dic
         for x, y in best:
             if (x, z) in best and (z, y) in best:
                 best[x, y] = min(best[x, y], max(best[x, z], best[z, y]))
-    return {pair: 1 + level for pair, level in best.items() if pair not in stored}
+    return best
 
 
 def instances(rule: Rule, db: Numbered, classes: set[str]) -> Iterable[tuple[Any, Environment]]:

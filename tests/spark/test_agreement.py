@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.spark import renumber, strata, ways
 from elastalog.backends.spark.agreement import Agreement
-from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.jobs import NoBarrier
 from elastalog.backends.spark.values import Values
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from tests.engine.judging import levels_of
+from tests.spark.following import follow_edges
 from tests.spark.without_spark import tasks_in_this_process
 
 EDGE = ".decl edge(x: number, y: number)\n"
@@ -54,35 +53,10 @@ step(x, cat(y, "0")) :- step(x, y), step(y, _), strlen(y) < 4.
 }
 
 
-def random_edges(chance: random.Random, number: int) -> set[tuple[int, int]]:
-    return {(chance.randrange(12), chance.randrange(12)) for _ in range(number)}
-
-
 def follow(text: str, session: Any, seed: int, updates: int, **options: Any) -> None:
     """Random updates here and in the kernel."""
-    chance = random.Random(seed)
-    edges = random_edges(chance, 6)
-    given = {"edge": sorted(edges)}
-    with (
-        elastalog.open(text, given, engine="spark", spark=session, **options) as db,
-        elastalog.open(text, given, **options) as local,
-    ):
-        backend = db._backend
-        assert isinstance(backend, SparkBackend)
-        for number in range(updates):
-            gone = set(chance.sample(sorted(edges), min(2, len(edges))))
-            come = random_edges(chance, 2) - edges
-            edges = (edges - gone) | come
-            changes, wanted = (each.apply({"edge": sorted(come)}, {"edge": sorted(gone)}) for each in (db, local))
-            for name in local:
-                assert set(changes[name].inserted) == set(wanted[name].inserted)
-                assert set(changes[name].deleted) == set(wanted[name].deleted)
-            if number % 2:
-                assert levels_of(db) == levels_of(local)
-        assert any(
-            placed.why.endswith("; they agree on the numbers of new values") for placed in backend.placements.values()
-        )
-        assert levels_of(db) == levels_of(local)
+    found = follow_edges(text, session, seed, range(12), first=6, each=2, updates=updates, **options)
+    assert any(why.endswith("; they agree on the numbers of new values") for why in found.values())
 
 
 @pytest.mark.parametrize("way", ["files", "network"])

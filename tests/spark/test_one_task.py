@@ -3,7 +3,6 @@ are those of the kernel after every update, and none of it comes into the driver
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import elastalog
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import facts_of, levels_of
+from tests.spark.following import follow_edges, placed
 from tests.spark.without_spark import tasks_in_this_process
 
 EDGE = ".decl edge(x: symbol, y: symbol)\n"
@@ -49,48 +49,11 @@ PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }  # fmt: skip
 NODES = [f"node {i}" for i in (7, 1, 9, 4, 3, 8, 2)]
-Edges = set[tuple[str, str]]
-
-
-def placed(db: elastalog.Session) -> dict[str, str]:
-    """Where and why each stratum was evaluated, by its first relation; of hidden ones, the name up to its number."""
-    backend = db._backend
-    assert isinstance(backend, SparkBackend)
-    strata = {stratum.number: stratum.relations[0].split(".")[0] for stratum in backend.program.strata}
-    return {strata[number]: f"{found.where}: {found.why}" for number, found in backend.placements.items()}
-
-
-def random_edges(chance: random.Random, number: int) -> Edges:
-    return {(chance.choice(NODES), chance.choice(NODES)) for _ in range(number)}
-
-
-def are_same(db: elastalog.Session, local: elastalog.Session) -> None:
-    read = levels_of if db._backend.annotation.has_levels else facts_of  # type: ignore[attr-defined]
-    assert read(db) == read(local)
 
 
 def follow(text: str, session: Any, seed: int, updates: int = 5, **options: Any) -> dict[str, str]:
     """Random updates here and in the kernel; returns where strata were evaluated."""
-    chance = random.Random(seed)
-    edges = random_edges(chance, 10)
-    given = {"edge": sorted(edges)}
-    with (
-        elastalog.open(text, given, engine="spark", spark=session, **options) as db,
-        elastalog.open(text, given, **options) as local,
-    ):
-        are_same(db, local)
-        for number in range(updates):
-            gone = set(chance.sample(sorted(edges), min(3, len(edges))))
-            come = random_edges(chance, 3) - edges
-            edges = (edges - gone) | come
-            changes, wanted = (each.apply({"edge": sorted(come)}, {"edge": sorted(gone)}) for each in (db, local))
-            for name in local:
-                assert set(changes[name].inserted) == set(wanted[name].inserted)
-                assert set(changes[name].deleted) == set(wanted[name].deleted)
-            if number % 2:  # until then nothing of it was in the driver
-                are_same(db, local)
-        are_same(db, local)
-        return placed(db)
+    return follow_edges(text, session, seed, NODES, first=10, each=3, updates=updates, **options)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

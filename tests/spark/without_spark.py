@@ -86,6 +86,6 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
         patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
         patch.setattr(
             "elastalog.pipeline.spark.sources.read_inputs",
-            lambda session, relation, root, policy: read_input(relation, Path(root), policy),
+            lambda session, relation, root, policy, into: read_input(relation, Path(root), policy),
         )
         yield spark

@@ -121,6 +121,6 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     assert advice(".dcl a()") == ["did you mean `.decl`?"]
     assert advice(".Output a") == ["did you mean `.output`?"]
     assert advice(".decl a() inlined") == ["did you mean `inline`?"]
-    directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .pragma"
-    directives += ", .functor, .comp, .init, .override"
+    directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .strict"
+    directives += ", .pragma, .functor, .comp, .init, .override"
     assert advice(".xyzzy a()") == [f"the directives are {directives}"]

@@ -17,7 +17,7 @@ MOST_LITERALS: Final = 200_000
 def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings) -> list[list[tree.Literal]]:
     """The conjunctions of a body, left alternatives first, without `true`. None at all, and a report, when the body
     taken `copies` times would be too large."""
-    if copies == 1 and not any(type(literal) is tree.Disjunction for literal in body):
+    if copies == 1 and tree.Disjunction not in map(type, body):
         return [[literal for literal in body if type(literal) is not tree.Truth or not literal.value]]
     count, literals = _size(body)
     count *= copies

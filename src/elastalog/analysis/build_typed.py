@@ -165,17 +165,29 @@ class TypedBuilder:
         operator = aggregate.operator
         result = self.variable(aggregate.result)
         target = None
-        base = Base.NUMBER
-        if aggregate.target is not None:
+        base: Kind = Base.NUMBER
+        if operator[0] == "@" and aggregate.target is not None:
+            target, definitions = self.folded(aggregate.target, operator)
+            bodies = tuple([(*body, *definitions) for body in bodies])
+            base = self.types.functor(operator).overloads[0].result
+        elif aggregate.target is not None:
             target = self.expression(aggregate.target, None if operator == "mean" else self.kind(result))
             if target.base not in AGGREGATES[operator]:
                 self.without_type.add(result.name)
                 self.reports.target(operator, aggregate.target, self.kind(target))
             base = Base.FLOAT if operator == "mean" else target.base
-        if result.base is not base:
+        if self.kind(result) is not base:
             self.reports.result(aggregate, base, self.kind(result))
         groups = tuple([self.variable(group) for group in aggregate.groups])
         return Aggregation(result, operator, target, bodies, groups, aggregate.span)
+
+    def folded(self, target: tree.Term, operator: str) -> tuple[Expression, list[Comparison]]:
+        """The record of what a functor of the user starts with and folds, and the equations that it is built by."""
+        around, self.definitions = self.definitions, []
+        try:
+            return self.expression(target, self.types.folded(operator)), self.definitions
+        finally:
+            self.definitions = around
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -311,10 +323,14 @@ class TypedBuilder:
         arguments = []
         for term, base in zip(call.arguments, expected, strict=True):
             argument = self.expression(term, base)
-            if self.kind(argument) is not base or isinstance(base, Structure):
+            is_built_in = call.functor[0] != "@"
+            if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
                 self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
-        return Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
+        apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
+        if isinstance(result, Structure):
+            self.constructed[id(apply)] = apply, result
+        return apply
 
     def cast(self, cast: tree.Cast) -> Expression:
         """The value itself where both types are of one kind; a symbol as a number is its `ord`."""

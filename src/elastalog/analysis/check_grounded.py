@@ -25,7 +25,7 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.variable_names import written_name
+from elastalog.analysis.variable_names import is_made_name, written_name
 from elastalog.diagnostics.source import Span
 
 _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
@@ -89,7 +89,10 @@ class _RuleGrounder:
         """The inside of an aggregate: its own variables, and the target without help from outside."""
         is_sound = True
         groups = {group.name for group in aggregation.groups}
-        target = () if aggregation.target is None else tuple(_variables((aggregation.target,)))
+        # What a functor of the user folds is built in the body: whether that can be is found there.
+        target: tuple[Variable, ...] = ()
+        if aggregation.target is not None and aggregation.operator[0] != "@":
+            target = tuple(_variables((aggregation.target,)))
         target_names = {variable.name for variable in target}
         for body in aggregation.bodies:
             from_inside = ground(body, groups - target_names)
@@ -113,7 +116,7 @@ class _RuleGrounder:
             missing = [variable for variable in used if variable.name not in grounded]
             if not missing:
                 break
-            missing.sort(key=lambda variable: variable.span)
+            missing.sort(key=lambda variable: (is_made_name(variable.name), variable.span))
             waiting = {definition.defined for literal in body for definition in _definitions(literal)}
             root = next((variable.name for variable in missing if variable.name not in waiting), missing[0].name)
             self.report(root, sorted({variable.span for variable in missing if variable.name == root}), body)

@@ -14,7 +14,7 @@ from elastalog.syntax.tree import FunctorDeclaration
 
 
 def declare_functors(draft: Draft) -> Outcome:
-    """Resolve the `.functor` declarations: each once, of values that are not made of values."""
+    """Resolve the `.functor` declarations: each once, and only if stateful of values that are made of values."""
     findings = Findings(draft.tree.source)
     declared: dict[str, UserFunctor] = {}
     for item in draft.tree.items:
@@ -29,31 +29,33 @@ def declare_functors(draft: Draft) -> Outcome:
                 advice="remove one of the declarations, or rename it",
             )
             continue
-        parameters = tuple([_base(p.type_name, p.type_span, draft, findings) for p in item.parameters])
-        result = _base(*item.result, draft, findings)
+        stateful = item.is_stateful
+        parameters = tuple([_base(p.type_name, p.type_span, stateful, draft, findings) for p in item.parameters])
+        result = _base(*item.result, stateful, draft, findings)
         declared[item.name] = UserFunctor(
             item.name,
             parameters,
             result,
-            item.is_stateful,
+            stateful,
             item.name_span,
             tuple([p.type_name for p in item.parameters]),
+            item.result[0],
         )
     return replace(draft, functors=MappingProxyType(declared)), findings.diagnostics
 
 
-def _base(name: str, span: Span, draft: Draft, findings: Findings) -> Base:
+def _base(name: str, span: Span, is_stateful: bool, draft: Draft, findings: Findings) -> Base:
     meaning = draft.types.get(name)
     if meaning is None:
         report_unknown_type(name, span, list(draft.types), findings)
         return Base.NUMBER
-    if meaning.base is Base.RECORD:
+    if meaning.base is Base.RECORD and not is_stateful:
         findings.error(
             "E0244",
             f"a functor does not take or give values of type {quoted(name)}",
             primary(span, "made of parts"),
-            note="functors of users are functions of numbers and texts",
-            advice="take the value apart in the rule and give the functor its parts",
+            note="only a stateful functor knows records; others are functions of numbers and texts",
+            advice="declare it `stateful`, or take the value apart in the rule and give the functor its parts",
         )
         return Base.NUMBER
     return meaning.base

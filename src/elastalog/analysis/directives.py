@@ -50,10 +50,10 @@ def read_directives(
     """The directives of each declared relation, in the order written, those at fault reported and left out."""
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
-    seen: dict[tuple[str, str], tuple[Span, Mapping[str, str]]] = {}
+    seen: dict[tuple[str, str], list[tuple[Span, Mapping[str, str]]]] = {}
     for relation in declarations.values():
         for text, span in relation.qualifiers:
-            seen.setdefault((relation.name, text), (span, {}))
+            seen.setdefault((relation.name, text), [(span, {})])
     for item in program.items:
         if type(item) is not tree.Directive:
             continue
@@ -65,19 +65,19 @@ def read_directives(
             _report_unknown(item, declarations, findings)
             continue
         parameters = _parameters(item, findings)
-        previous = seen.get((item.relation, item.kind))
+        before = seen.setdefault((item.relation, item.kind), [])
+        same = next((span for span, given in before if given == parameters), None)
         # Several inputs or outputs of one relation, of different places, are of use; the same once more counts once.
-        if previous is not None and not _is_another(item.kind, parameters):
-            report = findings.warning if parameters == previous[1] else findings.error
-            report(
+        if same is not None or (before and not _is_another(item.kind, parameters)):
+            (findings.error if same is None else findings.warning)(
                 "E0213",
                 f"`.{item.kind}` of {quoted(item.relation)} is given twice",
                 primary(item.relation_span, "again here"),
-                secondary(previous[0], "first here"),
+                secondary(same or before[0][0], "first here"),
                 advice="remove one of them",
             )
             continue
-        seen.setdefault((item.relation, item.kind), (item.relation_span, parameters))
+        before.append((item.relation_span, parameters))
         found.setdefault(item.relation, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
     derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
     for item, parameters in every:
@@ -88,10 +88,11 @@ def read_directives(
 
 
 def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a directive is worth giving once more: it names another place, or another form of an output."""
-    if kind == "input":
-        return not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))
-    return kind == "output" and bool(parameters)
+    """Whether a directive is of use beside another with different parameters: an input that names its place, and
+    every output."""
+    return kind == "output" or (
+        kind == "input" and not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))
+    )
 
 
 def _report_unknown(

@@ -32,6 +32,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from elastalog.analysis.program import Base, UserFunctor
+from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import TEXT_TESTS
 
@@ -42,11 +43,11 @@ _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Ba
 class Overload:
     """One signature. The last parameter stands for all further arguments."""
 
-    parameters: tuple[Base, ...]
-    result: Base
+    parameters: tuple[Kind, ...]
+    result: Kind
 
-    def parameter(self, position: int) -> Base:
-        """The base type of the argument at a position, from 0."""
+    def parameter(self, position: int) -> Kind:
+        """The type of the argument at a position, from 0."""
         return self.parameters[min(position, len(self.parameters) - 1)]
 
 

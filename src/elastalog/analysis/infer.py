@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
-from elastalog.analysis.functors import Functor, functor_of
+from elastalog.analysis.functors import Functor, Overload, functor_of
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
-from elastalog.analysis.structures import Kind, Structure, is_constructor
+from elastalog.analysis.structures import Field, Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -31,7 +32,16 @@ class StructuredTypes:
         """A functor that is known to exist."""
         found = functor_of(name, self.users)
         assert found is not None
-        return found
+        user = self.users.get(name[1:]) if name[0] == "@" else None
+        if user is None or not user.has_records:
+            return found
+        kinds = Overload(tuple(map(self.kind, user.parameter_types)), self.kind(user.result_type))
+        return replace(found, overloads=(kinds,))
+
+    def folded(self, operator: str) -> Structure:
+        """The type of what an aggregate of the user folds: what it starts with, and a value."""
+        types = self.users[operator[1:]].parameter_types
+        return Structure(operator, {"[]": tuple(map(Field, ("start", "value"), types))})
 
     def kind(self, type_name: str) -> Kind:
         """The kind of a declared type."""
@@ -103,6 +113,10 @@ class _Solver:
                 self.equations.append((result, Base.FLOAT))
                 if aggregate.target is not None:
                     self.equations.append((aggregate.target, None))
+            case operator if operator[0] == "@":
+                self.equations.append((result, self.types.functor(operator).overloads[0].result))
+                assert aggregate.target is not None
+                self.equations.append((aggregate.target, self.types.folded(operator)))
             case _:
                 self.equations.append((result, aggregate.target))
 

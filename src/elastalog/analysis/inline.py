@@ -195,7 +195,7 @@ class _Inliner:
                     meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in _variables((head, body)) if v.name not in terms]
-        if self.aggregate in ("count", "sum", "mean") and (own or any(True for _ in _wildcards(body))):
+        if self.aggregate not in (None, "min", "max") and (own or any(True for _ in _wildcards(body))):
             faults.changes_aggregate(atom, self.aggregate, head, self.findings)
         for variable in own:
             if variable.name not in terms:

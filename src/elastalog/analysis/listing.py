@@ -93,11 +93,21 @@ def show_literal(literal: Literal) -> str:
                 return f"{literal.operator}({left}, {right})"
             return f"{left} {literal.operator} {right}"
         case Aggregation():
-            target = "" if literal.target is None else f" {show_expression(literal.target)}"
             bodies = " ; ".join(_conjunction(body) for body in literal.bodies) or "false"
-            return f"{literal.result.name} = {literal.operator}{target} : {{ {bodies} }}"
+            return f"{literal.result.name} = {_operator_and_target(literal)}{{ {bodies} }}"
         case _:
             assert_never(literal)
+
+
+def _operator_and_target(aggregate: Aggregation) -> str:
+    """What stands before the braces of an aggregate."""
+    if aggregate.target is None:
+        return f"{aggregate.operator} : "
+    target = _built(aggregate.target, _made(aggregate.bodies[0] if aggregate.bodies else ()))
+    if aggregate.operator[0] == "@" and isinstance(target, Apply):
+        start, value = map(show_expression, target.arguments)
+        return f"@{aggregate.operator} {value} : {start}, "
+    return f"{aggregate.operator} {show_expression(target)} : "
 
 
 def show_expression(term: Expression | Wildcard) -> str:
@@ -143,10 +153,7 @@ def _conjunction(body: Iterable[Literal]) -> str:
 
 def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
     """Literals as they were written: what was named to be built or taken apart stands in its place again."""
-    made: dict[str, Expression] = {}
-    for literal in literals:
-        if isinstance(literal, Comparison) and isinstance(literal.left, Variable) and is_made_name(literal.left.name):
-            made[literal.left.name] = literal.right
+    made = _made(literals)
     if not made:
         return list(literals)
     return [
@@ -154,6 +161,15 @@ def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
         for literal in literals
         if not (isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name in made)
     ]
+
+
+def _made(literals: Iterable[Literal]) -> dict[str, Expression]:
+    """What the variables stand for that were made to build values or take them apart."""
+    return {
+        literal.left.name: literal.right
+        for literal in literals
+        if isinstance(literal, Comparison) and isinstance(literal.left, Variable) and is_made_name(literal.left.name)
+    }
 
 
 def _with_parts(literal: Literal, made: Mapping[str, Expression]) -> Literal:

@@ -109,7 +109,8 @@ class Aggregation:
 
     `groups` are the variables shared with the rule around it; they are grounded outside. The aggregate ranges over the
     distinct assignments of all variables of an alternative (wildcards included). An empty range gives 0 for count and
-    sum and no result for min, max and mean."""
+    sum and no result for the others. The operator `@f` is a functor of the user, whose target is the record of what it
+    starts with and of a value; values go in ascending order."""
 
     result: Variable
     operator: str
@@ -263,11 +264,18 @@ class UserFunctor:
     span: Span
     parameter_types: tuple[str, ...] = ()
     """As declared."""
+    result_type: str = ""
+    """As declared."""
 
     @property
     def signature(self) -> str:
         """`f(number, symbol): symbol`"""
         return f"{self.name}({', '.join(base.value for base in self.parameters)}): {self.result.value}"
+
+    @property
+    def has_records(self) -> bool:
+        """Whether it takes or gives values that are made of values."""
+        return Base.RECORD in (*self.parameters, self.result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,8 @@ class _ClauseResolver:
                 case tree.Aggregate():
                     is_nested = True
                     pending.extend(node.body)
+                    if node.operator[0] == "@":
+                        self.check_user_aggregate(node)
                     if node.target is not None:
                         self.push_operands((node.target,), f"the target of {quoted(node.operator)}", pending)
                 case tree.Atom():
@@ -154,6 +156,24 @@ class _ClauseResolver:
     def check_atom(self, atom: tree.Atom) -> None:
         if self.arities.get(atom.relation) != len(atom.arguments):
             self.report_atom(atom)
+
+    def check_user_aggregate(self, aggregate: tree.Aggregate) -> None:
+        """`@@f` folds by a functor of the form `f(so_far: T, x: U): T`."""
+        assert isinstance(aggregate.target, tree.Call)
+        span, user = aggregate.target.functor_span, self.users.get(aggregate.operator[1:])
+        if user is None:
+            self.check_call(tree.Call(aggregate.operator, (), span, span))
+            return
+        kinds = [self.types[name].kind for name in (*user.parameter_types[:1], user.result_type) if name in self.types]
+        if len(user.parameters) != 2 or kinds[:1] != kinds[1:]:
+            self.findings.error(
+                "E0262",
+                f"functor {quoted(aggregate.operator)} cannot fold an aggregate",
+                primary(span, "it folds what the aggregate ranges over"),
+                secondary(user.span, "declared here"),
+                note="what has been folded so far goes in first, and comes out, with one value after the other",
+                advice=f"declare it like `.functor {user.name}(so_far: number, x: number): number`",
+            )
 
     def check_call(self, call: tree.Call) -> None:
         if is_constructor(call.functor):

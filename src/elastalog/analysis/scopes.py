@@ -6,7 +6,7 @@ A variable inside an aggregate that also occurs around it is shared; any other i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
@@ -77,7 +77,7 @@ class _Scope:
             case tree.Atom():
                 self.literals.append(self.atom(literal))
             case tree.Negation():
-                self.literals.append(replace(literal, atom=self.atom(literal.atom)))
+                self.literals.append(tree.Negation(self.atom(literal.atom), literal.span))
             case tree.Comparison():
                 self.comparison(literal)
             case tree.Truth():  # only `false` is left, and only inside an aggregate
@@ -87,10 +87,11 @@ class _Scope:
                 raise InternalError("scopes", "a disjunction is left")
 
     def atom(self, atom: tree.Atom) -> tree.Atom:
-        arguments = tuple([self.term(term) for term in atom.arguments])
-        if all(new is old for new, old in zip(arguments, atom.arguments, strict=True)):
-            return atom
-        return replace(atom, arguments=arguments)
+        arguments = [self.term(term) for term in atom.arguments]
+        for new, old in zip(arguments, atom.arguments, strict=True):
+            if new is not old:
+                return tree.Atom(atom.relation, tuple(arguments), atom.relation_span, atom.span)
+        return atom
 
     def comparison(self, comparison: tree.Comparison) -> None:
         left, right = comparison.left, comparison.right
@@ -126,11 +127,12 @@ class _Scope:
             self.literals.append(replace(comparison, left=renamed, right=result))
 
     def term(self, term: tree.Term) -> tree.Term:
+        if type(term) is tree.Variable:
+            return self.variable(term)
         match term:
-            case tree.Variable():
-                return self.variable(term)
             case tree.Call():
-                call = replace(term, arguments=tuple([self.term(argument) for argument in term.arguments]))
+                arguments = tuple([self.term(argument) for argument in term.arguments])
+                call = tree.Call(term.functor, arguments, term.functor_span, term.span)
                 return self.generated(call) if is_generator(term.functor) else call
             case tree.Cast():
                 return replace(term, term=self.term(term.term))
@@ -142,6 +144,8 @@ class _Scope:
                 return term
 
     def variable(self, variable: tree.Variable) -> tree.Variable:
+        if not self.renaming:
+            return variable
         name = self.renaming.get(variable.name)
         return variable if name is None else tree.Variable(name, variable.span)
 
@@ -200,20 +204,21 @@ def _patterns(terms: Iterable[tree.Term]) -> set[str]:
     return found
 
 
-def _inner_variables(aggregate: tree.Aggregate) -> Iterator[tree.Variable]:
+def _inner_variables(aggregate: tree.Aggregate) -> list[tree.Variable]:
     """The variables directly inside an aggregate, not those inside aggregates within it."""
     target = () if aggregate.target is None else (aggregate.target,)
     return variables_of((*target, *aggregate.body), is_deep=False)
 
 
-def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> Iterator[tree.Variable]:
+def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> list[tree.Variable]:
     """The variables in nodes, in the order written; those inside aggregates only when `is_deep`."""
+    found: list[tree.Variable] = []
     pending: list[tree.Term | tree.Literal] = list(nodes)[::-1]
     while pending:
         node = pending.pop()
         # Not by `match`, which takes twice as long: this looks at every term several times.
         if type(node) is tree.Variable:
-            yield node
+            found.append(node)
         elif type(node) is tree.Atom or type(node) is tree.Call:
             pending.extend(node.arguments[::-1])
         elif type(node) is tree.Negation:
@@ -230,3 +235,4 @@ def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> It
             pending.extend(node.body[::-1])
             if node.target is not None:
                 pending.append(node.target)
+    return found

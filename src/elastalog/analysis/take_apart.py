@@ -34,8 +34,8 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
     separator = ScopeSeparator(findings)
     for head in clause.heads:
         for alternative in alternatives:
-            if any(type(literal) is tree.Truth and not literal.value for literal in alternative):
-                continue  # `false`: this alternative never holds
+            if tree.Truth in map(type, alternative):  # only `false` is left, and this alternative never holds
+                continue
             errors = findings.count
             new_head, body = head, cast(FlatBody, tuple(alternative))
             if shape is Shape.NESTED:

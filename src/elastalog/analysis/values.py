@@ -88,10 +88,15 @@ def written(value: Any) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """A value as files hold it, and as Soufflé prints it: texts without quotes where they can be read back so."""
+    """A value as files hold it: texts without quotes where they can be read back so."""
     return _spelled(
         value, lambda text: text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False), number_text
     )
+
+
+def bare_text(value: Any) -> str:
+    """A value as Soufflé prints it: texts as they are, whether they can be read back or not."""
+    return _spelled(value, str, number_text)
 
 
 def number_text(value: float) -> str:

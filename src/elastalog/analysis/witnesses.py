@@ -20,7 +20,7 @@ Fresh = Callable[[str, Span], tree.Variable]
 def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> Sequence[tree.Literal]:
     """A conjunction in which every witness gets its values from an atom; itself if it has none. `visible`: the
     variables outside of aggregates, the head's among them."""
-    if not any(_aggregate_in(literal) is not None for literal in body):
+    if all(_aggregate_in(literal) is None for literal in body):
         return body
     found: list[tree.Literal] = []
     grounded: set[str] | None = None
@@ -40,7 +40,7 @@ def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh
 
 def _aggregate_in(literal: tree.Literal) -> tuple[tree.Term, tree.Aggregate] | None:
     """The result and the aggregate of a literal `result = min …` or `result = max …`."""
-    if isinstance(literal, tree.Comparison) and literal.operator == "=":
+    if type(literal) is tree.Comparison and literal.operator == "=":
         for aggregate, result in ((literal.right, literal.left), (literal.left, literal.right)):
             if isinstance(aggregate, tree.Aggregate) and aggregate.operator in ("min", "max"):
                 return result, aggregate

@@ -248,6 +248,10 @@ class Equivalences(Protocol):
         """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
         level. None if it is stored itself, or the relation is another."""
 
+    def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
+        """Of each of some pairs of a relation that is kept so the least, over all chains of stored pairs, of the
+        highest level in the chain. Where levels are kept."""
+
 
 class Replay(Protocol):
     """A stratum with subsumption as it was round by round, the facts that have left it included."""
@@ -288,7 +292,14 @@ class FactFiles(Protocol):
 
 
 class Elsewhere(Protocol):
-    """Facts that are not in this process, but in files that other processes see too."""
+    """Facts that are not in this process, but in files that other processes see too. `folder`: where these are."""
+
+    @property
+    def folder(self) -> str: ...
+
+    def load(self, relation: str, files: FactFiles) -> None:
+        """Before the first bootstrap: the explicit facts of a relation are those of files in the folder, which nobody
+        else has."""
 
     def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
         """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and

@@ -56,6 +56,7 @@ class Watch:
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
+        self._may_end = False
         self._blocks = 0
         self._steps = 0
 
@@ -64,12 +65,22 @@ class Watch:
         is to be large in it is held against the memory limit before it is made."""
         return _Within(self, seconds)
 
-    def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
+    def allow(
+        self, derivations: int | None, whole: Callable[[], int | None] | None = None, *, may_end: bool = False
+    ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
-        without end: asked once, when the first `derivations` are spent, which is seldom."""
+        without end: asked once, when the first `derivations` are spent, which is seldom. `may_end`: work that has come
+        so far that the rest costs no more may go on to its end (see `ends`)."""
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
         self._allowed = derivations or 0
+        self._may_end = may_end
+
+    def ends(self) -> None:
+        """What is left costs no more than what was spent: if the budget allows for that, it bounds the work no
+        longer."""
+        if self._may_end:
+            self._budget = self._whole_budget = None
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 
-def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt | None = None) -> list[Path]:
+def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = None) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
     many threads write files, a relation each. `doubt` is told of symbols that plain text does not hold as they are;
     without it they are errors."""
@@ -43,7 +43,7 @@ def _is_alone(relation: Relation) -> bool:
 
 
 def _write_together(
-    session: Session, relations: list[Relation], output: str, jobs: int, doubt: Doubt | None
+    session: Session, relations: list[Relation], output: str, jobs: int, doubt: Doubt
 ) -> list[list[Path]]:
     if not relations:
         return []
@@ -57,11 +57,11 @@ def _write_together(
             raise
 
 
-def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt | None) -> list[Path]:
-    from elastalog.pipeline.files.write import refuse, write_lines, write_output
+def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt) -> list[Path]:
+    from elastalog.pipeline.files.write import write_lines, write_output
 
     if any(directive.kind == "output" for directive in relation.directives):
-        facts, doubt = session[relation.name], doubt or refuse
+        facts = session[relation.name]
         written = write_lines(relation, facts, output, doubt)
         return write_output(relation, facts.to_arrow(), output, doubt=doubt) if written is None else [written]
     _print_output(session, relation)

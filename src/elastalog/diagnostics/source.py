@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import field
 from itertools import accumulate, count
 from operator import add
@@ -29,12 +30,15 @@ class Source:
     text: str
     pieces: tuple[Piece, ...] = field(default=(), repr=False, compare=False)
     first_line: int = field(default=1, compare=False)
-    line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _line_starts: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        *lines, _ = self.text.split("\n")
-        starts = map(add, accumulate(map(len, lines), initial=0), count())
-        object.__setattr__(self, "line_starts", tuple(starts))
+    @property
+    def line_starts(self) -> Sequence[int]:
+        """Where each line begins; looked for when first asked, since few texts have anything to report."""
+        if not self._line_starts:
+            *lines, _ = self.text.split("\n")
+            self._line_starts[:] = map(add, accumulate(map(len, lines), initial=0), count())
+        return self._line_starts
 
     def locate(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""

@@ -158,7 +158,7 @@ class _Place:
             yield from self.declaration(words)
         elif first in (".type", ".functor"):
             yield from self.types() if last in (":", "=", "|", "<:", ",", "(") else ()
-        elif first.startswith(".") and first != ".plan":
+        elif first.startswith(".") and first not in (".plan", ".strict"):
             return
         else:
             yield from self.clause(words)

@@ -27,6 +27,7 @@ ABOUT_DIRECTIVES: Final[Mapping[str, str]] = {
     "printsize": "prints how many facts a relation has",
     "limitsize": "stops a recursion when a relation has so many facts: `.limitsize path(n=1000)`",
     "plan": "orders the atoms of the rule before it: `.plan 0:(2,1)`",
+    "strict": "asks for the atoms of the rule before it in the order written: a hint",
     "pragma": 'an option of the program: `.pragma "arithmetic" "wrap"`',
     "functor": "declares a functor that you implement: `.functor f(x: number): symbol`, called `@f(x)`",
     "comp": "declares a component: `.comp C<T> : Base { … }`",

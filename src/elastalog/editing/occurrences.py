@@ -152,6 +152,9 @@ class _Rule:
                     yield from self.terms((term.term,))
                     yield from self.walk.name(Kind.TYPE, term.type_name, term.type_span, self.room, self.clause)
                 case tree.Aggregate():
+                    if term.operator[0] == "@" and isinstance(term.target, tree.Call):
+                        span = Span(term.target.functor_span.start + 2, term.target.functor_span.end)
+                        yield from self.walk.name(Kind.FUNCTOR, term.operator[1:], span, self.room, self.clause)
                     yield from self.terms(() if term.target is None else (term.target,))
                     yield from self.body(term.body)
                 case _:

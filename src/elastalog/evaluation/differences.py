@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.protocol import GONE, Backend, ChangedWords, StateChanges
+from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges
 from elastalog.backends.rows import places_in
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.display import html_table
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -147,19 +147,28 @@ def compare(
     right: Backend,
 ) -> Verification:
     """Compares the declared relations of a backend with those of one that is right. Which level a fact has that
-    subsumption has left is a matter of history: only whether it is explicit is compared."""
+    subsumption has left is a matter of history: only whether it is explicit is compared. So it is which pairs a
+    recursion has stored of an equivalence: the classes are compared, and the explicit pairs."""
     subsumed = {name for stratum in backend.program.strata if stratum.dominance for name in stratum.relations}
+    merged = backend.program.merged
     missing: dict[str, int] = {}
     unwanted: dict[str, int] = {}
     misplaced: dict[str, int] = {}
     for name, schema in schemas.items():
-        have = backend.states.of(name)
+        have, want = backend.states.of(name), right.states.of(name)
+        if name in merged:
+            have, want = _explicit(have), _explicit(want)
         words = have.words
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
-        want = right.states.of(name)
         if backend.program.relations[name].classes is not None and backend.size(name) != right.size(name):
             misplaced[name] = abs(backend.size(name) - right.size(name))
+        classes = backend.program.relations[name].classes
+        if name in merged and classes is not None:
+            now = to_words(schema, to_table(schema, backend.states.of(classes).words, dictionary, {}), right_dictionary)
+            is_known = places_in(_by_least_member(now), _by_least_member(right.states.of(classes).words)) >= 0
+            if not is_known.all():
+                unwanted[name] = int((~is_known).sum())
         place = places_in(words, want.words)
         is_there = place >= 0
         number = int(is_there.sum())
@@ -180,3 +189,18 @@ def compare(
             if size:
                 found[name] = found.get(name, 0) + size
     return Verification(missing, unwanted, misplaced)
+
+
+def _explicit(facts: FactWords) -> FactWords:
+    assert facts.level is not None
+    assert facts.count is not None
+    is_explicit = facts.level == 0
+    return FactWords(facts.words[is_explicit], facts.level[is_explicit], facts.count[is_explicit])
+
+
+def _by_least_member(classes: Matrix) -> Matrix:
+    """Members with the representatives of their classes; instead of these, the least members."""
+    known, place = np.unique(classes[:, 1], return_inverse=True)
+    least = np.full(len(known), np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(least, place, classes[:, 0])
+    return np.stack((classes[:, 0], least[place]), axis=1)

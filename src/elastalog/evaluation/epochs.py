@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+
 from elastalog.backends.changed_words import impact_of
-from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import Forecast
@@ -75,16 +77,23 @@ class Epochs:
         self._way_back: tuple[int, Any, Update | None] = 0, None, None
         self.before_commit: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
-    def bootstrap(self, facts: dict[str, Matrix]) -> EpochRecord:
-        """Loads the explicit facts of the first epoch and evaluates every stratum. The facts are taken out of the
-        dict: while strata are evaluated nobody keeps them twice."""
+    def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
+        """Loads the explicit facts of the first epoch, or takes the files that tasks have written of them, and
+        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated nobody keeps them
+        twice."""
         began = time.perf_counter()
         inserted = 0
         for relation in list(facts):
-            words = facts.pop(relation)
-            self.backend.load(relation, words)
-            inserted += len(words)
-            del words
+            given = facts.pop(relation)
+            if isinstance(given, np.ndarray):
+                self.backend.load(relation, given)
+                inserted += len(given)
+            else:
+                elsewhere = self.backend.capabilities.elsewhere
+                assert elsewhere is not None
+                elsewhere.load(relation, given)
+                inserted += sum(file.rows for file in given.base)
+            del given
         work = needed_groups.bootstrap(self.backend, self.strategy)
         self.number = 1
         seconds = time.perf_counter() - began

@@ -20,7 +20,7 @@ from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
 from elastalog.late import dataclass
-from elastalog.planning.equivalences import kept_as_classes
+from elastalog.planning.equivalences import depends_on_itself, kept_as_classes
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition
@@ -48,8 +48,7 @@ class Rewriting:
 
     @staticmethod
     def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
-        kept = kept_as_classes(change.union.checked) & kept_as_classes(change.after.checked)
-        after = lower(change.after.checked, equivalences=backend.program.equivalences & kept)
+        after = lower(change.after.checked, equivalences=_still_as_classes(backend.program, change))
         if isinstance(strategy, MaintainingStrategy):
             strategy.check(after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))
@@ -149,6 +148,16 @@ def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) ->
     except BaseException:
         backend.rollback()
         raise
+
+
+def _still_as_classes(before: LogicalProgram, change: RuleChange) -> frozenset[str]:
+    """The equivalences that are kept as classes before, meanwhile and afterwards, their recursion among them each time
+    or never."""
+    programs = [change.union.checked, change.after.checked]
+    kept = before.equivalences.intersection(*(kept_as_classes(program, can_merge=True) for program in programs))
+    return frozenset(
+        name for name in kept if {depends_on_itself(name, program) for program in programs} == {name in before.merged}
+    )
 
 
 def _numbers(before: LogicalProgram, after: LogicalProgram) -> dict[int, int]:

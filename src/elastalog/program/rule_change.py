@@ -130,7 +130,7 @@ def single_rule(text: str) -> str:
 
 def _with_end(text: str) -> str:
     text = text.strip()
-    return text if text.endswith(".") or "\n.plan" in text else text + "."
+    return text if text.endswith((".", ".strict")) or "\n.plan" in text else text + "."
 
 
 def _parsed(text: str, name: str) -> Tree:

@@ -16,6 +16,7 @@ from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
+from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.functor_values import BITS, NoValue, apply
@@ -341,10 +342,22 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
             case "min" | "max":
                 numbers = [value for value in values if value == value] or values
                 return None if not numbers else min(numbers) if operator == "min" else max(numbers)
+            case _ if operator[0] == "@":
+                return _folded(operator, values, base, getattr(ordinal, "functions", {}))
             case _:
                 raise ValueError(operator)
     except (NoValue, OverflowError, ValueError):
         return math.nan if base is Base.FLOAT else None
+
+
+def _folded(operator: str, pairs: list[Any], base: Base, functions: Mapping[str, Callable[..., Any]]) -> Value | None:
+    """What a functor of the user makes of values, each with what it starts with, in ascending order."""
+    if not pairs:
+        return None
+    folded = pairs[0][0]
+    for value in sorted((pair[1] for pair in pairs), key=sort_key):
+        folded = _applied(Apply(operator, (), base, Span(0, 0)), (folded, value), functions)
+    return cast(Value, folded)
 
 
 def same(left: Value, right: Value) -> bool:

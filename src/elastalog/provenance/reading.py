@@ -198,12 +198,21 @@ class Reading:
     def _read_at(self, clause: Clause, position: int, bodies: Sequence[WordFact]) -> WordFact:
         """The fact that a scan reads, together with the next one if they are of one class of an equivalence."""
         relation, row = bodies[position]
-        equivalence = self._equivalence_of.get(relation)
-        if equivalence is None:
+        if relation not in self._equivalence_of:
             return bodies[position]
+        equivalence, other = self.pair_at(clause, position)
+        return equivalence, (row[0], bodies[other][1][0])
+
+    def is_class(self, relation: str) -> bool:
+        """Whether a relation holds the classes of an equivalence."""
+        return relation in self._equivalence_of
+
+    def pair_at(self, clause: Clause, position: int) -> tuple[str, int]:
+        """The equivalence whose classes a scan reads, and where the other half of the pair is read: at the next scan,
+        or at the same one if a value is paired with any."""
         this, *following = clause.scans[position:]
-        is_pair = any(other.relation == relation and other.terms[1] == this.terms[1] for other in following[:1])
-        return equivalence, (row[0], bodies[position + 1][1][0] if is_pair else row[0])
+        is_pair = any(other.relation == this.relation and other.terms[1] == this.terms[1] for other in following[:1])
+        return self._equivalence_of[this.relation], position + is_pair
 
     def rested_on(self, clause: Clause, bodies: Sequence[WordFact]) -> tuple[WordFact, ...]:
         """The facts that a derivation rests on: those of its scans, but pairs of equivalences instead of classes."""

@@ -164,11 +164,21 @@ class AnnotatedSteps:
     def _firing(self, relation: str, found: ClauseDerivations) -> Any:
         """One above the highest of the levels that count in each derivation."""
         highest = np.zeros(len(found.heads), np.int64)
-        for scan, body in zip(found.clause.scans, found.bodies, strict=True):
+        for place, (scan, body) in enumerate(zip(found.clause.scans, found.bodies, strict=True)):
             if self._counts(relation, scan.relation):
-                assert body.level is not None
-                np.maximum(highest, body.level, out=highest)
+                levels = self._levels_of_pairs(found, place) if self._reading.is_class(scan.relation) else body.level
+                assert levels is not None
+                np.maximum(highest, levels, out=highest)
         return highest + 1
+
+    def _levels_of_pairs(self, found: ClauseDerivations, place: int) -> Any:
+        """What the pairs of an equivalence count that is read as classes in its own recursion: the highest level in
+        their chains."""
+        equivalence, other = self._reading.pair_at(found.clause, place)
+        pairs = np.stack((found.bodies[place].words[:, 0], found.bodies[other].words[:, 0]), axis=1)
+        equivalences = self._backend.capabilities.equivalences
+        assert equivalences is not None
+        return equivalences.levels_of_chains(equivalence, np.ascontiguousarray(pairs, np.int32))
 
     def _counts(self, relation: str, used: str) -> bool:
         """Whether levels of a relation that is used bear on those of a relation."""

@@ -13,11 +13,13 @@ from hashlib import sha256
 from typing import Any, ClassVar, TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
+from elastalog.analysis.values import Structured, public_value
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.relations.libraries import LibraryFunction
+from elastalog.relations.record_types import RecordType
 from elastalog.relations.rows import plain_value, value_fault
 from elastalog.relations.schema import Column
 
@@ -40,6 +42,33 @@ class Vectorised:
 def vectorised(function: Callable[..., Any]) -> Vectorised:
     """Marks a function for `functors=` that takes and gives whole Arrow arrays instead of single values."""
     return Vectorised(function)
+
+
+@dataclass(frozen=True, slots=True)
+class OfRecords:
+    """A function that takes or gives records, which are to it what they are to Python: tuples, `None` for nil, and
+    `Branch`es. `result`: the type of what it gives, if that is made of values."""
+
+    function: Callable[..., Any]
+    result: RecordType | None
+
+    def __call__(self, *arguments: Any) -> Any:
+        value = self.function(*map(public_value, arguments))
+        return value if self.result is None else self.result.typed(value)
+
+
+def with_records(program: CheckedProgram, given: Functions) -> dict[str, Callable[..., Any]]:
+    """The functions, those of records such that they take and give what facts hold."""
+    found = dict(given)
+    for name, functor in program.functors.items():
+        function = found.get(name)
+        if function is None or not functor.has_records or isinstance(function, OfRecords):
+            continue
+        if isinstance(function, Vectorised):
+            raise wrong_kind(f"functor `@{name}` is a function of single values", function, "records come one by one")
+        result = RecordType(functor.result_type, program.structures) if functor.result is Base.RECORD else None
+        found[name] = OfRecords(function, result)
+    return found
 
 
 def result_of(functor: UserFunctor, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value | None:
@@ -67,8 +96,8 @@ class BadFunction(Exception):
 
 def checked(base: Base, value: Any, arguments: tuple[Any, ...]) -> Value | None:
     """A result as a value of a base type, None if there is none. Raises BadFunction."""
-    if value is None:
-        return None
+    if value is None or isinstance(value, Structured):
+        return None if value is None or base is not Base.RECORD else value
     fault = value_fault(Column("its result", base), value)
     if fault is not None:
         raise BadFunction(f"gave {value!r}, which is no {base.value}", arguments)
@@ -150,6 +179,8 @@ def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
 def _digest(function: Any) -> str:
     if isinstance(function, Vectorised):
         return "vectorised " + _digest(function.function)
+    if isinstance(function, OfRecords):
+        return _digest(function.function)
     if isinstance(function, LibraryFunction):
         return f"library {function.digest}"
     try:

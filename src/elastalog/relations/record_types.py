@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Part, StructuredType, Value
-from elastalog.analysis.values import NIL, Branch, Record, plain_text
+from elastalog.analysis.values import NIL, Branch, Record, bare_text, plain_text
 from elastalog.late import dataclass
 from elastalog.relations.record_text import Bare, NotWritten, number_in, read_value
 
@@ -119,7 +119,8 @@ def as_struct(value: Any, fields: pa.StructType) -> dict[str, Any] | None:
     }
 
 
-def record_texts(record: RecordType, array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of records as the text of files."""
-    texts = [plain_text(record.typed(value)) for value in array.to_pylist()]
+def record_texts(record: RecordType, array: pa.ChunkedArray, is_bare: bool = False) -> pa.ChunkedArray:
+    """A column of records as the text of files; `is_bare`: without quotes around texts, whatever they are."""
+    spell = bare_text if is_bare else plain_text
+    texts = [spell(record.typed(value)) for value in array.to_pylist()]
     return pa.chunked_array([pa.array(texts, pa.large_string())])

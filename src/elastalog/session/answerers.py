@@ -43,11 +43,11 @@ class Answerers:
         """Answers why and why not."""
         self._follow()
         now = self._materialisation
-        if now.backend.program.merged and self._explained != now.epoch:
-            # A proof goes by levels, and classes that are formed in recursion have none.
+        is_annotated = now.setting.is_annotated
+        if now.backend.program.merged and not is_annotated and self._explained != now.epoch:
+            # Chains of pairs that a recursion finds go by levels, or they would lead in circles.
             with memory_as_limit():
-                written_out = replace(now.setting, backend=now.written_out().backend)
-            self._explainer = self._explaining(written_out)
+                self._explainer = self._explaining(now.with_levels())
             self._explained = now.epoch
         return self._explainer
 

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.backends.protocol import FactFiles
 from elastalog.pipeline.files.loading import load_inputs
 from elastalog.pipeline.files.policy import Policy, Report, report_of
 from elastalog.pipeline.given_rows import place_of, read_rows
-from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
+from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.relations.checks import converted_values
 from elastalog.relations.tables import as_table
 from elastalog.session.materialisation import Materialisation
@@ -28,9 +29,11 @@ def initial_facts(
     policy: Policy,
     spark: Any,
     engine: str,
-) -> tuple[dict[str, np.ndarray], list[Report]]:
+) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
     """The facts by relation, and how the reading went."""
     explicit: dict[str, list[np.ndarray]] = {}
+    filed: dict[str, FactFiles] = {}
+    into = None if spark is None and engine != "spark" else destination(target.backend, target.dictionary)
     reports: list[Report] = []
     written: dict[str, list[tuple[Any, ...]]] = {}
     for fact in target.program.checked.facts:
@@ -40,8 +43,12 @@ def initial_facts(
     if isinstance(facts, Mapping):
         for name, rows in facts.items():
             if is_spark_rows(rows):
-                rows, report = read_spark_rows(target.schema(name), rows, policy, spark)
-                reports.append(report)
+                read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
+                reports.append(read.report)
+                if read.files is not None:
+                    filed[name] = read.files
+                    continue
+                rows = read.table
             elif policy.lets_pass:
                 read = read_rows(target.schema(name), rows, policy)
                 rows = read.table
@@ -59,12 +66,17 @@ def initial_facts(
         ]
         if engine == "spark":
             for relation in inputs:
-                read = read_facts_folder(relation, Path(facts), policy, spark)
+                name = relation.name
+                read = read_facts_folder(relation, Path(facts), policy, spark, None if name in explicit else into)
                 reports.append(read.report)
+                if read.files is not None:
+                    filed[name] = read.files
+                    continue
                 explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
         else:
             with closing(load_inputs(inputs, Path(facts), policy, target.dictionary, target.encode)) as loaded:
                 for relation, facts_of in zip(inputs, loaded, strict=True):
                     reports.append(facts_of.report)
                     explicit.setdefault(relation.name, []).extend(facts_of.parts)
-    return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}, reports
+    joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
+    return {**joined, **filed}, reports

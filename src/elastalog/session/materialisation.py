@@ -29,7 +29,7 @@ from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
-from elastalog.relations.functions import Functions, functions_for
+from elastalog.relations.functions import Functions, functions_for, with_records
 from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
-    from elastalog.backends.protocol import Backend
+    from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
@@ -95,7 +95,7 @@ class Materialisation:
         if settings.libraries:
             functors = {**library_functions(program.checked, settings.libraries), **(functors or {})}
         functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
-        self.dictionary.functions = dict(functors or {})
+        self.dictionary.functions = with_records(program.checked, functors or {})
         self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(self._lowered(program))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
@@ -117,12 +117,17 @@ class Materialisation:
         dictionary: Dictionary | None = None,
         equivalences: frozenset[str] | None = None,
         watch: Watch | None = None,
+        strategy: str | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
-        classes, unless given the same as here. `watch`: that of this one, if it is asked in the same thread."""
+        classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
+        thread."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
-        settings = replace(self._settings, make_backend=None, on_cluster=False, equivalences=equivalences)
+        strategy = self._settings.strategy if strategy is None else strategy
+        settings = replace(
+            self._settings, make_backend=None, on_cluster=False, equivalences=equivalences, strategy=strategy
+        )
         return Materialisation(program, settings, dictionary, watch)
 
     def asking(self) -> AbstractContextManager[None]:
@@ -171,8 +176,8 @@ class Materialisation:
 
     # --- facts in and out ------------------------------------------------------------------------------------------
 
-    def bootstrap(self, explicit: dict[str, np.ndarray]) -> EpochRecord:
-        """The first epoch, of explicit facts as words, which are taken out of the dict."""
+    def bootstrap(self, explicit: dict[str, np.ndarray | FactFiles]) -> EpochRecord:
+        """The first epoch, of explicit facts as words, or in files of words, which are taken out of the dict."""
         with memory_as_limit():
             return self.epochs.bootstrap(explicit)
 
@@ -184,7 +189,7 @@ class Materialisation:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
         if is_spark_rows(rows):
-            rows, _ = read_spark_rows(schema, rows, Policy(), None)
+            rows = read_spark_rows(schema, rows, Policy(), None).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 
@@ -216,9 +221,18 @@ class Materialisation:
         if by_rules and settings.equivalences:
             raise ElastalogError([_kept_as_classes(settings.equivalences)])
         equivalences: Collection[str] | None = () if by_rules else settings.equivalences
-        if equivalences is None and settings.strategy == "recompute":
+        if equivalences is None:
             equivalences = kept_as_classes(program.checked, can_merge=True)
         return lower(program.checked, equivalences=equivalences)
+
+    def with_levels(self) -> Setting:
+        """What proofs are made from where a recursion forms classes and no levels are kept: the same program and facts,
+        evaluated with levels."""
+        if self._settings.strategy == "elastic":
+            return self.setting
+        again = self.another(self.program, self.dictionary, strategy="elastic")
+        again.bootstrap({name: self.explicit_words(name) for name in self.schemas})
+        return again.setting
 
     def written_out(self) -> Epochs:
         """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""

@@ -46,6 +46,7 @@ class ClauseParser(LiteralParser):
                 break
             if text == ":-":
                 self.position += 1
+                self.inner_annotations()
                 body = self.body()
                 break
             if text == ",":
@@ -70,7 +71,7 @@ class ClauseParser(LiteralParser):
         clause = Clause(tuple(heads), body, None, self.span_from(first))
         if self.operators > MOST_NESTED:
             self.check_depth(clause)
-        if texts[self.position] == ".plan" and body:
+        if texts[self.position] in (".plan", ".strict") and body:
             clause = replace(clause, plan=self.plan())
         if not self.unsupported:
             into.append(clause)
@@ -161,6 +162,7 @@ class ClauseParser(LiteralParser):
         self.position += 1
         dominating = self.head()
         self.expect(":-", "after the second head of a subsumption", advice="write `R(x, a) <= R(x, b) :- b < a.`")
+        self.inner_annotations()
         body = self.body()
         if self.texts[self.position] == ".":
             self.position += 1
@@ -168,15 +170,17 @@ class ClauseParser(LiteralParser):
             self.end_without_dot()
         if not self.unsupported:
             into.append(Subsumption(dominated, dominating, body, self.span_from(first)))
-        if self.texts[self.position] == ".plan":
+        if self.texts[self.position] in (".plan", ".strict"):
             self.plan()
 
     # --- plans ---
 
     def plan(self) -> Plan:
-        """`.plan 0:(2,1), 1:(1,2)`"""
+        """`.plan 0:(2,1), 1:(1,2)` or `.strict`"""
         first = self.position
         self.position += 1
+        if self.texts[first] == ".strict":
+            return Plan((), self.span_from(first))
         versions: list[tuple[int, tuple[int, ...]]] = []
         while True:
             version = self.plan_number("the number of a version")

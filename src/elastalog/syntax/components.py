@@ -36,7 +36,7 @@ class ComponentParser(DeclarationParser):
             self.skip_if_stray_dot(".override")
 
     def component(self, first: int, into: list[Item]) -> None:
-        """`.comp C<T> : B<T>, D { items }`"""
+        """`.comp C<T> : B<T>, D { items }`; a further `:` is as good as a `,`"""
         name = self.name("the name of a component")
         parameters: list[tuple[str, Span]] = []
         if self.texts[self.position] == "<":
@@ -44,7 +44,7 @@ class ComponentParser(DeclarationParser):
         bases: list[ComponentType] = []
         if self.skip_if(":"):
             bases.append(self.component_type())
-            while self.skip_if(","):
+            while self.skip_if(",") or self.skip_if(":"):
                 bases.append(self.component_type())
         opened = self.position
         self.expect("{", "before what a component holds", advice="a component is written `.comp C { … }`")
@@ -52,6 +52,7 @@ class ComponentParser(DeclarationParser):
             raise self.too_deep(self.span_of(opened))
         self.components += 1
         items: list[Item] = []
+        self.inner_annotations()
         try:
             while self.texts[self.position] != "}" and self.kinds[self.position] != END:
                 self.item(items)

@@ -27,6 +27,7 @@ class Cursor:
     """Reads the tokens of one source from left to right. `position` is the index of the token to be read next."""
 
     __slots__ = (
+        "annotated",
         "closings",
         "components",
         "depth",
@@ -54,6 +55,7 @@ class Cursor:
         self.operators = 0
         self.unsupported = False  # the item at hand uses a feature that comes later and is left out of the tree
         self.diagnostics: list[Diagnostic] = []
+        self.annotated: list[Span] = []  # the annotations of items
         self.closings: dict[int, int] = {}  # brackets matched so far, and up to which token
         self.matched_to = 0
 
@@ -227,6 +229,33 @@ class Cursor:
             raise self.unexpected(what)
         self.position = index + 1
         return self.string_value(index)
+
+    # --- annotations ---
+
+    def is_annotation(self, index: int) -> bool:
+        """Whether `@[…]` begins at a token."""
+        return self.texts[index] == "@" and self.texts[index + 1] == "["
+
+    def annotations(self, what: str) -> None:
+        """Reads the `@[…]` before what they are about. They say nothing to the program."""
+        first = self.position
+        while self.is_annotation(self.position):
+            opened = self.position + 1
+            self.position = opened
+            self.skip_balanced("[", "]")
+            if self.texts[self.position - 1] != "]":
+                self.expect_close("]", opened, "after an annotation")
+        if self.position > first and (self.texts[self.position] == "}" or self.kinds[self.position] == END):
+            raise self.unexpected(what, where="after an annotation")
+
+    def inner_annotations(self) -> None:
+        """Reads the `@![…]` at the start of what they are about."""
+        while self.texts[self.position] == "@" and self.texts[self.position + 1] == "!":
+            self.position += 2
+            opened = self.position
+            self.expect("[", "after `@!`", advice='an annotation is written `@![doc = "text"]`')
+            self.position = opened
+            self.skip_balanced("[", "]")
 
     # --- nesting ---
 

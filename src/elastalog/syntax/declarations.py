@@ -44,11 +44,11 @@ class DeclarationParser(ClauseParser):
             name = self.expect_string("the name of a pragma, a string")
             value = self.expect_string("a string") if self.kinds[self.position] == STRING else ""
             into.append(Pragma(name, value, self.span_from(index)))
-        elif word == "plan":
+        elif word in ("plan", "strict"):
             self.position = index
             self.plan()
             advice = "place it right behind the rule it belongs to"
-            self.report("E0122", "`.plan` does not follow a rule", self.span_from(index), advice=advice)
+            self.report("E0122", f"`.{word}` does not follow a rule", self.span_from(index), advice=advice)
         elif word in ("comp", "init", "override"):
             self.component_directive(index, word, into)
         else:
@@ -121,6 +121,7 @@ class DeclarationParser(ClauseParser):
         return tuple(attributes)
 
     def attribute(self) -> Attribute:
+        self.annotations("the name of an attribute")
         name = self.name("the name of an attribute", allow_reserved=True)
         self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
         type_first = self.position
@@ -202,6 +203,7 @@ class DeclarationParser(ClauseParser):
             parents.append(self.type_name())
         elif self.skip_if("="):
             kind = "alias"
+            self.annotations("a branch")
             if self.texts[self.position] == "[":
                 kind = "record"
                 branches = (self.record_fields(),)
@@ -231,6 +233,7 @@ class DeclarationParser(ClauseParser):
         """`A {x: number} | B {}`"""
         found: list[BranchDeclaration] = []
         while True:
+            self.annotations("a branch")
             index = self.name("the name of a branch")
             if self.texts[self.position] != "{":
                 raise self.unexpected("`{`", where="after the name of a branch", advice="write `A {}` without fields")
@@ -242,6 +245,7 @@ class DeclarationParser(ClauseParser):
         """Named fields between brackets or braces."""
         opened = self.position
         self.position += 1
+        self.inner_annotations()
         fields = self.attributes(closing)
         self.expect_close(closing, opened, "or `,` after a field")
         return fields

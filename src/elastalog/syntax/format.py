@@ -35,7 +35,8 @@ def format_program(source: Source) -> tuple[str, tuple[Diagnostic, ...]]:
     faults = tuple(fault for fault in found if fault.severity == "error" and fault.code != "E0197")
     if faults:
         return _MASKED.sub(r"\1.", source.text), faults
-    text = _Layout(source, tokenize(source)[0], dict(_starts(tree.items))).text()
+    starts = dict(_starts(tree.items)) | {span.start: "Annotation" for span in tree.annotations}
+    text = _Layout(source, tokenize(source)[0], starts).text()
     return _MASKED.sub(r"\1.", text), ()
 
 

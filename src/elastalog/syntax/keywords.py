@@ -51,6 +51,7 @@ DIRECTIVES = (
     "printsize",
     "limitsize",
     "plan",
+    "strict",
     "pragma",
     "functor",
     "comp",

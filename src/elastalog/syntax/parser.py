@@ -24,7 +24,7 @@ def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
         del diagnostics[MOST_ERRORS:]
         message = f"more than {MOST_ERRORS} findings: the others are not shown"
         diagnostics.append(Diagnostic("E0117", message, severity="note", source=source))
-    return Tree(source, tuple(items)), tuple(diagnostics)
+    return Tree(source, tuple(items), tuple(parser.annotated)), tuple(diagnostics)
 
 
 class _ProgramParser(ComponentParser):
@@ -51,6 +51,9 @@ class _ProgramParser(ComponentParser):
                 self.unknown_directive()
             elif self.texts[before] == "%" and self.is_first_on_line(before):
                 self.skip_percent_comment()
+            elif self.is_annotation(before):
+                self.annotations("what it is about")
+                self.annotated.append(self.span_from(before))
             else:
                 self.clause(into)
         except UnreadableItemError:

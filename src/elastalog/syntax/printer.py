@@ -117,7 +117,8 @@ def print_clause(clause: Clause) -> str:
 
 
 def _print_plan(plan: Plan) -> str:
-    return ".plan " + ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
+    versions = ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
+    return f".plan {versions}" if versions else ".strict"
 
 
 def _print_body(body: Body) -> str:
@@ -180,6 +181,8 @@ def _print_term(term: Term, least: int) -> str:
             return f"({text})" if precedence < least else text
         case Cast():
             return f"as({print_term(term.term)}, {term.type_name})"
+        case Aggregate(target=Call(arguments=(start, folded))) if term.operator[0] == "@":
+            return f"@{term.operator} {print_term(folded)} : {print_term(start)}, {{ {_print_body(term.body)} }}"
         case Aggregate():
             target = "" if term.target is None else f" {print_term(term.target)}"
             return f"{term.operator}{target} : {{ {_print_body(term.body)} }}"

@@ -81,7 +81,7 @@ class TermParser(Cursor):
             return self.prefixed()
         if kind == KEYWORD:
             return self.keyword()
-        return self.unsupported_operand()
+        return self.other_operand()
 
     def parenthesised(self) -> Term:
         opened = self.position
@@ -267,19 +267,38 @@ class TermParser(Cursor):
                 "aggregate",
                 advice=f"write `{shape}`; `{word}` can not name a variable or a relation",
             )
+        return Aggregate(word, target, self.aggregated(word, f"write `{shape}`"), self.span_from(index))
+
+    def user_aggregate(self) -> Aggregate:
+        """`@@f x : start, { body }`: folded by a functor of the user."""
+        index = self.position
+        self.enter(index)
+        self.position = index + 2
+        name = self.name("the name of a functor")
+        name_span = Span(self.starts[index], self.ends[name])
+        target = self.term()
+        advice = f"write `@@{self.texts[name]} x : start, {{ ... }}`"
+        self.expect(":", "after the target of an aggregate", advice=advice)
+        start = self.term()
+        self.expect(",", "after the value that an aggregate starts with", advice=advice)
+        body = self.aggregated(f"@@{self.texts[name]}", advice)
+        pair = Call("[]", (start, target), name_span, Span(target.span.start, start.span.end))
+        self.depth -= 1
+        return Aggregate(f"@{self.texts[name]}", pair, body, self.span_from(index))
+
+    def aggregated(self, word: str, advice: str) -> Body:
+        """What an aggregate ranges over: `{ body }` or an atom."""
         if self.texts[self.position] == "{":
-            body = self.braced_body()
-        elif self.kinds[self.position] == NAME and self.texts[self.position + 1] == "(":
-            body = (self.atom(),)
-        elif self.kinds[self.position] == NAME and self.is_qualified(self.position):
-            body = (self.qualified_atom(),)
-        else:
-            raise self.unexpected("`{`", where=f"after `:` of `{word}`", advice=f"write `{shape}`")
-        return Aggregate(word, target, body, self.span_from(index))
+            return self.braced_body()
+        if self.kinds[self.position] == NAME and self.texts[self.position + 1] == "(":
+            return (self.atom(),)
+        if self.kinds[self.position] == NAME and self.is_qualified(self.position):
+            return (self.qualified_atom(),)
+        raise self.unexpected("`{`", where=f"before what `{word}` ranges over", advice=advice)
 
-    # --- features that come later ---
+    # --- less common operands ---
 
-    def unsupported_operand(self) -> Term:
+    def other_operand(self) -> Term:
         index = self.position
         text = self.texts[index]
         if text == "[":
@@ -289,6 +308,8 @@ class TermParser(Cursor):
                 self.position += 1
                 return Call("autoinc", (), self.span_of(index), self.span_of(index))
             return self.branch()
+        if text == "@" and self.texts[index + 1] == "@":
+            return self.user_aggregate()
         if text == "@" and self.kinds[index + 1] == NAME:
             self.position += 1
             if self.texts[self.position + 1] != "(":

@@ -34,7 +34,7 @@ _DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
 _BLANKS = " \t\r\n\f\v"
 _BLANK = rf"[{_BLANKS}]"
 _WORDS = rf"""
-      [A-Za-z_?][A-Za-z0-9_?]*
+      [A-Za-z_?][A-Za-z0-9_?]*+
     | [(),]
     | //[^\n]*
     | /\*.*?\*/

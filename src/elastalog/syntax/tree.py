@@ -74,7 +74,8 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target."""
+    """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target. `@@f x : start, { body }`
+    folds by a functor of the user: `operator` is `@f`, and the target the record `[start, x]`."""
 
     operator: str
     target: Term | None
@@ -228,7 +229,8 @@ class Pragma:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`.plan 0:(2,1), 1:(1,2)`: for each version of the rule before it, an order of its atoms, from 1."""
+    """`.plan 0:(2,1), 1:(1,2)`: for each version of the rule before it, an order of its atoms, from 1. Without a
+    version it is `.strict`, which leaves the order to who evaluates it, as it is a hint."""
 
     versions: tuple[tuple[int, tuple[int, ...]], ...]
     span: Span
@@ -316,7 +318,9 @@ Item: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A whole program text, items in the order written."""
+    """A whole program text, items in the order written. `annotations`: where the `@[…]` of items are, which mean
+    nothing to the program."""
 
     source: Source
     items: tuple[Item, ...]
+    annotations: tuple[Span, ...] = ()

@@ -17,7 +17,9 @@ from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
@@ -74,6 +76,12 @@ class KernelEvaluation:
             if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
         }
         """Those of them that updates maintain, since only the best fact of every key matters."""
+        self.not_maintained = frozenset(
+            stratum.number
+            for stratum in program.strata
+            if stratum.merges or stratum.number in self.limited or stratum.number in self.chosen - self.best_only.keys()
+        )
+        """The strata that every update evaluates anew that reaches them."""
         self._in_limited = frozenset(
             name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
         )
@@ -156,15 +164,26 @@ class KernelEvaluation:
             self.is_complete = self.is_complete and is_complete
 
     def _merge(self, stratum: LogicalStratum, variants: StratumVariants) -> bool:
-        """Evaluates a stratum in which equivalences depend on themselves, as classes. Nobody asks for levels."""
+        """Evaluates a stratum in which equivalences depend on themselves, as classes. Levels are rounds; derivations
+        are not counted, since some are found under several representatives, and nobody maintains the stratum."""
         from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
 
-        relations = self.held.relations
+        relations, annotation = self.held.relations, self.held.annotation
+        explicit = {name: relations[name].used for name in stratum.relations}
         workers = MergingWorkers(stratum.merges, relations, self.watch)
         is_complete = evaluate(stratum, variants, relations, workers, self.watch, self._limits)
         for name, rows in workers.finished().items():
-            relations[name] = KernelRelation(name, rows.shape[1], is_annotated=False)
+            relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept)
             relations[name].load(rows)
+            if annotation.is_kept:
+                relations[name].level[: len(rows)] = 1
+        if annotation.is_kept:
+            for name, first_derived in explicit.items():
+                relation = relations[name]
+                relation.count[: relation.used] = 1
+                if not annotation.has_levels:
+                    relation.level[first_derived : relation.used] = DERIVED
+                note_levels(relation)
         return is_complete
 
     def _derive_globally(self, stratum: LogicalStratum) -> None:

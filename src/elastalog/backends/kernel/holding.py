@@ -47,7 +47,7 @@ class KernelFacts:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
         self.homes = Homes(self.relations, _hidden_in(program))
-        self._classes = _classes_of(program)
+        self._classes, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
@@ -95,10 +95,15 @@ class KernelFacts:
         """See `backends.protocol.Equivalences`, outside an update."""
         return self.equivalence(relation).chain(*pair) if relation in self._classes else None
 
+    def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
+        """See `backends.protocol.Equivalences`, outside an update."""
+        return self.equivalence(relation).levels_of_chains(pairs)
+
     def equivalence(self, relation: str) -> Equivalence:
         """An equivalence that is kept as classes."""
         classes = self.relations[self._classes[relation]]
-        return Equivalence(self.relations[relation], classes, self.annotation.has_levels)
+        has_levels, is_merged = self.annotation.has_levels, relation in self._merged
+        return Equivalence(self.relations[relation], classes, has_levels, is_merged)
 
     def facts_now(self, relation: str) -> Matrix:
         """The facts of a relation in the state under way."""
@@ -189,7 +194,7 @@ class KernelFacts:
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
         self.homes = Homes(self.relations, _hidden_in(program))
-        self._classes = _classes_of(program)
+        self._classes, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
     def _write_out(self, program: LogicalProgram) -> None:

@@ -64,7 +64,7 @@ class KernelMaintenance:
     def _is_driven(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum has rules, and is not maintained in other ways."""
         number, evaluation = stratum.number, self._evaluation
-        is_other = stratum.is_folded or number in evaluation.limited or number in evaluation.chosen
+        is_other = stratum.is_folded or number in evaluation.not_maintained or number in evaluation.chosen
         return bool(stratum.clauses) and not is_other
 
     def prepare(self, stratum: LogicalStratum) -> None:

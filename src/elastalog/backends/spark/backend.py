@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix, Procedure, Profile, Vector
@@ -189,6 +191,7 @@ class SparkBackend:
                 self.relations.only_in(name, found.written[name].states)
             self.kernel.forget(stratum)
             return found.derivations
+        self.kernel.fetch(stratum)  # explicit facts may be in files only
         for name in stratum.relations:
             self.relations.files.forget(name)
         return self.kernel.bootstrap(stratum)
@@ -217,11 +220,30 @@ class SparkBackend:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """In tasks, if the stratum was last evaluated there."""
+        if self._is_given(stratum):
+            self._take_given(stratum)
+            return []
         outcomes = self._maintained_by_tasks(stratum, procedure) if is_portable and stratum.clauses else None
         if outcomes is None:
             self.kernel.fetch(stratum)
             outcomes = self.kernel.maintain(stratum, procedure, is_portable=is_portable)
         return outcomes
+
+    def _is_given(self, stratum: LogicalStratum) -> bool:
+        """Whether a stratum is explicit facts with levels, in files only."""
+        is_bare = not (stratum.clauses or stratum.is_folded or stratum.dominance) and not any(
+            self.program.relations[name].choices for name in stratum.relations
+        )
+        return is_bare and self.annotation.has_levels_only and self.kernel.evicted.issuperset(stratum.relations)
+
+    def _take_given(self, stratum: LogicalStratum) -> None:
+        deleted, inserted = self._explicit_of(stratum)
+        for name in {**deleted, **inserted}:
+            filed = self.relations.files.current[name]
+            if filed.is_worn and (routing := filed.base[0].routing) is not None:
+                self.relations.files.set(name, self._jobs.write_anew(name, filed, routing))
+            nothing = np.empty((0, self.program.relations[name].width), np.int32)
+            self.relations.take_given(name, deleted.get(name, nothing), inserted.get(name, nothing))
 
     def _maintained_by_tasks(self, stratum: LogicalStratum, procedure: Procedure[T]) -> list[T] | None:
         """What the procedure returned for every share; None if nothing has been done."""

@@ -71,6 +71,8 @@ def choose(
     these."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
+    if stratum.aggregate is not None and stratum.aggregate.operator[0] == "@":
+        return Placement("driver", f"`@{stratum.aggregate.operator}` is folded by a function of the user")
     functor = stays_here((*stratum.clauses, *stratum.dominance), functions)
     if functor is not None:
         return Placement("driver", f"functor `@{functor}` cannot be sent to tasks")

@@ -15,7 +15,8 @@ import numpy as np
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.resident import Fetched
-from elastalog.backends.protocol import Matrix, StateChanges, Vector
+from elastalog.backends.protocol import GONE, FactFiles, Matrix, StateChanges, Vector
+from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.spark.filed import FiledRelation, Pending, RelationFiles
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile, write_changes
@@ -75,12 +76,13 @@ class SparkRelations:
         found: Vector = np.zeros(len(words), np.bool_)
         if not filed.has_explicit:
             return found
-        # One share after the other: the driver need not have room for all.
+        # One share after the other, and of it what is asked for: the driver need not have room for all.
         routing = filed.base[0].routing
         shares = [0] if routing is None else np.unique(routing.shares_of(words)).tolist()
         width = self._width(name)
         for share in shares:
-            held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
+            facts, changes = filed.read(width, routing, share)
+            held, _ = snapshot.restored(name, width, True, _only(facts, words), changes)
             rows = held.find(words)
             is_held = rows >= 0
             found[is_held] |= self.annotation.are_explicit(snapshot.old_levels(held))[rows[is_held]]
@@ -149,6 +151,19 @@ class SparkRelations:
             else:
                 self._kernel.evict(name)
 
+    def take_given(self, name: str, deleted: Matrix, inserted: Matrix) -> None:
+        """Explicit facts come to a relation that is in files only, and go: all that the update under way changes in it,
+        where its facts have levels."""
+        here, gone = np.zeros(len(inserted), np.int32), np.full(len(deleted), GONE, np.int32)
+        changes = StateChanges(
+            np.concatenate((inserted, deleted)),
+            np.concatenate((here + GONE, gone * 0)),
+            np.concatenate((here, gone)),
+            np.concatenate((here + 1, gone * 0)),
+        )
+        file = write_changes(self.folder, name, changes, self.annotation)
+        self.files.pending[name] = Pending(self.files.current[name].followed_by((file,)), (file,), len(changes))
+
     def changed_in_files(self) -> dict[str, StateChanges]:
         """What tasks have changed in relations that the driver does not hold in the state under way."""
         kernel = self._kernel
@@ -179,12 +194,29 @@ class SparkRelations:
                 kernel.evict(name)
 
 
+def _only(facts: FactWords, words: Matrix) -> FactWords:
+    """Those of some facts that are among others."""
+    assert facts.level is not None
+    assert facts.count is not None
+    asked = are_in(facts.words, distinct(words))
+    return FactWords(facts.words[asked], facts.level[asked], facts.count[asked])
+
+
 class FilesOfTasks:
     """See `backends.protocol.Elsewhere`."""
 
     def __init__(self, spark: SparkSession, relations: SparkRelations) -> None:
         self._spark = spark
         self._relations = relations
+
+    @property
+    def folder(self) -> str:
+        return self._relations.folder
+
+    def load(self, relation: str, files: FactFiles) -> None:
+        """The explicit facts of a relation are in files, and nowhere else."""
+        assert isinstance(files, FiledRelation)
+        self._relations.only_in(relation, files.base)
 
     def files(self, relation: str, *, with_levels: bool = False) -> FiledRelation | None:
         """The files of a relation that is in files only."""

@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-_MULTIPLIER = np.uint32(0x9E3779B1)
+MULTIPLIER = 0x9E3779B1
+_MULTIPLIER = np.uint32(MULTIPLIER)
 EVERYWHERE = -1
 """The share of facts that all tasks hold."""
 

@@ -22,12 +22,12 @@ from elastalog.backends.spark.jobs import NoBarrier, Work, run_tasks
 from elastalog.backends.spark.news import StratumNews
 from elastalog.backends.spark.outcome import Outcome, outcome_of
 from elastalog.backends.spark.renumber import with_numbers_of_driver
-from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten
+from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten, StateWritten
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
 from elastalog.backends.spark.staged import Rounds
-from elastalog.backends.spark.task import StratumSpec, evaluate_alone
+from elastalog.backends.spark.task import StratumSpec, evaluate_alone, write_share
 from elastalog.backends.spark.text_files import TextFiles
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
 from elastalog.backends.spark.values import Values, as_word, orders_texts, with_words
@@ -146,6 +146,14 @@ class StratumJobs:
             file = write_words(self._folder, name, part, self._annotation)
             files.append(replace(file, routing=routing, share=share))
         return tuple(files)
+
+    def write_anew(self, name: str, filed: FiledRelation, routing: Routing) -> FiledRelation:
+        """Has tasks write the shares of a relation anew, without changes."""
+        work = partial(write_share, name, filed, self._program.relations[name].width, routing, self._folder)
+        title = f"{name}: files of {routing.shares} shares anew"
+        shares = range(routing.shares)
+        found = run_tasks(self.spark, work, shares, self._watch, are_together=False, title=title)
+        return FiledRelation(tuple(result.file for result in found if isinstance(result, StateWritten)))
 
     def evaluate(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -209,6 +209,15 @@ def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> It
         if len(changes):
             heard = int(changes.are_heard(spec.annotation.is_global).sum())
             yield ChangesWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
+
+
+def write_share(
+    name: str, filed: FiledRelation, width: int, routing: Routing, folder: str, share: int
+) -> Iterator[Result]:
+    """Writes a share of a relation anew, without changes."""
+    held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
+    file = write_words(folder, name, snapshot.state(held, 0))
+    yield StateWritten(share, name, replace(file, routing=routing, share=share))
 
 
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:

@@ -16,7 +16,7 @@ from typing import Any
 
 from elastalog.analysis.program import UserFunctor
 from elastalog.planning.logical import Clause
-from elastalog.relations.functions import Vectorised
+from elastalog.relations.functions import OfRecords, Vectorised
 from elastalog.relations.libraries import LibraryFunction
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -90,7 +90,7 @@ def _by_value(functions: Iterable[Callable[..., Any]]) -> Iterator[None]:
     import them."""
     from pyspark import cloudpickle
 
-    plain = (function.function if isinstance(function, Vectorised) else function for function in functions)
+    plain = (function.function if isinstance(function, Vectorised | OfRecords) else function for function in functions)
     modules = {getattr(function, "__module__", None) for function in plain}
     registered = []
     for name in modules:

@@ -292,6 +292,16 @@ NAMES: tuple[Entry, ...] = (
         ".decl q(n: number)\nq(n) :- n = sum k : { numbered(_, k) }.",
     ),
     Entry(
+        "E0262",
+        "aggregate by a functor that cannot fold",
+        "`@@f x : start, { … }` begins with `start` and applies `@f` to what it has so far and one value after the "
+        "other. So the functor has two parameters, and gives what its first one takes.",
+        '.functor longer(s: symbol): symbol\n.decl p(s: symbol)\np("a").\n.decl q(s: symbol)\n'
+        'q(l) :- l = @@longer s : "", { p(s) }.',
+        '.functor longer(s: symbol, t: symbol): symbol\n.decl p(s: symbol)\np("a").\n.decl q(s: symbol)\n'
+        'q(l) :- l = @@longer s : "", { p(s) }.',
+    ),
+    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "
@@ -341,10 +351,10 @@ NAMES: tuple[Entry, ...] = (
     Entry(
         "E0244",
         "functor of values that are made of values",
-        "The functors that a user implements are functions of numbers and texts. A rule can take a record apart and "
-        "give the functor its parts.",
+        "The functors that a user implements are functions of numbers and texts; only those that are declared "
+        "`stateful` take and give records, too. A rule can take a record apart and give the functor its parts.",
         ".type P = [x: number]\n.functor f(p: P): number\n.decl p(x: number)\np(1).",
-        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+        ".type P = [x: number]\n.functor f(p: P): number stateful\n.decl p(x: number)\np(1).",
     ),
     Entry(
         "E0245",

@@ -130,14 +130,14 @@ class Elastic:
             return forecast.derivations_allowed
 
         if least is not None:
-            watch.allow(least, choose)
+            watch.allow(least, choose, may_end=True)
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
                 work.how, work.reason = forecast.how, forecast.why
                 work.other = None if forecast.other is None else round(forecast.other)
                 return
-            watch.allow(allowed)
+            watch.allow(allowed, may_end=costs.budget == AUTO)
         effort, touched = watch.effort, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)

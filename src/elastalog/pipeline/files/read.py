@@ -6,7 +6,7 @@ import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, assert_never
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ from elastalog.relations.checks import converted_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
 
+if TYPE_CHECKING:
+    from elastalog.backends.protocol import FactFiles
+
 _Read: TypeAlias = tuple[pa.Table, list[BadRow], int]
 """The good rows, the bad ones, and how many values were given in another type."""
 
@@ -33,10 +36,12 @@ NO_PARAMETERS: Mapping[str, str] = {}
 @dataclass(frozen=True, slots=True)
 class FactsRead:
     """The facts of a relation as a table of its Arrow schema, but that symbols may be dictionary-encoded (duplicates
-    included), and how the reading went."""
+    included), and how the reading went. `files`: the facts, if tasks have written them as words; then the table is
+    empty."""
 
     table: pa.Table
     report: Report
+    files: FactFiles | None = None
 
 
 def read_facts(

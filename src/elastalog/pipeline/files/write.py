@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 pc = late.module("pyarrow.compute")
 
-Doubt: TypeAlias = Callable[[Diagnostic], None]
-"""Told of the first text of a column that will not be read back as what it is; returns if it is to be written so."""
+Doubt: TypeAlias = Callable[[Diagnostic], None] | None
+"""Told of the first text of a column that will not be read back as what it is, which is written so all the same. None:
+what is in doubt is refused, and texts inside of records stand in quotes where that is needed."""
 
 ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
@@ -43,20 +44,16 @@ LEAST_ROWS = 1 << 13
 """Facts below which it does not pay to load compiled operators."""
 
 
-def refuse(doubt: Diagnostic) -> None:
-    """What is in doubt is not written."""
-    raise ElastalogError([doubt])
-
-
 def write_facts(
     schema: Schema,
     table: pa.Table,
     path: Path | str,
     parameters: Mapping[str, str] | None = None,
-    doubt: Doubt = refuse,
+    doubt: Doubt = None,
 ) -> None:
     """Writes the facts to one file, which appears whole or not at all. A symbol that plain text cannot hold (one with
-    the delimiter or a line end in it) would be read back as something else: it is written if `doubt` lets it pass."""
+    the delimiter or a line end in it) would be read back as something else: it is written only if there is a `doubt` to
+    be told."""
     path = Path(path)
     form = Format.of(parameters or {}, path.name)
     with replacing(path) as out:
@@ -69,7 +66,7 @@ def write_facts(
 
 
 def write_output(
-    relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None, doubt: Doubt = refuse
+    relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None, doubt: Doubt = None
 ) -> list[Path]:
     """Obeys the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
     schema = Schema.of(relation)
@@ -109,7 +106,7 @@ def write_output(
     return written
 
 
-def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = refuse) -> Path | None:
+def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = None) -> Path | None:
     """Obeys the only `.output` directive of a relation, if it has no other and asks for plain text, under `root`;
     returns the file, None if nothing was done. The file is the one that `write_output` would write."""
     told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
@@ -231,8 +228,12 @@ def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
 def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format, doubt: Doubt) -> pa.ChunkedArray:
     if column.base is Base.FLOAT:
         texts = _float_texts(array)
+    elif column.record is not None:
+        texts = record_texts(column.record, array)
+        if doubt is not None and not form.is_rfc4180:
+            texts = _without_quotes(schema, column, texts, record_texts(column.record, array, is_bare=True), doubt)
     else:
-        texts = array.cast(pa.large_string()) if column.record is None else record_texts(column.record, array)
+        texts = array.cast(pa.large_string())
     if column.base not in (Base.SYMBOL, Base.RECORD) and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
     special = b"\r\n" + form.delimiter.encode()[:1] + (b'"' if form.is_rfc4180 else b"")
@@ -246,8 +247,22 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format,
         return pc.if_else(needs_quotes, quoted, texts)
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
-        doubt(_not_plain(schema, column, texts.filter(breaks_line)[0].as_py()))
+        found = _not_plain(schema, column, texts.filter(breaks_line)[0].as_py())
+        if doubt is None:
+            raise ElastalogError([found])
+        doubt(found)
     return texts
+
+
+def _without_quotes(
+    schema: Schema, column: Column, texts: pa.ChunkedArray, bare: pa.ChunkedArray, doubt: Callable[[Diagnostic], None]
+) -> pa.ChunkedArray:
+    """Records as Soufflé writes them, the texts inside as they are. Where that is not how they would be read, the doubt
+    is told."""
+    differs = pc.not_equal(texts, bare)
+    if pc.any(differs).as_py():
+        doubt(_not_plain(schema, column, bare.filter(differs)[0].as_py()))
+    return bare
 
 
 def _float_texts(array: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -273,9 +288,12 @@ def _pattern(delimiter: str) -> str:
 
 
 def _not_plain(schema: Schema, column: Column, text: str) -> Diagnostic:
+    kind, what = (
+        ("symbol", "the delimiter or a line end") if column.record is None else ("value", "texts without quotes")
+    )
     return Diagnostic(
         code="E0516",
-        message=f"symbol {shown(text)} of `{schema.name}` cannot be written as plain text",
-        notes=(f"`{column.name}` holds the delimiter or a line end, so the row would be read back as another one",),
+        message=f"{kind} {shown(text)} of `{schema.name}` cannot be written as plain text",
+        notes=(f"`{column.name}` holds {what}, so the row would be read back as another one",),
         help=f"use rfc4180=true: `.output {schema.name}(rfc4180=true)`",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.backends import engines
 from elastalog.backends.protocol import Backend, FactFiles
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.policy import BadRow, Policy, Report
+from elastalog.pipeline.files.policy import BadRow, Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from elastalog.analysis import program
     from elastalog.pipeline.files.read import FactsRead
+    from elastalog.pipeline.spark.filed_facts import Destination
     from elastalog.relations.facts import Relation
     from elastalog.relations.schema import Schema
+    from elastalog.relations.words import Dictionary
 
 log = logging.getLogger("elastalog.placement")
 
@@ -75,15 +77,26 @@ def is_spark_rows(rows: Any) -> bool:
     return isinstance(rows, Source) or is_spark_frame(rows)
 
 
-def read_spark_rows(schema: Schema, rows: Any, policy: Policy, spark: SparkSession | None) -> tuple[pa.Table, Report]:
-    """The facts of a DataFrame or source, and how the reading went."""
+def destination(backend: Backend, dictionary: Dictionary) -> Destination | None:
+    """Where tasks may write the explicit facts of a backend; None if it keeps none in files."""
+    elsewhere = backend.capabilities.elsewhere
+    if elsewhere is None:
+        return None
+    from elastalog.pipeline.spark.filed_facts import Destination
+
+    return Destination(elsewhere.folder, dictionary)
+
+
+def read_spark_rows(
+    schema: Schema, rows: Any, policy: Policy, spark: SparkSession | None, into: Destination | None = None
+) -> FactsRead:
+    """The facts of a DataFrame or source, and how the reading went; in files, if a destination is given and they are
+    many."""
     from elastalog.pipeline.spark.sources import Source, read_frame, read_source
 
     if isinstance(rows, Source):
-        read = read_source(require_session(spark), schema, rows, policy)
-    else:
-        read = read_frame(schema, rows, policy)
-    return read.table, read.report
+        return read_source(require_session(spark), schema, rows, policy, into)
+    return read_frame(schema, rows, policy, into)
 
 
 def good_spark_rows(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], str]:
@@ -97,12 +110,17 @@ def good_spark_rows(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], 
 
 
 def read_facts_folder(
-    relation: program.Relation, root: str | os.PathLike[str], policy: Policy, spark: SparkSession | None
+    relation: program.Relation,
+    root: str | os.PathLike[str],
+    policy: Policy,
+    spark: SparkSession | None,
+    into: Destination | None = None,
 ) -> FactsRead:
-    """The explicit facts of a relation, from files or folders of files under a root, read by Spark."""
+    """The explicit facts of a relation, from files or folders of files under a root, read by Spark; in files, if a
+    destination is given and they are many."""
     from elastalog.pipeline.spark.sources import read_inputs
 
-    return read_inputs(require_session(spark), relation, os.fspath(root), policy)
+    return read_inputs(require_session(spark), relation, os.fspath(root), policy, into)
 
 
 def filed_in(backend: Backend, relation: str, annotations: bool) -> FactFiles | None:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.folders.files import remove
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_text
+from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.relations.schema import Column, Schema
@@ -34,8 +36,11 @@ _CERTAIN = {
 _FILE, _LINE, _TEXT, _IS_CERTAIN = "@file", "@line", "@text", "@certain"
 
 
-def read_lines(spark: SparkSession, schema: Schema, place: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of text files without header and quotes, and the bad ones with file and line."""
+def read_lines(
+    spark: SparkSession, schema: Schema, place: str, form: Format, into: Destination | None = None
+) -> tuple[pa.Table | FiledFacts, list[BadRow]]:
+    """The good rows of text files without header and quotes, and the bad ones with file and line; in files of the
+    destination, if one is given, they are many, and no line is in doubt."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as sql
 
@@ -44,6 +49,11 @@ def read_lines(spark: SparkSession, schema: Schema, place: str, form: Format) ->
     rows = rows.observe(seen, sql.count_if(~sql.col(_IS_CERTAIN)).alias("doubtful"))
     names = [f"`{column.name}`" for column in schema.columns]
     certain = rows.filter(sql.col(_IS_CERTAIN)).select(*names)
+    filed = None if into is None else filed_facts(schema, certain, into)
+    if filed is not None:
+        if not seen.get["doubtful"]:
+            return filed, []
+        remove([file.path for file in filed.files.base])
     table = numbered_facts(schema, certain)
     if table is None:
         table = frame_to_arrow(certain).cast(schema.arrow())

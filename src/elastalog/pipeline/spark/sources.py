@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
+from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
 from elastalog.pipeline.spark.refusals import absolute, reading
@@ -41,34 +42,48 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_source(spark: SparkSession, schema: Schema, source: Source, policy: Policy | None = None) -> FactsRead:
-    """The facts of a source, in the driver, and how the reading went."""
-    table, bad, place = facts_of_source(spark, schema, source)
-    return FactsRead(table, settle(policy or Policy(), schema.name, [place], table.num_rows, bad))
+Found: TypeAlias = tuple["pa.Table | FiledFacts", list[BadRow]]
+"""Facts, in the driver or in files, and the rows that are none."""
+
+
+def read_source(
+    spark: SparkSession, schema: Schema, source: Source, policy: Policy, into: Destination | None = None
+) -> FactsRead:
+    """The facts of a source, and how the reading went; in files, if a destination is given and they are many."""
+    place = without_secrets(source.place)
+    return _settled(schema, _read(spark, schema, source, into), [place], policy)
 
 
 def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow], str]:
-    """The facts of a source, the rows that are none, and where they are from."""
-    return *_read(spark, schema, source), without_secrets(source.place)
+    """The facts of a source, in the driver, the rows that are none, and where they are from."""
+    return *_read(spark, schema, source, None), without_secrets(source.place)
 
 
-def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -> FactsRead:
-    """The facts of a DataFrame, in the driver, and how the reading went."""
+def read_frame(schema: Schema, frame: DataFrame, policy: Policy, into: Destination | None = None) -> FactsRead:
+    """The facts of a DataFrame, and how the reading went; in files, if a destination is given and they are many."""
     place = f"the DataFrame of `{schema.name}`"
-    table, bad = facts_of_frame(schema, frame, place)
-    return FactsRead(table, settle(policy or Policy(), schema.name, [place], table.num_rows, bad))
+    return _settled(schema, facts_of_frame(schema, frame, place, into), [place], policy)
 
 
-def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Policy) -> FactsRead:
-    """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by
-    Spark."""
+def _settled(schema: Schema, found: Found, files: list[str], policy: Policy) -> FactsRead:
+    facts, bad = found
+    report = settle(policy, schema.name, files, facts.num_rows, bad)
+    if isinstance(facts, FiledFacts):
+        return FactsRead(schema.arrow().empty_table(), report, facts.files)
+    return FactsRead(facts, report)
+
+
+def read_inputs(
+    spark: SparkSession, relation: Relation, root: str, policy: Policy, into: Destination | None = None
+) -> FactsRead:
+    """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by Spark;
+    in files of the destination, if one is given, there is one directive, and they are many."""
     schema = Schema.of(relation)
     tables = [schema.arrow().empty_table()]
     bad: list[BadRow] = []
     files: list[str] = []
-    for directive in relation.directives:
-        if directive.kind != "input":
-            continue
+    inputs = [directive for directive in relation.directives if directive.kind == "input"]
+    for directive in inputs:
         if directive.parameters.get("IO") in ("json", "jsonfile", "sqlite"):
             # One file that cannot be split: the driver reads it as it would without Spark.
             one = replace(relation, directives=(directive,))
@@ -77,7 +92,9 @@ def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Poli
             files.extend(facts.report.files)
             continue
         source = _input_source(relation.name, root, directive.parameters)
-        table, bad_here = _read(spark, schema, source)
+        table, bad_here = _read(spark, schema, source, into if len(inputs) == 1 else None)
+        if isinstance(table, FiledFacts):
+            return _settled(schema, (table, bad_here), [source.place], policy)
         tables.append(table)
         bad += bad_here
         files.append(source.place)
@@ -109,43 +126,48 @@ def source_of_path(place: str, parameters: Mapping[str, str] | None = None) -> S
             return Source("text", place, dict(parameters or {}))
 
 
-def _read(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow]]:
+def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination | None) -> Found:
     place = absolute(source.place) if source.kind in ("text", "json", "parquet", "orc") else source.place
     with reading(source.kind, source.place):
         match source.kind:
             case "text":
                 form = Format.of(source.options, source.place.rstrip("/"))
                 is_plain = not (form.has_header or form.is_rfc4180 or not schema.columns)
-                return (read_lines if is_plain else read_whole_files)(spark, schema, place, form)
+                if is_plain:
+                    return read_lines(spark, schema, place, form, into)
+                return read_whole_files(spark, schema, place, form)
             case "json":
                 form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
                 return read_whole_files(spark, schema, place, form)
             case "parquet" | "orc":
                 frame = spark.read.options(**source.options).format(source.kind).load(place)
-                return _columnar(schema, frame, source)
+                return _columnar(schema, frame, source, into)
             case "jdbc":
                 # The url stands in the place, the table among the options.
                 frame = spark.read.format("jdbc").option("url", source.place).options(**source.options).load()
-                return facts_of_frame(schema, frame, f"table {source.options.get('dbtable', '')}")
+                return facts_of_frame(schema, frame, f"table {source.options.get('dbtable', '')}", into)
             case "table":
-                return facts_of_frame(schema, spark.table(source.place), source.place)
+                return facts_of_frame(schema, spark.table(source.place), source.place, into)
             case _:
                 assert_never(source.kind)
 
 
-def facts_of_frame(schema: Schema, frame: DataFrame, place: str) -> tuple[pa.Table, list[BadRow]]:
+def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destination | None = None) -> Found:
     """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their
     number."""
     require_columns(schema, frame, place)
+    filed = None if into is None else filed_facts(schema, frame, into)
+    if filed is not None:
+        return filed, []
     table = numbered_facts(schema, frame)
     return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame), place)
 
 
-def _columnar(schema: Schema, frame: DataFrame, source: Source) -> tuple[pa.Table, list[BadRow]]:
+def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destination | None) -> Found:
     """Bad rows are rare: only when there are some, the files are read again to name them and the rows in them."""
     from pyspark.sql import functions as sql
 
-    table, bad = facts_of_frame(schema, frame, source.place)
+    table, bad = facts_of_frame(schema, frame, source.place, into)
     if not bad:
         return table, bad
     number = "_metadata.row_index" if source.kind == "parquet" else "monotonically_increasing_id()"

@@ -9,14 +9,17 @@ next, in the order of the list.
 
 from __future__ import annotations
 
-from pathlib import Path
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
-from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at
 from elastalog.pipeline.spark.frames import frame_to_arrow
 from elastalog.pipeline.spark.parquet_files import parquet_frame
@@ -25,6 +28,7 @@ from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
 from elastalog.relations.column_order import column_order
 from elastalog.relations.large_interner import LargeInterner
+from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -46,19 +50,28 @@ def numbered_facts(schema: Schema, frame: DataFrame) -> pa.Table | None:
     """The facts of a large DataFrame whose rows are all good, columns of symbols as Arrow dictionaries. None if it is
     not large, or if some row is bad: then it has to be read in the ordinary way, which names the row."""
     positions = [i for i, column in enumerate(schema.columns) if column.base is Base.SYMBOL]
-    if not positions or not _is_large(frame):
+    if not positions or not is_large(frame):
         return None
-    columns = [f"c{i}" for i in range(schema.arity)]
-    ordered = frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
-    if any(ordered.dtypes[i][1] != "string" for i in positions):
+    rows = ordered(schema, frame)
+    if any(rows.dtypes[i][1] != "string" for i in positions):
         return None
     folder = new_folder(frame.sparkSession, "texts")
     try:
-        words = _word_list(ordered, positions, folder)
-        table = None if words is None else _numbered(ordered, positions, words, folder)
+        words = LargeInterner()  # piece by piece, in a file of this process if they are many
+        for texts in sorted_texts(rows, positions, folder):
+            words.extend(texts)
+        table = _numbered(rows, positions, words.array(0, len(words)), folder)
+    except pa.ArrowInvalid:
+        return None
     finally:
         files_at(folder).remove_folder(folder)
     return None if table is None else _checked(schema, table)
+
+
+def ordered(schema: Schema, frame: DataFrame) -> DataFrame:
+    """The columns of a relation, in order, named c0, c1, …"""
+    columns = [f"c{i}" for i in range(schema.arity)]
+    return frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
 
 
 def alike(tables: list[pa.Table]) -> list[pa.Table]:
@@ -82,7 +95,7 @@ def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema) if columns else table
 
 
-def _is_large(frame: DataFrame) -> bool:
+def is_large(frame: DataFrame) -> bool:
     """By Spark's estimate, since counting would evaluate the DataFrame once more. Where there is none, it is not."""
     plan = getattr(frame, "_jdf", None)  # a DataFrame of Spark Connect has none
     if plan is None:
@@ -92,44 +105,57 @@ def _is_large(frame: DataFrame) -> bool:
     return size >= most and (size < _UNKNOWN or most == 0)
 
 
-def _word_list(frame: DataFrame, positions: list[int], folder: str) -> pa.LargeStringArray | None:
-    """The distinct texts in the order of their bytes; None if one is no text."""
-    from pyarrow import parquet
+def sorted_texts(frame: DataFrame, positions: list[int], folder: str) -> Iterator[pa.Array]:
+    """The distinct texts of some columns in the order of their bytes, piece by piece, from files that tasks write.
+    Raises ArrowInvalid if one is no text."""
     from pyspark.sql import functions as sql
 
     texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
-    sorted_texts = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
-    words = LargeInterner()  # part by part, in a file of this process if they are many
-    if is_address(folder):  # where Spark's Java side may have no rights
-        words.extend(sorted_texts.toArrow().column(0))
-    else:
-        sorted_texts.write.parquet(f"file://{folder}/list")
-        # Spark numbers part files in the order of the parts.
-        for path in sorted(Path(folder, "list").glob("part-*.parquet")):
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(_PIECE):
-                    words.extend(batch.column(0))
-    listed = words.array(0, len(words))
-    try:
-        listed.validate(full=True)
-    except pa.ArrowInvalid:
-        return None
-    return listed
+    listed = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
+    parts = listed.mapInArrow(partial(_write_texts, folder), "part int, location string").collect()
+    for _, location in sorted(parts):
+        with files_at(location).parquet(location) as file:
+            for batch in file.iter_batches(_PIECE):
+                batch.validate(full=True)
+                yield batch.column(0)
 
 
-def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
+def _write_texts(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does: a file of the texts of its part. A repeated task writes another."""
+    from pyarrow import parquet
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    location = inside(folder, f"list-{uuid.uuid4().hex}.parquet")
+    kind = pa.schema([(_TEXT, pa.string())])
+    with files_at(location).writing(location) as sink, parquet.ParquetWriter(sink, kind, use_dictionary=False) as file:
+        for batch in batches:
+            file.write_batch(pa.RecordBatch.from_arrays([batch.column(0).cast(pa.string())], schema=kind))
+    part = pa.array([context.partitionId()], pa.int32())
+    yield pa.RecordBatch.from_arrays([part, pa.array([location])], names=["part", "location"])
+
+
+def with_numbers(frame: DataFrame, positions: list[int], numbers: DataFrame) -> DataFrame:
+    """The frame with numbers for the texts of some columns, null where one has none."""
     from pyspark.sql import functions as sql
 
-    numbers = _numbers(frame.sparkSession, words, folder)
-    columns = [f"c{i}" for i in range(len(frame.columns))]
     joined = frame
     for i in positions:
         own = numbers.select(sql.col(_TEXT).alias(f"{_TEXT}{i}"), sql.col(_NUMBER).alias(f"{_NUMBER}{i}"))
         joined = joined.join(own, sql.col(f"c{i}") == sql.col(f"{_TEXT}{i}"), "left")
-    chosen = [sql.col(f"{_NUMBER}{i}" if i in positions else name) for i, name in enumerate(columns)]
-    table = frame_to_arrow(joined.select(*chosen)).combine_chunks()
+    chosen = (f"{_NUMBER}{i}" if i in positions else name for i, name in enumerate(frame.columns))
+    return joined.select(*(sql.col(name) for name in chosen)).toDF(*frame.columns)
+
+
+def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
+    pieces = max(2, frame.sparkSession.sparkContext.defaultParallelism)
+    size = min(max(1, -(-len(words) // pieces)), _PIECE)
+    slices = ((at, words.slice(at, size)) for at in range(0, len(words), size))
+    placed = ((texts, np.arange(at, at + len(texts), dtype=np.int32)) for at, texts in slices)
+    table = frame_to_arrow(with_numbers(frame, positions, numbers_frame(frame.sparkSession, placed, folder)))
     arrays = []
-    for i, column in enumerate(table.columns):
+    for i, column in enumerate(table.combine_chunks().columns):
         chunk = column.combine_chunks()
         if i in positions:
             # A null: a bad row, or a DataFrame that is another whenever it is looked at.
@@ -137,23 +163,21 @@ def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray
                 return None
             chunk = pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), words)
         arrays.append(chunk)
-    return pa.Table.from_arrays(arrays, names=columns)
+    return pa.Table.from_arrays(arrays, names=frame.columns)
 
 
-def _numbers(spark: SparkSession, words: pa.LargeStringArray, folder: str) -> DataFrame:
-    """The word list with its numbers, for Spark to join with: sent to all tasks if it is short, otherwise shuffled."""
+def numbers_frame(spark: SparkSession, pieces: Iterable[tuple[pa.Array, Words]], folder: str) -> DataFrame:
+    """Texts with their numbers, for Spark to join with: sent to all tasks if they are few, otherwise shuffled."""
     from pyarrow import parquet
 
-    pieces = max(2, spark.sparkContext.defaultParallelism)
-    size = min(max(1, -(-len(words) // pieces)), _PIECE)
-    locations = []
-    for first in range(0, max(1, len(words)), size):
-        part = words.slice(first, size).cast(pa.string())
-        numbers = array_of_numbers(np.arange(first, first + len(part), dtype=np.int32))
-        locations.append(inside(folder, f"numbers-{first}.parquet"))
+    schema = pa.schema([(_TEXT, pa.string()), (_NUMBER, pa.int32())])
+    locations: list[str] = []
+    for texts, numbers in chain(pieces, [(pa.array([], pa.string()), np.empty(0, np.int32))]):
+        locations.append(inside(folder, f"numbers-{len(locations)}.parquet"))
+        table = pa.Table.from_arrays([texts.cast(pa.string()), array_of_numbers(numbers)], schema=schema)
         with files_at(folder).writing(locations[-1]) as sink:
-            parquet.write_table(pa.table({_TEXT: part, _NUMBER: numbers}), sink)
-    return parquet_frame(spark, locations, pa.schema([(_TEXT, pa.string()), (_NUMBER, pa.int32())]))
+            parquet.write_table(table, sink)
+    return parquet_frame(spark, locations, schema)
 
 
 def _checked(schema: Schema, table: pa.Table) -> pa.Table | None:

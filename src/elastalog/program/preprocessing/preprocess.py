@@ -15,7 +15,7 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.program.preprocessing import faults
 from elastalog.program.preprocessing.expansion import Expansion
-from elastalog.program.preprocessing.macros import MacroError, Macros, without_comments
+from elastalog.program.preprocessing.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
 from elastalog.program.preprocessing.options import Preprocessing
 
 DEEPEST: Final = 100
@@ -23,14 +23,20 @@ DEEPEST: Final = 100
 LARGEST: Final = 256 * 2**20
 """How many characters macros may make of a program."""
 
-# Lines to obey, and what may hold something that only looks like one.
 _LINE: Final = re.compile(
-    r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?'
-    r"|^[ \t]*(?P<hash>\#)[ \t]*(?P<word>[A-Za-z]+|[0-9]+|)(?P<rest>(?:/\*.*?\*/|[^\n\\]|\\\r?\n|\\)*)"
-    r"|^[ \t]*\.(?P<dot>include[ \t]*(?P<file>\"[^\"\n]*\")|once)(?![\w?(])",
+    r"^[ \t]*(?:\#[ \t]*(?P<word>[A-Za-z]+|[0-9]+|)(?P<rest>(?:/\*.*?\*/|[^\n\\]|\\\r?\n|\\)*)"
+    r"|\.(?P<dot>include[ \t]*(?P<file>\"[^\"\n]*\")|once)(?![\w?(]))",
     re.DOTALL | re.MULTILINE,
 )
-_NEEDED: Final = re.compile(r"^[ \t]*(?:\#|\.include\b|\.once\b)", re.MULTILINE)
+"""A line to obey."""
+_LIKE_ONE: Final = r"^[ \t]*(?:\#|\.include\b|\.once\b)"
+_NEEDED: Final = re.compile(_LIKE_ONE, re.MULTILINE)
+# What comments and strings hold only looks like one. Whole lines are passed over, since a look at every character takes
+# five times as long.
+_OTHERS: Final = re.compile(
+    rf'(?:(?!{_LIKE_ONE})(?:[^\n"/]++|{COMMENT_OR_STRING}|/)*+(?:\n|\Z))*+', re.DOTALL | re.MULTILINE
+)
+_PLACES: Final = ("__FILE__", "__LINE__")
 _MARKS: Final = ("#", ".include", ".once")
 """What a text that needs preprocessing has in it, at least: to look for that takes hardly any time."""
 _NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
@@ -42,7 +48,7 @@ Reader = Callable[[str], str]
 def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
     is_needed = any(mark in source.text for mark in _MARKS) and _NEEDED.search(source.text) is not None
-    if not is_needed and not (options.is_on and options.macros):
+    if not is_needed and not (options.is_on and options.macros) and not any(name in source.text for name in _PLACES):
         return source
     run = _Run(options, read)
     run.file(source, ())
@@ -68,21 +74,20 @@ class _Run:
     def __init__(self, options: Preprocessing, read: Reader) -> None:
         self.options = options
         self.read = read
-        self.macros = Macros()
+        self.macros = Macros(options.is_on)
         self.expansion = Expansion()
         self.faults: list[Diagnostic] = []
         self.once: set[Path] = set()
         self.depth = 0
         self.made = 0
-        for name, text in options.macros:
+        for name, text in options.macros if options.is_on else ():
             try:
                 self.macros.define(f"{name} {text}", None)
             except MacroError as fault:
                 self.faults.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
 
     def file(self, source: Source, notes: tuple[str, ...]) -> None:
-        if self.options.is_on:
-            self.macros.define(f'__FILE__ "{source.name}"', None)
+        self.macros.define(f'__FILE__ "{source.name}"', None)
         _File(self, source, notes).obey()
 
 
@@ -100,20 +105,21 @@ class _File:
         self.is_active = True
 
     def obey(self) -> None:
-        done = 0
-        is_on = self.run.options.is_on
-        for found in _LINE.finditer(self.text):
-            if not (found["hash"] and is_on) and not found["dot"]:
+        done = position = 0
+        while (position := _end_of(_OTHERS, self.text, position)) < len(self.text):
+            found = _LINE.match(self.text, position)
+            if found is None or not (found["dot"] or self.run.options.is_on):
+                position += 1  # within the line, so that it is passed over
                 continue
-            self.stretch(done, found.start())
-            done = found.end()
+            self.stretch(done, position)
+            done = position = found.end()
             span = self.span(found)
             if found["dot"]:
                 if self.is_active:
                     self.dot_line(found["file"], span)
             else:
                 rest = re.sub(r"\\\r?\n", "", found["rest"])
-                self.hash_line(found["word"], rest, span, found.end())
+                self.hash_line(found["word"], rest, span, done)
                 done = max(done, self.shift)
         self.stretch(done, len(self.text))
         for condition in self.conditions:
@@ -139,22 +145,21 @@ class _File:
             return
         run, source, shift = self.run, self.source, self.shift
         done = start
-        if run.options.is_on:
-            line, _ = source.locate(start - shift)
-            for use in run.macros.uses(self.text, start, end, line):
-                span = Span(use.span.start - shift, use.span.end - shift)
-                place = run.macros.places.get(use.macro)
-                if use.fault is not None:
-                    self.fault(faults.wrong_use(source, span, use.macro, use.fault, place))
-                    continue
-                run.made += len(use.text)
-                if run.made > LARGEST:
-                    run.faults.append(faults.too_large(source, span, LARGEST))
-                    raise ElastalogError(run.faults)
-                run.expansion.copy(source, done - shift, span.start, self.notes)
-                way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
-                run.expansion.replace(source, span, use.text, (way, *self.notes))
-                done = use.span.end
+        line, _ = source.locate(start - shift)
+        for use in run.macros.uses(self.text, start, end, line):
+            span = Span(use.span.start - shift, use.span.end - shift)
+            place = run.macros.places.get(use.macro)
+            if use.fault is not None:
+                self.fault(faults.wrong_use(source, span, use.macro, use.fault, place))
+                continue
+            run.made += len(use.text)
+            if run.made > LARGEST:
+                run.faults.append(faults.too_large(source, span, LARGEST))
+                raise ElastalogError(run.faults)
+            run.expansion.copy(source, done - shift, span.start, self.notes)
+            way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
+            run.expansion.replace(source, span, use.text, (way, *self.notes))
+            done = use.span.end
         run.expansion.copy(source, done - shift, end - shift, self.notes)
 
     # --- lines that begin with a dot -------------------------------------------------------------------------------
@@ -280,9 +285,13 @@ class _File:
         run.expansion.end_line(self.source, span.start, self.notes)
         run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
         run.expansion.end_line(included, len(text), self.notes)
-        if run.options.is_on:
-            run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.macros.define(f'__FILE__ "{self.source.name}"', None)
         run.depth -= 1
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return found.end() if found else position
 
 
 def _is_file(path: Path) -> bool:

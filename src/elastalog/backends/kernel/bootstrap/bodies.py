@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, BoundVariant, Scratch
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.planning.logical import Clause
 from elastalog.planning.order import Statistics
@@ -59,7 +60,7 @@ def bodies_of(
     """Variants that follow a delta, in order, but that those which share a body stand where the first of them did."""
     groups: dict[object, list[BoundVariant]] = {}
     for variant in variants:
-        groups.setdefault(_what_is_shared(variant), []).append(variant)
+        groups.setdefault(what_is_shared(variant), []).append(variant)
     bodies: list[Body] = []
     for members in groups.values():
         if len(members) == 1:
@@ -72,7 +73,7 @@ def bodies_of(
     return bodies
 
 
-def _what_is_shared(variant: BoundVariant) -> object:
+def what_is_shared(variant: BoundVariant | DeltaVariant) -> object:
     """Equal for variants that may be run as one."""
     clause = variant.clause
     if clause.rule is None or clause.rule.plan or not clause.head_terms:

@@ -4,7 +4,7 @@ A row `(member, representative)` says that the member was in a class of that rep
 grow, so that a row stays true: two values with a representative in common are in one class for good. So these rows are
 facts of the recursion like others, and its rounds need no others than those of a round. When classes become one, the
 members of all but the largest get rows with the representative of that; a value has few rows, since its class doubles
-every time. In the end only the latest row of each is left.
+every time. In the end there is one row for each, with the least member of its class.
 
 Pairs that say nothing new are dropped as they are derived: what is kept of them connects every class.
 """
@@ -94,8 +94,12 @@ class Merging:
         return np.ascontiguousarray(rows, np.int32)
 
     def rows(self) -> Matrix:
-        """All members, each with its representative."""
-        return np.ascontiguousarray(np.column_stack((self._members, self._representative)), np.int32)
+        """All members, each with the least of its class: in whatever way a class has come about, its rows are the
+        same, and whoever reads them is told of no change."""
+        known, place = np.unique(self._representative, return_inverse=True)
+        least = np.full(len(known), np.iinfo(np.int32).max, np.int32)
+        np.minimum.at(least, place, self._members)
+        return np.ascontiguousarray(np.column_stack((self._members, least[place])), np.int32)
 
     def _places(self, pairs: Matrix) -> Vector:
         """Where the values of pairs are among the members; those that were in no class are in one of their own."""

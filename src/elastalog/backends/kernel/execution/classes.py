@@ -60,6 +60,43 @@ def unite(pairs, parent):  # type: ignore[no-untyped-def]
         parent[place] = parent[parent[place]]
 
 
+@operator(types.void, MATRIX, WORDS, WORDS, WORDS, WORDS)
+def unite_by_level(pairs, levels, parent, sizes, joined):  # type: ignore[no-untyped-def]
+    """Joins the trees of places that are paired, the pairs in ascending order of level, the smaller tree below the
+    larger: so no way to a root is long. `joined` tells of a place that is no root at which level it was put there."""
+    for i in range(pairs.shape[0]):
+        upper = pairs[i, 0]
+        while parent[upper] != upper:
+            upper = parent[upper]
+        lower = pairs[i, 1]
+        while parent[lower] != lower:
+            lower = parent[lower]
+        if upper != lower:
+            if sizes[upper] < sizes[lower]:
+                upper, lower = lower, upper
+            parent[lower] = upper
+            sizes[upper] += sizes[lower]
+            joined[lower] = levels[i]
+
+
+@operator(types.void, MATRIX, WORDS, WORDS, WORDS)
+def meet(places, parent, joined, found):  # type: ignore[no-untyped-def]
+    """The level at which two places came into one tree, for each pair of them in trees of `unite_by_level`; levels
+    never fall on the way to a root, so that whoever was put below another earlier takes the next step."""
+    for i in range(places.shape[0]):
+        one = places[i, 0]
+        other = places[i, 1]
+        while one != other:
+            if parent[one] != one and (parent[other] == other or joined[one] <= joined[other]):
+                found[i] = joined[one]
+                one = parent[one]
+            elif parent[other] != other:
+                found[i] = joined[other]
+                other = parent[other]
+            else:
+                break  # not in one tree
+
+
 @operator(types.void, COLUMNS, WORDS, INT, INT, WORDS, WORDS)
 def search(starts, neighbours, first, last, before, queue):  # type: ignore[no-untyped-def]
     """A shortest way from one place to another, whose neighbours stand from `starts[place]` up to the next one's:
@@ -116,6 +153,22 @@ class Members:
         parent = np.arange(len(self.words), dtype=np.int32)
         unite(self.places(pairs), parent)
         return parent
+
+    def levels(self, pairs: Matrix, levels: Vector, asked: Matrix) -> Vector:
+        """The level at which each of some pairs of them came to be connected by others, which have `levels`."""
+        order = np.argsort(levels, kind="stable")
+        count = len(self.words)
+        parent, sizes = np.arange(count, dtype=np.int32), np.ones(count, np.int32)
+        joined, found = np.zeros(count, np.int32), np.zeros(len(asked), np.int32)
+        ends, ascending = self.places(pairs[order]), np.ascontiguousarray(levels[order], np.int32)
+        unite_by_level(ends, ascending, parent, sizes, joined)
+        meet(self.places(asked), parent, joined, found)
+        first = np.full(count, np.iinfo(np.int32).max, np.int32)
+        for column in (0, 1):
+            np.minimum.at(first, ends[:, column], ascending)
+        is_one = asked[:, 0] == asked[:, 1]
+        found[is_one] = first[self.places(asked[is_one, 0])]
+        return found
 
     def way(self, pairs: Matrix, left: int, right: int) -> Vector:
         """The members on a shortest way from one to another, both included, by pairs that may be taken either way."""

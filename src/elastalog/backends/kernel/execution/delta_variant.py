@@ -3,7 +3,7 @@ phase, and carries levels (see `join_levels`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from elastalog.backends.kernel.execution import join_levels as level_operators
 from elastalog.backends.kernel.execution.bound_variant import (
@@ -24,7 +24,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.planning.logical import Absent
+from elastalog.planning.logical import Absent, Clause
 from elastalog.planning.steps import Variant
 from elastalog.relations.words import Dictionary
 
@@ -63,16 +63,20 @@ BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS
 
 
 class DeltaVariant:
-    """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
+    """`flat` are the lower relations whose facts count as level 0 (all of them with local levels). `clauses`: what it
+    is run for, if they are several, which differ in their heads only; its results are the terms of all heads."""
 
     __slots__ = (
-        "_scratch", "_steps", "clause", "gather", "gather_take", "is_negated_start", "planned", "probes",
+        "_scratch", "_steps", "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned", "probes",
         "start_transform",
     )  # fmt: skip
 
-    def __init__(self, planned: Variant, dictionary: Dictionary, source: Source) -> None:
+    def __init__(
+        self, planned: Variant, dictionary: Dictionary, source: Source, clauses: Sequence[Clause] = ()
+    ) -> None:
         self.planned = planned
         self.clause = planned.clause
+        self.clauses = tuple(clauses)
         self.gather = planned.gather
         self.gather_take = columns(planned.gather.take)
         goal = planned.gather.goal

@@ -1,7 +1,8 @@
 """An equivalence that is kept as classes, as whoever reads facts sees it outside an update: all its pairs.
 
 A pair that is stored has the level that is stored. Any other is derived by a chain of stored pairs: its level is 1 +
-the least, over all chains, of the highest level in the chain, and its count is 1.
+the least, over all chains, of the highest level in the chain, and its count is 1. So it is for every pair that is not
+explicit if the equivalence is merged: which pairs its recursion stores is a matter of order.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Equivalence:
     pairs: KernelRelation
     classes: KernelRelation
     has_levels: bool
+    is_merged: bool = False
 
     def size(self) -> int:
         """The number of pairs."""
@@ -110,6 +112,8 @@ class Equivalence:
         level = self._levels(words)
         row = self._stored_rows(words)
         is_stored = row >= 0
+        if self.is_merged:
+            is_stored[is_stored] = self.pairs.level[row[is_stored]] == 0
         count = np.ones(len(words), np.int32)
         level[is_stored] = self.pairs.level[row[is_stored]]
         count[is_stored] = self.pairs.count[row[is_stored]]
@@ -117,19 +121,13 @@ class Equivalence:
 
     def _levels(self, words: Matrix) -> Vector:
         """Of each of some pairs, the level by the best chain."""
+        return self.levels_of_chains(words) + np.int32(1)
+
+    def levels_of_chains(self, words: Matrix) -> Vector:
+        """Of each of some pairs the least, over all chains of stored pairs, of the highest level in the chain."""
         members = Members(self._class_of(words))
         rows = rows_of_keys(self.pairs, MEMBER, members.words.reshape(-1, 1))
-        levels = self.pairs.level[rows]
-        found = np.zeros(len(words), np.int32)
-        places = members.places(words)
-        for level in sorted(set(levels.tolist()), reverse=True):
-            # From the highest down: the last level at which a pair is still connected is its own.
-            words_up_to = self.pairs.rows[rows[levels <= level]]
-            roots = members.united(words_up_to)[places]
-            is_met = np.zeros(len(members), np.bool_)
-            is_met[members.places(words_up_to)] = True
-            found[(roots[:, 0] == roots[:, 1]) & is_met[places[:, 0]]] = level + 1
-        return found
+        return members.levels(self.pairs.rows[rows], self.pairs.level[rows], words)
 
 
 __all__ = ["Equivalence"]

@@ -9,11 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from elastalog.analysis.program import Aggregation, Base, Literal
+from elastalog.analysis.program import Aggregation, Base, Literal, UserFunctor
+from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values, fits
+from elastalog.backends.kernel.expressions.user_functors import failed
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule
+from elastalog.relations.functions import BadFunction, missing, result_of
 from elastalog.relations.limits import MOST_NUMBER, MOST_UNSIGNED, Words
 from elastalog.relations.words import Dictionary
 
@@ -48,6 +51,8 @@ def fold(rule: AggregateRule, members: Matrix, dictionary: Dictionary, source: S
             result[:, groups] = dictionary.from_floats(_mean(rule.target_base, words, starts, sizes, dictionary))
         case "min" | "max":
             result[:, groups] = _extreme(rule, words, starts, dictionary)
+        case operator if operator[0] == "@":
+            result[:, groups] = _by_user(rule, words, starts, sizes, dictionary, source)
         case _:
             raise InternalError("kernel", f"aggregate `{rule.operator}` is not implemented")
     return result
@@ -129,6 +134,32 @@ def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: D
             return dictionary.from_unsigned(best)
         case _:
             return dictionary.from_floats(best)
+
+
+def _by_user(
+    rule: AggregateRule, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary, source: Source
+) -> Words:
+    """What a functor of the user makes of each group, of which records hold what it starts with and the values."""
+    name, base = rule.operator[1:], rule.result_base
+    function = dictionary.functions.get(name)
+    if function is None:
+        raise missing(name, Label(_span(rule), "applied here"), source)
+    functor = UserFunctor(name, (base, base), base, False, _span(rule))
+    pairs: list[Any] = dictionary.decode_records(words)
+    found = np.empty(len(starts), np.int32)
+    for group, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        members = pairs[start : start + size]
+        value = members[0][0]
+        for given in sorted((pair[1] for pair in members), key=sort_key):
+            try:
+                folded = result_of(functor, function, (value, given))
+                if folded is None:
+                    raise BadFunction("gave no value", (value, given))
+            except BadFunction as bad:
+                raise failed(bad, rule.operator, _span(rule), source) from bad.__cause__
+            value = folded
+        found[group] = dictionary.encode_value(base, value)
+    return found
 
 
 def _magnitude(values: Values) -> int:

@@ -21,6 +21,7 @@ from elastalog.backends.kernel.expressions.columns import (
     shown_value,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Source, Span
 from elastalog.relations.functions import BadFunction, Vectorised, missing, result_of, results_of
 from elastalog.relations.words import Dictionary
 
@@ -48,13 +49,15 @@ def compile_user_functor(
         try:
             found = _results(functor, function, listed, len(rows))
         except BadFunction as bad:
-            raise _failed(bad, apply, site) from bad.__cause__
+            raise failed(bad, apply.functor, apply.span, site.source) from bad.__cause__
         return _column(apply.base, found, rows, used, dictionary)
 
     return evaluate
 
 
 def _listed(base: Base, values: Values, dictionary: Dictionary) -> list[Value]:
+    if base is Base.RECORD:
+        return dictionary.decode_records(values)
     return [*dictionary.symbols.texts(values)] if base is Base.SYMBOL else [*values.tolist()]
 
 
@@ -83,22 +86,28 @@ def _column(base: Base, found: list[Value | None], rows: Any, used: int, diction
     there = [value for value in found if value is not None]
     values = np.zeros(used, DTYPES[base])
     places = rows[is_there]
-    values[places] = dictionary.symbols.encode_texts(there) if base is Base.SYMBOL else np.array(there, DTYPES[base])  # type: ignore[arg-type]  # texts
+    if base is Base.RECORD:
+        values[places] = dictionary.encode_records(there)
+    elif base is Base.SYMBOL:
+        values[places] = dictionary.symbols.encode_texts(there)  # type: ignore[arg-type]  # texts
+    else:
+        values[places] = np.array(there, DTYPES[base])
     valid = np.zeros(used, np.bool_)
     valid[places] = True
     return values, None if len(places) == used else valid, FULL
 
 
-def _failed(bad: BadFunction, apply: Apply, site: Site) -> ElastalogError:
+def failed(bad: BadFunction, functor: str, span: Span, source: Source) -> ElastalogError:
+    """The error that a function gave no value where its functor is applied."""
     arguments = ", ".join(map(shown_value, bad.arguments))
     return ElastalogError(
         [
             Diagnostic(
                 "E0640",
-                f"`{apply.functor}({arguments})` {bad}",
-                (Label(apply.span, "the functor is applied here"),),
+                f"`{functor}({arguments})` {bad}",
+                (Label(span, "the functor is applied here"),),
                 help="mend the function, or exclude such arguments by a comparison in the rule",
-                source=site.source,
+                source=source,
             )
         ]
     )

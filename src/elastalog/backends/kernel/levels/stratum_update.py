@@ -9,13 +9,16 @@ fact, by the first goal that is in that delta. The rounds of a phase run in comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
+from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
+from elastalog.backends.kernel.machine.code import Variant
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
@@ -28,9 +31,13 @@ from elastalog.backends.kernel.store.transaction import changed_entries
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
-from elastalog.planning.logical import LogicalStratum, Test
-from elastalog.planning.variants import plan_backward, plan_from_goal
+from elastalog.planning.logical import LogicalStratum, Scan, Test
+from elastalog.planning.steps import Generate
+from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
+
+_LEAST_ENUMERATED, _ROWS_A_FACT = 1 << 16, 4
+"""Rows that it should take to enumerate a clause, and so many more for each fact that it is begun at."""
 
 
 class MaintenancePlan:
@@ -52,10 +59,11 @@ class MaintenancePlan:
         is_global: bool,
         looks_back: bool = True,
     ) -> None:
-        statistics = KernelStatistics(relations)
+        statistics = self._statistics = KernelStatistics(relations)
         self.flat = flat
         self.is_global = is_global
         self._dictionary = dictionary
+        self._source = source
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
         self.forward: dict[str, list[DeltaVariant]] = {}
@@ -88,8 +96,52 @@ class MaintenancePlan:
                 [variant for variants in by_relation.values() for variant in variants]
                 for by_relation in (self.forward, self.backward, self.recovering)
             )
-            self._machine = MachinePlan(self._own, self.flat, forward, backward, recovering, self._dictionary)
+            whole = self._enumerating(forward, recovering)
+            forward = self._shared(forward)
+            self._machine = MachinePlan(
+                self._own, self.flat, forward, backward, recovering, self._dictionary, whole=whole
+            )
         return self._machine
+
+    def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:
+        """Variants of rules with several heads, one for all heads."""
+        groups: dict[object, list[DeltaVariant]] = {}
+        for variant in forward:
+            groups.setdefault(what_is_shared(variant), []).append(variant)
+        return [
+            members[0] if len(members) == 1 or _may_widen(members[0]) else self._for_all_heads(members)
+            for members in groups.values()
+        ]
+
+    def _for_all_heads(self, members: Sequence[DeltaVariant]) -> DeltaVariant:
+        clauses, goal = [member.clause for member in members], members[0].gather.goal
+        assert goal is not None
+        return DeltaVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
+
+    def _enumerating(
+        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
+    ) -> dict[Variant, tuple[Variant, int]]:
+        """For variants that look for lost facts, the one by which their clause is enumerated, from the smallest
+        relation of the stratum, and how many rows that should take as long as nobody knows."""
+        found: dict[Variant, tuple[Variant, int]] = {}
+        for sought in recovering:
+            starts = [
+                (self._statistics.rows(goal.relation), variant)
+                for variant in forward
+                if variant.clause is sought.clause
+                and isinstance(goal := variant.clause.goals[variant.gather.goal or 0], Scan)
+                and (goal.relation in self._own or not variant.clause.is_recursive)
+            ]
+            if starts:
+                rows, start = min(starts, key=itemgetter(0))
+                found[sought] = start, _LEAST_ENUMERATED + _ROWS_A_FACT * int(rows)
+        return found
+
+
+def _may_widen(variant: DeltaVariant) -> bool:
+    """Whether a block of a variant may get more rows than usual."""
+    steps = (variant.planned.gather, *variant.planned.probes)
+    return any(isinstance(action, Generate) for step in steps for action in step.actions)
 
 
 def load_operators() -> None:

@@ -18,6 +18,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
@@ -47,7 +48,9 @@ _ORDERS = {
 
 class Code:
     """Variants, given the numbers of relations and indexes in the machine's tables. Those of `recovering` start at
-    facts that lost their last derivation too. `carried`: words that rows of bindings have behind their slots.
+    facts that lost their last derivation too, and may leave some of them to the enumeration of their clause (`whole`:
+    variants by whose start and steps that can be done, and how many rows that should take). `carried`: words that rows
+    of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
@@ -61,6 +64,7 @@ class Code:
         recovering: Collection[Variant],
         dictionary: Dictionary,
         carried: int,
+        whole: Mapping[Variant, tuple[Variant, int]],
     ) -> None:
         self._numbers = numbers
         self._indexes = indexes
@@ -73,9 +77,16 @@ class Code:
         self.transforms: list[tuple[Transform, int]] = []
         self.ahead: dict[str, tuple[int, int, int]] = {}
         self.widths = _widths(variants, carried)
-        self.variants = Table(layout.VariantCode, len(variants))
-        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in variants))
-        for variant, code in zip(variants, self.variants, strict=True):
+        encoded = [*variants, *(variant for variant, _ in whole.values())]
+        self.variants = Table(layout.VariantCode, len(encoded))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in encoded))
+        places = {variant: place for place, variant in enumerate(variants)}
+        seeking = {len(variants) + i: places[sought] for i, sought in enumerate(whole)}
+        for place, (variant, code) in enumerate(zip(encoded, self.variants, strict=True)):
+            if place in seeking:
+                code.seeks = seeking[place] + 1
+            elif variant in whole:
+                code.whole = whole[variant][1]
             self._encode(variant, code)
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
@@ -92,6 +103,7 @@ class Code:
         code.is_backward = gather.goal is None
         code.is_negated = variant.is_negated_start
         code.head = self._numbers[variant.clause.head]
+        self._encode_heads(variant, code)
         code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
@@ -105,8 +117,22 @@ class Code:
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
-            self._encode_probe(probe, planned, self.probes[self._encoded_probes])
+            probe_code = self.probes[self._encoded_probes]
+            self._encode_probe(probe, planned, probe_code)
+            if code.seeks:
+                probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
+
+    def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
+        """Writes where the words of each head are, if there are several."""
+        clauses = clauses_of(variant)
+        results = variant.planned.results
+        size = 2 + max((len(clause.head_terms) for clause in clauses), default=0)
+        code.heads, code.first_head, code.head_size = len(clauses), len(self._operands), size
+        for clause in clauses:
+            places = [results.index(term) for term in clause.head_terms]
+            head = [self._numbers[clause.head], len(places), *places]
+            self._operands.extend([*head, *[0] * (size - len(head))])
 
     def _encode_probe(self, probe: BoundProbe, planned: Probe, code: layout.ProbeCode) -> None:
         """Writes the code of a probe."""
@@ -224,6 +250,11 @@ def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
     return True
 
 
+def clauses_of(variant: Variant) -> tuple[Clause, ...]:
+    """The clauses that a variant is run for, if they are several."""
+    return variant.clauses if isinstance(variant, DeltaVariant) else ()
+
+
 def start_of(variant: Variant) -> str:
     """The relation that a variant starts at."""
     assert variant.gather.relation is not None
@@ -236,10 +267,14 @@ def is_indexed(probe: BoundProbe) -> bool:
 
 
 def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
-    """The width of the widest block of each step, with the words that bindings carry."""
+    """The width of the widest block of each step, with the words that bindings carry; of a variant with several heads
+    another one, for each of them."""
     widest: list[int] = []
     for variant in variants:
-        for depth, width in enumerate((max(variant.gather.width, 1), *(probe.width for probe in variant.probes))):
+        blocks = [max(variant.gather.width, 1), *(probe.width for probe in variant.probes)]
+        if clauses := clauses_of(variant):
+            blocks.append(max(len(clause.head_terms) for clause in clauses))
+        for depth, width in enumerate(blocks):
             if depth == len(widest):
                 widest.append(0)
             widest[depth] = max(widest[depth], width + carried)

@@ -135,6 +135,40 @@ def recover(block, used, relation, head, machine):  # type: ignore[no-untyped-de
 
 
 @piece
+def recover_listed(block, used, relation, head, first, machine):  # type: ignore[no-untyped-def]
+    """The same with derivations that were found by enumeration, for the heads from place `first` of the list of losses
+    on; `deltas` of a listed entry is its place (see `seeking`). Returns how many derivations those have."""
+    width = block.shape[1]
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    touched = touched_of(head)
+    flat_rows = flattened(rows)
+    homes = group_of_keys()
+    tags = group_of_keys()
+    found = 0
+    for i in range(used):
+        at = i % GROUP
+        if at == 0:
+            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
+        row = find_from(block, i, rows, table, homes[at], tags[at])
+        if row < 0 or level[row] < REFERENCE:
+            continue
+        entry = level[row] - REFERENCE
+        fact = entry_of(touched, entry)
+        place = int64(fact.deltas)
+        if not fact.marks & LOST or place < first or place >= head.losses:
+            continue
+        if entry_of(touched, place).losses != entry:
+            continue
+        found += 1
+        before = block[i, width - 1]
+        if before < ABSENT and offer(fact, before + 1, np_int32(ABSENT)):
+            wait(machine, relation, entry, before + 1)
+    return found
+
+
+@piece
 def highest(block, used):  # type: ignore[no-untyped-def]
     """The highest level at which a derivation of the block fires."""
     width = block.shape[1]

@@ -53,8 +53,9 @@ class Machine(Structure):
     """Where a run is, where its tables are, and its queue. `drive`: the record of the drive that it is on, 0 if it is
     on none. `part`: how far the course of an update is; `may_gain`: inputs bring something; `is_marked`: they have
     marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
-    begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins (see
-    `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    begun. `work` counts rows that are looked at or made, since limits were last looked at; `work_before` are those that
+    were counted before. `served`: heads that have got the last block of a variant already. `progress` is the state
+    vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
@@ -76,6 +77,8 @@ class Machine(Structure):
     derived_allowed: int
     work: int
     work_allowed: int
+    work_before: int
+    served: int
 
     full: int
     full_index: int
@@ -154,7 +157,14 @@ class IndexPlace(IndexWhereabouts):
 class VariantCode(Structure):
     """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
     their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
-    derivations growth has made by it."""
+    derivations growth has made by it.
+
+    `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
+    `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
+
+    A backward variant may leave the heads from place `left` on, 0 if none, to a variant that enumerates its clause,
+    which `seeks` it (its number + 1, 0 for all others) and goes through `whole` rows or so, 0 if there is none.
+    `spent`: all work when it began."""
 
     start: int
     is_backward: int
@@ -169,6 +179,13 @@ class VariantCode(Structure):
     actions_end: int
     lists: int
     made: int
+    heads: int
+    first_head: int
+    head_size: int
+    seeks: int
+    left: int
+    whole: int
+    spent: int
 
 
 @record

@@ -28,8 +28,9 @@ _join = inlined(join_levels.join_levels)  # its arguments are many, and the rows
 
 
 @piece
-def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """Fills the first block with the next facts of the delta, whatever has become of them; column -1 is the entry."""
+def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped-def]
+    """Fills the first block with the next facts of the delta, at most so many, whatever has become of them; column -1
+    is the entry."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
@@ -37,7 +38,7 @@ def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
     out = matrix_at(frame.usual, BLOCK, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
-    filled = min(relation.delta_end - machine.at, BLOCK)
+    filled = min(relation.delta_end - machine.at, most)
     for i in range(filled):
         entry = touched[machine.at + i, relation.listed_in]
         row = int64(entry_of(touched, entry).row)
@@ -47,6 +48,12 @@ def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
         out[i, width - 1] = 0
     machine.at += filled
     return filled
+
+
+@piece
+def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """The same with as many as there is room for."""
+    return gather_some_heads(machine, variant, frame, BLOCK)
 
 
 @piece

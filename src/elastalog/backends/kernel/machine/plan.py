@@ -38,6 +38,7 @@ class MachinePlan:
         recovering: Sequence[Variant],
         dictionary: Dictionary,
         carried: int = LEVELS,
+        whole: Mapping[Variant, tuple[Variant, int]] | None = None,
     ) -> None:
         self._indexed: dict[IndexKey, int] = {}
         self._recovering = frozenset(recovering)
@@ -47,15 +48,17 @@ class MachinePlan:
         self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
         self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
-        read = (name for v in variants for name in (start_of(v), *(probe.relation for probe in v.probes)))
+        whole = whole or {}
+        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        read = (name for v in laid_out for name in (start_of(v), *(probe.relation for probe in v.probes)))
         self.names = tuple(dict.fromkeys((*own, *read)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The indexes of a relation of the stratum are neighbours.
-        wanted = {(p.relation, p.key_columns) for v in variants for p in v.probes if is_indexed(p)}
+        wanted = {(p.relation, p.key_columns) for v in laid_out for p in v.probes if is_indexed(p)}
         for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
             self._indexed[key] = len(self._indexed)
         self.keys = list(self._indexed)
-        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried)
+        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self._own = frozenset(own)

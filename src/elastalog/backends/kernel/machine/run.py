@@ -80,8 +80,12 @@ class MachineRun:
             case layout.ACTIONS:
                 self._act(machine.depth, rows)
             case layout.CHECK:
+                if machine.drive and machine.phase != layout.LOSING and not machine.may_gain:
+                    # What comes back now was lost before, so that the rest is no more than what was done.
+                    self.watch.ends()
                 derived, rows = machine.derived, machine.work
                 machine.derived = 0
+                machine.work_before += rows
                 machine.work = 0
                 self.watch.derived(derived, rows)
                 self.watch.check()

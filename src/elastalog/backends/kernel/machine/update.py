@@ -3,18 +3,20 @@ recovery, gains, each from its first delta to its last."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import piece
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece
 from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
+from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import block_of, touched_of
+from elastalog.backends.kernel.machine.arrays import block_of, operands, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.course import go_on
 from elastalog.backends.kernel.machine.drive import write_back
 from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
-from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
-from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
-from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_seen, probe_seen
+from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover, recover_listed
+from elastalog.backends.kernel.machine.layout import frame_at, machine_at, node_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.queue import take_lowest, waiting_of
+from elastalog.backends.kernel.machine.seeking import gather_all, has_left, heads_to_seek
 from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DELTA_LIST, IS, LOSS_LIST, LOST, entry_of
 from elastalog.backends.kernel.store.bookkeeping import settle_at
@@ -30,6 +32,8 @@ def _open(machine):  # type: ignore[no-untyped-def]
 @inlined
 def _starts(machine, variant):  # type: ignore[no-untyped-def]
     """Whether a variant has something to start from."""
+    if variant.seeks > 0:
+        return machine.phase == layout.RECOVERING and has_left(machine, variant)
     if not has_delta(machine, variant):
         return False
     relation = relation_at(machine.relations, variant.start)
@@ -44,25 +48,61 @@ def _starts(machine, variant):  # type: ignore[no-untyped-def]
 
 @piece
 def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """The next facts of the delta that the start sees, or the next lost heads."""
+    """The next facts of the delta that the start sees, or the next lost heads, or of all facts."""
+    machine.served = 0
+    if variant.seeks > 0:
+        return gather_all(machine, variant, frame)
     if variant.is_backward:
-        return gather_heads(machine, variant, frame)
+        return gather_some_heads(machine, variant, frame, heads_to_seek(machine, variant))
     return gather_seen(machine, variant, frame)
 
 
 @piece
 def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """Hands the last block to the head, or says what is missing for that."""
+    """Hands the last block to the head, or to one head after another, or says what is missing for that."""
+    if variant.heads == 0:
+        reason = _hand_on(machine, variant, variant.head, block_of(frame), frame.end)
+        if reason != layout.DONE:
+            return reason
+    else:
+        spare = frame_at(machine.frames, variant.probes + 1)
+        while machine.served < variant.heads:
+            head = operands(machine, variant.first_head + machine.served * variant.head_size, variant.head_size)
+            block = matrix_at(spare.usual, layout.BLOCK, head[1] + LEVELS)
+            _project(block_of(frame), frame.end, head, block)
+            reason = _hand_on(machine, variant, head[0], block, frame.end)
+            if reason != layout.DONE:
+                return reason
+            machine.served += 1
+        machine.served = 0
+    frame.begun = frame.end
+    return layout.DONE
+
+
+@piece
+def _project(block, used, head, out):  # type: ignore[no-untyped-def]
+    """Copies the words of a head, and the levels."""
+    width = head[1]
+    last = block.shape[1] - LEVELS
+    for i in range(used):
+        for c in range(width):
+            out[i, c] = block[i, head[2 + c]]
+        for c in range(LEVELS):
+            out[i, width + c] = block[i, last + c]
+
+
+@piece
+def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-def]
+    """Hands a block to a head, or says what is missing for that."""
     phase = machine.phase
-    used = frame.end
-    block = block_of(frame)
-    head = relation_at(machine.relations, variant.head)
-    machine.full = variant.head
+    head = relation_at(machine.relations, number)
+    machine.full = number
     if head.touched_used + used > head.touched_room:
         return layout.NO_ROOM
     is_dense = head.vectors != 0
     if is_dense and not has_counts(head, head.used + used, MOST_STEPS * used):
         return layout.NO_COUNTS
+    derived = used
     if phase == layout.LOSING:
         if is_dense:
             lose_counts(block, used, head)
@@ -77,13 +117,16 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
         if machine.highest >= machine.levels_room:
             return layout.NO_LEVELS
         if phase == layout.RECOVERING:
-            recover(block, used, variant.head, head, machine)
+            if variant.seeks > 0:
+                first = variant_at(machine.variants, variant.seeks - 1).left
+                derived = recover_listed(block, used, number, head, first, machine)
+            else:
+                recover(block, used, number, head, machine)
         elif is_dense:
-            gain_counts(block, used, variant.head, head, machine)
+            gain_counts(block, used, number, head, machine)
         else:
-            gain(block, used, variant.head, head, machine)
-    machine.derived += used
-    frame.begun = used
+            gain(block, used, number, head, machine)
+    machine.derived += derived
     return layout.DONE
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
     STAMPS,
     Matrix,
     Vector,
     cleared,
-    grown,
     power_of_two,
     state_vector,
 )
@@ -169,11 +169,7 @@ class Index:
             return
         size = len(self.pool)
         size += max(size // (4 if size < _LARGE_POOL else 16), 64)
-        try:
-            # The system moves pages, not their content.
-            self.pool.resize(size)
-        except ValueError:
-            self.pool = grown(self.pool, int(self.state[postings.POOL_USED]), size)
+        lengthen(self, "pool", int(self.state[postings.POOL_USED]), size)
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""

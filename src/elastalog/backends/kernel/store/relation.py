@@ -3,14 +3,13 @@ arrays."""
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_TABLE,
     NO_WORDS,
@@ -149,20 +148,10 @@ class KernelRelation:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
         Rows last: memory may end, or Ctrl-C come, in between."""
         self.stamp = STAMPS.take()
-        # Not in a loop: numpy wants to see no more than one reference.
         if self.is_annotated:
-            try:
-                self.level.resize(capacity)
-            except ValueError:
-                self.level = grown(self.level, self.used, capacity)
-            try:
-                self.count.resize(capacity)
-            except ValueError:
-                self.count = grown(self.count, self.used, capacity)
-        try:
-            self.rows.resize((capacity, self.width))
-        except ValueError:
-            self.rows = grown(self.rows, self.used, capacity)
+            lengthen(self, "level", self.used, capacity)
+            lengthen(self, "count", self.used, capacity)
+        lengthen(self, "rows", self.used, capacity)
 
     def reserve_touched(self, more: int) -> None:
         """Makes room for more entries of the update under way."""
@@ -200,12 +189,11 @@ class KernelRelation:
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
         self.stamp = STAMPS.take()
-        # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
-        with contextlib.suppress(ValueError):
-            self.rows.resize((capacity, self.width))
-            if self.is_annotated:
-                self.level.resize(capacity)
-                self.count.resize(capacity)
+        # Rows first, since others may be longer.
+        lengthen(self, "rows", self.used, capacity)
+        if self.is_annotated:
+            lengthen(self, "level", self.used, capacity)
+            lengthen(self, "count", self.used, capacity)
 
     @property
     def room(self) -> int:

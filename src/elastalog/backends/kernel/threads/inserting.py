@@ -4,8 +4,8 @@ A thread that finds no slot with its fact writes the fact to a row of its own an
 that was empty. If another thread was faster, the fact of that one is looked at, and the row is used for the next fact.
 So a slot never refers to a row that is not written, and no fact is there twice.
 
-Rows are given out in turns of TURN, each to the thread that asks for it; `close_gaps` moves the last rows to where
-threads have not used up their turns.
+Rows are given out in turns, each to the thread that asks for it; `close_gaps` moves the last rows to where threads have
+not used up their turns.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ from elastalog.backends.kernel.compile.signatures import (
 from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, has_tag, row_in
 from elastalog.jit.intrinsics import put_if_zero, take_number
 
-TURN = 256
-"""Rows that a thread is given at a time."""
-
 # Fields of the state vector of a thread that inserts.
 OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
+TURN = 2  # how many rows it is given at a time
+TURN_STATE_SIZE = 3
 
 
 @inlined
@@ -81,11 +80,11 @@ def insert_together(  # type: ignore[no-untyped-def]
                 entry = uint64(table[slot])
                 if entry == NONE:
                     if state[OWN] == state[OWN_END]:
-                        turn = take_number(given, 0, TURN)
-                        if turn + TURN > room:
+                        turn = take_number(given, 0, state[TURN])
+                        if turn + state[TURN] > room:
                             return i + g
                         state[OWN] = turn
-                        state[OWN_END] = turn + TURN
+                        state[OWN_END] = turn + state[TURN]
                     row = state[OWN]
                     for c in range(width):
                         rows[row, c] = block[i + g, c]

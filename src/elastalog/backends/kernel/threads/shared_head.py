@@ -15,20 +15,28 @@ LEAST_ROOM = 1 << 16
 LEAST_GROWTH = 1 << 14
 """Relations with fewer rows are made larger by one thread."""
 
+TURNS = 256
+"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
+after the other are looked at one after the other in the next round, and lie near to each other."""
+
+LEAST_TURN, MOST_TURN = 1 << 8, 1 << 14
+"""Rows that a thread is given at a time."""
+
 
 class SharedHead:
     """A relation while so many threads insert into it; facts from row `counted_from` on are counted. `is_full`: some
     thread has found no room."""
 
-    __slots__ = ("_counted_from", "_given", "_states", "is_full", "relation")
+    __slots__ = ("_counted_from", "_given", "_states", "_turn", "is_full", "relation")
 
     def __init__(self, relation: KernelRelation, counted_from: int, threads: int, expected: int) -> None:
         self.relation = relation
         self.is_full = False
         self._counted_from = counted_from
         self._given: Vector = np.zeros(1, np.int64)
-        self._states: list[Vector] = [np.zeros(2, np.int64) for _ in range(threads)]
-        size = relation.used + max(expected, 2 * threads * operators.TURN)
+        self._states: list[Vector] = [np.zeros(operators.TURN_STATE_SIZE, np.int64) for _ in range(threads)]
+        self._turn = min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
+        size = relation.used + max(expected, 2 * threads * self._turn)
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
         self._give_out()
@@ -47,7 +55,7 @@ class SharedHead:
         self.take_back()
         self.is_full = False
         relation, threads = self.relation, len(self._states)
-        size = relation.used + max(relation.used // 4, LEAST_ROOM, 2 * threads * operators.TURN)
+        size = relation.used + max(relation.used // 4, LEAST_ROOM, 2 * threads * self._turn)
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
             self._give_out()
@@ -64,7 +72,7 @@ class SharedHead:
         """From now on threads are given rows behind those that there are."""
         self._given[0] = self.relation.used
         for state in self._states:
-            state[:] = self.relation.used
+            state[:] = self.relation.used, self.relation.used, self._turn
 
     def take_back(self) -> None:
         """Rows that threads were given and have not used are used no longer."""
@@ -73,9 +81,9 @@ class SharedHead:
         if first == given:
             return
         # Threads also ask when there are no more.
-        turns = min(given - first, relation.room - first) // operators.TURN
-        gaps = sorted((int(own), int(end)) for own, end in self._states if own < end)
+        turns = min(given - first, relation.room - first) // self._turn
+        gaps = sorted((int(own), int(end)) for own, end, _ in self._states if own < end)
         relation.used = operators.close_gaps(
-            relation.rows, relation.table, relation.shift, relation.count, first + turns * operators.TURN,
+            relation.rows, relation.table, relation.shift, relation.count, first + turns * self._turn,
             np.array(gaps, np.int64).reshape(-1),
         )  # fmt: skip

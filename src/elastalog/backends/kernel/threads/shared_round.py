@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from elastalog.backends.kernel.bootstrap.workers import Run, note
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Scratch, Sink
@@ -28,6 +30,10 @@ LEAST_SHARE = 64
 
 LEAST_WORK_OF_SHARE = 1 << 14
 """What a share is expected to look at and make, at least."""
+
+
+Share: TypeAlias = tuple[int, int, int]
+"""The number of a run, and a range of its start rows."""
 
 
 def expected_work(run: Run) -> int:
@@ -72,7 +78,11 @@ class SharedRound:
             # About as many facts as in the round before.
             expected = counted[name] - bounds.start[name]
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
-        self._shares = list(self._shared_out())
+        self._shares: list[deque[Share]] = [deque() for _ in scratch]
+        for shares in self._shared_out():
+            for thread, own in enumerate(self._shares):
+                first, last = (len(shares) * number // len(scratch) for number in (thread, thread + 1))
+                own.extend(shares[first:last])
         self._done = [[_Done() for _ in runs] for _ in scratch]
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -83,15 +93,24 @@ class SharedRound:
         self._growing: list[tuple[SharedHead, Growth]] = []
         self._grown = threading.Barrier(len(scratch), self._finish_growth)
 
-    def _shared_out(self) -> Iterator[tuple[int, int, int]]:
-        """Numbers of runs with ranges of start rows, those that take longest at the end."""
+    def _shared_out(self) -> Iterator[list[Share]]:
+        """For every run its shares, in order; first of those runs that take longest."""
         works = [expected_work(run) for run in self._runs]
         most = max(sum(works) // (SHARES * len(self._scratch)), LEAST_WORK_OF_SHARE)
-        for work, number in sorted(zip(works, range(len(works)), strict=True)):
+        for work, number in sorted(zip(works, range(len(works)), strict=True), reverse=True):
             run = self._runs[number]
             rows = min(max((run.stop - run.start) * most // max(work, 1), LEAST_SHARE), BLOCK)
-            for start in range(run.start, run.stop, rows):
-                yield number, start, min(start + rows, run.stop)
+            yield [(number, start, min(start + rows, run.stop)) for start in range(run.start, run.stop, rows)]
+
+    def _take(self, thread: int) -> Share | None:
+        """The next share of a thread, or one that another thread would come to last. Neighbours go to one thread, since
+        rows that were found one after the other lead to the same places."""
+        for shares in self._shares[thread:] + self._shares[:thread]:
+            try:
+                return shares.popleft() if shares is self._shares[thread] else shares.pop()
+            except IndexError:
+                pass
+        return None
 
     def run(self) -> None:
         """Puts what is derived into the relations of the heads."""
@@ -114,13 +133,10 @@ class SharedRound:
         self._watch.step()
 
     def _work(self, thread: int) -> None:
-        scratch, shares = self._scratch[thread], self._shares
+        scratch = self._scratch[thread]
         sinks = [self._sink(thread, run) for run in self._runs]
-        while True:
-            try:
-                number, start, stop = shares.pop()
-            except IndexError:
-                break
+        while (share := self._take(thread)) is not None:
+            number, start, stop = share
             done = self._done[thread][number]
             began, derivations, rows = time.perf_counter(), scratch.derivations, scratch.rows
             variant = self._runs[number].body.variant

@@ -1,0 +1,89 @@
+"""Lost facts that would cost much to look for backwards are found by enumerating their clause: levels and counts are
+those of an evaluation from the start."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.levels import stratum_update
+from tests.engine.judging import levels_of
+
+PAIRED = """
+.decl edge(x: number, y: number)
+.decl blocked(x: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z), !blocked(y).
+.decl far(x: number, d: number)
+far(0, 0).
+far(y, d + 1) :- far(x, d), edge(x, y), d < 9, !blocked(x).
+"""
+
+HOPELESS = """
+.decl call(site: number, name: number)
+.decl method(name: number, type: number, target: number)
+.decl start(target: number)
+.decl holds(site: number, type: number)
+.decl reach(target: number)
+reach(t) :- start(t).
+reach(t) :- reach(c), call(s, n), s % 40 = c % 40, holds(s, k), method(n, k, t).
+"""
+
+
+def whole_of(db: Any) -> list[tuple[int, int]]:
+    """What enumeration took, and how many rows were guessed, of the variants that can be left to it."""
+    plans = db._backend.updates.maintenance.plans.values()
+    return [(v.whole, v.left) for plan in plans for v in plan.machine.code.variants if v.whole]
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enumeration seems to cost nothing."""
+    monkeypatch.setattr(stratum_update, "_LEAST_ENUMERATED", 1)
+    monkeypatch.setattr(stratum_update, "_ROWS_A_FACT", 0)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("levels", ["local", "global"])
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_and_counts(levels: str, seed: int) -> None:
+    choice = random.Random(seed)
+    edges = sorted({(choice.randrange(30), choice.randrange(30)) for _ in range(70)})
+    blocked = [(x,) for x in range(3)]
+    explicit = {"edge": set(edges), "blocked": set(blocked)}
+    with elastalog.open(PAIRED, explicit, engine="local", levels=levels, budget=None) as db:
+        for _ in range(8):
+            gone = set(choice.sample(sorted(explicit["edge"]), choice.randrange(1, 12)))
+            come = {(choice.randrange(30), choice.randrange(30)) for _ in range(choice.randrange(10))}
+            other = {(choice.randrange(30),) for _ in range(2)}
+            db.apply({"edge": come, "blocked": other}, {"edge": gone, "blocked": explicit["blocked"] - other})
+            explicit = {"edge": (explicit["edge"] - gone) | come, "blocked": other}
+            with elastalog.open(PAIRED, explicit, engine="local", levels=levels) as fresh:
+                assert levels_of(db) == levels_of(fresh)
+        learnt = [rows for rows, left in whole_of(db) if rows > 1 and left == 0]
+        assert learnt, "nothing was left to enumeration"
+
+
+def test_a_search_that_is_hopeless_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every method has the same name, so that a target says nothing of the sites that call it."""
+    facts = {
+        "call": [(s, 0) for s in range(400)],
+        "holds": [(s, s // 4) for s in range(400)],
+        "method": [(0, t, t) for t in range(100)],
+        "start": [(t,) for t in range(4)],
+    }
+    efforts = []
+    for least in (1 << 40, 1):
+        monkeypatch.setattr(stratum_update, "_LEAST_ENUMERATED", least)
+        monkeypatch.setattr(stratum_update, "_ROWS_A_FACT", 0)
+        with elastalog.open(HOPELESS, facts, engine="local", budget=None) as db:
+            before = db._backend.watch.rows
+            db.apply({}, {"start": [(1,), (2,)]})
+            efforts.append(db._backend.watch.rows - before)
+            with elastalog.open(HOPELESS, {**facts, "start": [(0,), (3,)]}, engine="local") as fresh:
+                assert levels_of(db) == levels_of(fresh)
+    assert efforts[1] <= efforts[0]
