@@ -144,8 +144,9 @@ class UpdateDrive:
     def first_entries(self, number: int) -> Vector:
         """The first entries of a touched table: all of them have changed where a relation has no rules."""
         if number > len(self._first):
-            self._first = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
-            self._first_at = address_of(self._first)
+            first: Vector = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
+            place = address_of(first)
+            self._first, self._first_at = first, place  # together: Ctrl-C may have come before
         return self._first[:number]
 
     def _tell(self, name: str) -> None:
