@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import elastalog
+from elastalog.backends.kernel.levels import drive
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.memory import STAMPS
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.costs import Budget
@@ -214,3 +216,27 @@ def test_an_interrupted_index_is_made_again(monkeypatch: pytest.MonkeyPatch) -> 
         made = relation.index(columns)
         assert made.done == 4
         assert int(made.slots[:, postings.LENGTH].sum()) == 4
+
+
+@pytest.mark.parametrize("moment", ["MachineRun", "address_of", "_LaidOut"])
+def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it may be written then: the next update writes all of it."""
+    program = ".decl e, p(x: number, y: number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z)."
+    usual = getattr(drive, moment)
+
+    def interrupt(*arguments: Any) -> Any:
+        monkeypatch.setattr(drive, moment, usual)
+        raise KeyboardInterrupt
+
+    with elastalog.open(program, facts={"e": [(i, i + 1) for i in range(5)]}, engine="local") as db:
+        for _ in range(2):  # what was laid out before counts as little as what never was
+            monkeypatch.setattr(drive, moment, interrupt)
+            db._backend.updates.maintenance.plans.clear()  # type: ignore[attr-defined]
+            db._backend.updates.maintenance.drive._record.stamp = -1  # type: ignore[attr-defined]
+            STAMPS.take()
+            with pytest.raises(KeyboardInterrupt):
+                db.apply({"e": [(5, 6)]})
+            assert set(db["p"]) == {(x, y) for x in range(6) for y in range(x + 1, 6)}
+            db.apply({"e": [(5, 6)]})
+            assert set(db["p"]) == {(x, y) for x in range(7) for y in range(x + 1, 7)}
+            db.apply(deleted={"e": [(5, 6)]})

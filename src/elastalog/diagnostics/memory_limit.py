@@ -33,7 +33,10 @@ def require(size: int, limit: int | None) -> None:
 def resident_bytes() -> int:
     """The memory of this process, 0 where the system does not say."""
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # a tenth of what `open` takes, which updates notice
+        try:
+            return int(os.read(file, 256).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        finally:
+            os.close(file)
     except (OSError, ValueError, IndexError):
         return 0

@@ -74,6 +74,7 @@ class UpdateDrive:
             for name in stratum.reads:
                 self._readers[name].append(place)
         self.changed: dict[str, Vector] = {}
+        self._grown: list[KernelRelation] = []
         self._first: Vector = np.empty(0, np.int32)
         self._first_at = 0
         self.is_under_way = False
@@ -143,8 +144,9 @@ class UpdateDrive:
     def first_entries(self, number: int) -> Vector:
         """The first entries of a touched table: all of them have changed where a relation has no rules."""
         if number > len(self._first):
-            self._first = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
-            self._first_at = address_of(self._first)
+            first: Vector = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
+            place = address_of(first)
+            self._first, self._first_at = first, place  # together: Ctrl-C may have come before
         return self._first[:number]
 
     def _tell(self, name: str) -> None:
@@ -216,6 +218,7 @@ class UpdateDrive:
             machine_inputs.unmark(self._workspace.address)
             self._workspace.machine.part = layout.TO_ENTER
         self._workspace.clear()
+        self._extend_indexes()
 
     def end(self) -> None:
         """There is no drive under way."""
@@ -232,21 +235,21 @@ class UpdateDrive:
         """Writes down where the relations and indexes of a stratum are, and its code."""
         stratum, relations, record = self._strata[place], self._relations, self._table[place]
         plan = self._plan_of(stratum)
-        run = self._runs.get(place)
         found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
         for name, columns in plan.keys:
             index = relations[name].indexes.get(columns)
             found.append(None if index is None else index.lay_out())
-        if run is not None and run.plan is plan and self._laid_out[place].found == found:
+        known = self._laid_out.get(place)
+        if known is not None and self._runs[place].plan is plan and known.found == found:
             record.laid_out = self._record.stamp  # arrays have moved, but what says where they are has not
             return
-        if run is None or run.plan is not plan:
-            self._runs[place] = MachineRun(plan, self._workspace, relations, stratum.relations, self._watch)
+        # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
+        self._laid_out.pop(place, None)
+        self._runs[place] = MachineRun(plan, self._workspace, relations, stratum.relations, self._watch)
         for name in plan.names:
             relations[name].whereabouts.number = self._homes.numbers[name]
         places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
         homes, index_homes = places[: len(plan.names)], places[len(plan.names) :]
-        self._laid_out[place] = _LaidOut(found, homes, index_homes)
         self._workspace.make_ready(plan)
         (
             record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
@@ -254,6 +257,7 @@ class UpdateDrive:
         ) = plan.places  # fmt: skip
         record.indexes_number = len(index_homes)
         record.homes, record.index_homes = address_of(homes), address_of(index_homes)
+        self._laid_out[place] = _LaidOut(found, homes, index_homes)
         record.laid_out = self._record.stamp
 
     def _serve(self, reason: int) -> None:
@@ -272,14 +276,24 @@ class UpdateDrive:
         """Tells relations and the update what has changed in them."""
         record = self._record
         number = record.moved_number
-        if not number:
-            return
         for moved, first, listed, grown in self._moved[:number].tolist():
             name = self._homes.names[moved]
             relation = self._relations[name]
             relation.is_settled = False
             if grown:
-                relation.extend_indexes()
+                self._grown.append(relation)
             if listed:
                 self.changed[name] = self._list[first : first + listed]
         record.moved_number = 0
+        if not self.is_within:
+            self._extend_indexes()
+
+    def _extend_indexes(self) -> None:
+        """Adds the rows that relations have got to all their indexes: never while a stratum is under way, since the
+        machine knows where these were when it was entered."""
+        while self._grown:
+            relation = self._grown.pop()
+            try:
+                relation.extend_indexes()
+            except MemoryError:  # it may be what ends the update
+                relation.drop_outdated_indexes()

@@ -53,7 +53,8 @@ class Code:
     of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
-    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on."""
+    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
+    by the relation that a variant starts at, its first probe, and the columns that it looks for: see `Relation`."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
+        self.ahead: dict[str, tuple[int, int, int]] = {}
         laid_out = [*variants, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
         self.variants = Table(layout.VariantCode, len(laid_out))
@@ -106,6 +108,12 @@ class Code:
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
         code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
+        if variant.probes and not code.is_backward:
+            column_of = dict(zip(take_place.tolist(), take.tolist(), strict=True))
+            columns = [column_of.get(slot, -1) for slot in variant.probes[0].key.tolist()]
+            if min(columns, default=-1) >= 0:
+                place = self._put(np.array(columns))
+                self.ahead[start_of(variant)] = code.first_probe, place, len(columns)
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from elastalog.backends.kernel.compile.addresses import piece
+from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import catch_up, finish_block
@@ -64,7 +65,7 @@ def _begin(machine, variant):  # type: ignore[no-untyped-def]
     frame.end = 0
 
 
-@piece
+@inlined
 def has_delta(machine, variant):  # type: ignore[no-untyped-def]
     """Whether there are facts that a variant starts at."""
     relation = relation_at(machine.relations, variant.start)
@@ -92,7 +93,7 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
                     return reason
                 machine.step = layout.GO
             elif machine.step == layout.ACTED:
-                # A block is ready: it goes to the head, or to the next step.
+                # Python has made a block ready: it goes to the head, or to the next step.
                 machine.step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
             elif frame.begun < frame.end:
                 probe = probe_at(machine.probes, variant.first_probe + depth)
@@ -108,6 +109,7 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
                     reason = finish_block(machine, probe, following, filled)
                     if reason != layout.DONE:
                         return reason
+                    machine.step = layout.SINK if depth + 1 == variant.probes and following.end > 0 else layout.GO
             elif depth > 0:
                 machine.depth = depth - 1
             else:
@@ -118,5 +120,6 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
                 reason = finish_block(machine, variant, frame, filled)
                 if reason != layout.DONE:
                     return reason
+                machine.step = layout.SINK if variant.probes == 0 and frame.end > 0 else layout.GO
 
     return run

@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import GROUP, flattened, group_of_keys, int64, np_int32
-from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, rows_of, table_of, touched_of
+from elastalog.backends.kernel.compile.addresses import keys_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import (
+    GROUP,
+    flattened,
+    group_of_keys,
+    hash_columns,
+    inlined,
+    int64,
+    np_int32,
+    prefetch,
+    uint64,
+)
+from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, operands, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.layout import INDEXED, index_at, probe_at, relation_at
 from elastalog.backends.kernel.machine.queue import wait
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, LOST, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
+from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key
 from elastalog.backends.kernel.store.set_table import add_row, fetch_facts, find_from
 
 
+@inlined
+def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
+    """A head will be in the next delta, or in a later one: asks for the memory that the first probe from there will
+    look at. In a long chain nothing else is there to wait for it."""
+    if head.ahead > 0:
+        probe = probe_at(machine.probes, head.ahead - 1)
+        columns = operands(machine, head.ahead_key, head.ahead_width)
+        if probe.kind == MEMBER:
+            relation = relation_at(machine.relations, probe.relation)
+            prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))
+        elif probe.kind == INDEXED and not index_at(machine.indexes, probe.index).is_missing:
+            index = index_at(machine.indexes, probe.index)
+            if index.kind == DIRECT:
+                word = int64(block[i, columns[0]])
+                if word >= 0 and word < index.slots_size:
+                    prefetch(words_at(index.slots, index.slots_size * SLOT_WIDTH), word * SLOT_WIDTH)
+            else:
+                home = int64(hash_key(index_key(block, i, columns)) >> uint64(index.shift))
+                prefetch(keys_at(index.keys, index.keys_size), home)
+
+
 @piece
-def lose(block, used, head):  # type: ignore[no-untyped-def]
+def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
     """Takes old derivations off the counts of their heads; lists those whose count reached 0."""
     width = block.shape[1]
     rows = rows_of(head)
@@ -45,6 +79,7 @@ def lose(block, used, head):  # type: ignore[no-untyped-def]
         if fact.count == 0:
             entry_of(touched, head.losses).losses = entry
             head.losses += 1
+            fetch_ahead(machine, head, block, i)
 
 
 @piece
@@ -82,6 +117,7 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
         entry = level[row] - REFERENCE
         if offer(entry_of(touched, entry), fires, before):
             wait(machine, relation, entry, fires)
+            fetch_ahead(machine, head, block, i)
 
 
 @piece

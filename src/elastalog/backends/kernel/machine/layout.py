@@ -119,7 +119,9 @@ class Relation(Place):
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum."""
+    none. `used_before`: the rows it had when a drive came to the stratum. `ahead`: one more than the number of a probe
+    that a fact of it will need if it gets into the delta, 0 if none is known; `ahead_key`: the columns that it looks
+    for, in the operands."""
 
     is_flat: int
     is_own: int
@@ -129,6 +131,9 @@ class Relation(Place):
     starts: int
     vectors: int
     used_before: int
+    ahead: int
+    ahead_key: int
+    ahead_width: int
 
     may_lose: int
     may_gain: int

@@ -4,7 +4,7 @@ recovery, gains, each from its first delta to its last."""
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
-from elastalog.backends.kernel.compile.signatures import INT, int64, operator
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
 from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, operands, touched_of
@@ -29,7 +29,7 @@ def _open(machine):  # type: ignore[no-untyped-def]
     return layout.DONE if is_ready else layout.NO_INDEX
 
 
-@piece
+@inlined
 def _starts(machine, variant):  # type: ignore[no-untyped-def]
     """Whether a variant has something to start from."""
     if variant.seeks > 0:
@@ -107,7 +107,7 @@ def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-
         if is_dense:
             lose_counts(block, used, head)
         else:
-            lose(block, used, head)
+            lose(block, used, head, machine)
     else:
         if phase == layout.GAINING and head.used + used > head.room:
             return layout.NO_ROOM

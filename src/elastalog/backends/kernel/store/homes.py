@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from ctypes import addressof
 
 import numpy as np
@@ -124,9 +124,11 @@ class Homes:
             self._stamp = stamp  # last: Ctrl-C may come before
         return stamp
 
-    def changes(self, with_hidden: bool) -> ListedChanges:
-        """The facts that came and went, where the whereabouts of relations say which entries have changed; those of
-        hidden relations only `with_hidden`."""
+    def changes(self, changed: Iterable[str], with_hidden: bool) -> ListedChanges:
+        """The facts that came and went of relations whose whereabouts say which of their entries have `changed`; those
+        of hidden ones only `with_hidden`."""
+        for name in changed:
+            self._relations[name].lay_out()  # one that was evaluated anew may never have been
         self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
         while True:

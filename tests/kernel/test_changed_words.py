@@ -1,0 +1,66 @@
+"""What an epoch has changed, and what it has done, are written down when somebody asks: they must be what they were."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import elastalog
+from elastalog.backends.changed_words import ListedChanges, impact_of
+
+CLOSURE = """
+.decl edge, path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl far(x: number, y: number, z: number)
+far(x, y, z) :- path(x, y), path(y, z), x != z.
+"""
+
+
+def test_relations_are_told_apart() -> None:
+    words = np.array([1, 2, 9, 9, 3, 4, 7, 8], np.int32)
+    changes = ListedChanges(words, (["a", "b", "c"], [2, 1, 1], [3, 1, 1], [1, 1, 0], [1, 0, 0]))
+    assert changes.impact == impact_of(changes) == 3
+    assert list(changes) == ["a", "b"]
+    assert [side.tolist() for side in changes["a"]] == [[[1, 2]], [[3, 4]]]
+    assert [side.tolist() for side in changes["b"]] == [[[7]], []]
+    assert "c" not in changes
+
+
+def test_impact_of_a_mapping_is_the_same() -> None:
+    words = np.zeros((3, 2), np.int32)
+    assert impact_of({"a": (words[:1], words), "b": (words[:0], words[:2])}) == 6
+
+
+def test_what_was_not_looked_at_is_the_same_after_later_epochs() -> None:
+    edges = [(i, i + 1) for i in range(6)]
+    updates = [{"deleted": {"edge": [(2, 3)]}}, {"inserted": {"edge": [(2, 3), (6, 0)]}}, {"deleted": {"edge": edges}}]
+    at_once, later = [], []
+    with elastalog.open(CLOSURE, facts={"edge": edges}, engine="local") as db:
+        for update in updates:
+            with db.update() as made:
+                for name, rows in update.get("deleted", {}).items():
+                    made.delete(name, rows)
+                for name, rows in update.get("inserted", {}).items():
+                    made.insert(name, rows)
+            at_once.append(_told(made.changes, made.stats))
+    with elastalog.open(CLOSURE, facts={"edge": edges}, engine="local") as db:
+        kept = []
+        for update in updates:
+            changes = db.apply(**update)
+            kept.append((changes, db._epochs.last))
+        later = [_told(changes, record) for changes, record in kept]
+    assert at_once == later
+    assert [number for *_, number in later] == [changes.impact for changes, _ in kept]
+    closed = {(x, y) for x in range(7) for y in range(x + 1, 7)}
+    without = {(x, y) for x, y in closed if not x <= 2 < y}
+    assert at_once[0][0]["path"] == ([], sorted(closed - without))
+
+
+def _told(changes: elastalog.Changes, record: object) -> tuple[object, ...]:
+    """All that is told of an epoch, but for times."""
+    facts = {name: (sorted(found.inserted), sorted(found.deleted)) for name, found in changes.items()}
+    work = [
+        (one.stratum, one.relations, one.how, one.why, one.derivations, one.cost, one.other)
+        for one in record.work.strata  # type: ignore[attr-defined]
+    ]
+    return facts, work, record.impact  # type: ignore[attr-defined]
