@@ -121,6 +121,24 @@ def test_updates_run_what_is_shared_once(strategy: str) -> None:
     assert len({str(sorted(state.items())) for state in states[0]}) > 4
 
 
+MARKED = """
+.decl seed(x: number)
+.decl below(x: number, y: number)
+below(0, z), below(z, 4) :- seed(y), z = range(0, y).
+below(x, z) :- below(x, y), below(y, z).
+"""
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_updates_give_every_head_what_a_range_makes(levels: str) -> None:
+    with elastalog.open(MARKED, facts={"seed": [(2,)]}, engine="local", levels=levels, budget=None) as db:
+        db.apply(inserted={"seed": [(7,)]})
+        db.apply(deleted={"seed": [(2,)]})
+        kept = levels_of(db)
+    with elastalog.open(MARKED, facts={"seed": [(7,)]}, engine="local", levels=levels) as db:
+        assert kept == levels_of(db)
+
+
 def test_blocks_of_any_length() -> None:
     with elastalog.open(RANGES, facts={"seed": [(39_990,)]}, engine="local") as db:
         expected = {(39_990,)}

@@ -131,8 +131,9 @@ class Comparison:
                 by_rules = way.get("levels") == "global" or way.get("engine") == "spark"
                 classes = () if by_rules else program_of(self.tree).classes
                 kept = runner.db._backend.program.equivalences
-                # Without levels, those that take part in their own recursion are classes, too.
-                assert kept >= set(classes) if way["strategy"] == "recompute" else kept == set(classes), way
+                # Those that take part in their own recursion are classes, too.
+                assert kept >= set(classes), way
+                assert not (by_rules and kept), way
                 runner.is_counted()  # a change of rules makes the backend forget what was where
                 self.runners.append(runner)
 

@@ -222,7 +222,8 @@ class Materialisation:
             raise ElastalogError([_kept_as_classes(settings.equivalences)])
         equivalences: Collection[str] | None = () if by_rules else settings.equivalences
         if equivalences is None:
-            equivalences = kept_as_classes(program.checked, can_merge=True)
+            # What `counting` refuses, it names as the rules have it.
+            equivalences = kept_as_classes(program.checked, can_merge=settings.strategy != "counting")
         return lower(program.checked, equivalences=equivalences)
 
     def with_levels(self) -> Setting:

@@ -108,10 +108,11 @@ class MaintenancePlan:
         groups: dict[object, list[DeltaVariant]] = {}
         for variant in forward:
             groups.setdefault(what_is_shared(variant), []).append(variant)
-        return [
-            members[0] if len(members) == 1 or _may_widen(members[0]) else self._for_all_heads(members)
-            for members in groups.values()
-        ]
+        found: list[DeltaVariant] = []
+        for members in groups.values():
+            is_alone = len(members) == 1 or _may_widen(members[0])
+            found += members if is_alone else [self._for_all_heads(members)]
+        return found
 
     def _for_all_heads(self, members: Sequence[DeltaVariant]) -> DeltaVariant:
         clauses, goal = [member.clause for member in members], members[0].gather.goal
