@@ -103,6 +103,12 @@ def test_a_change_in_one_class_is_no_change_of_another() -> None:
         assert {name: len(found.deleted) for name, found in changes.items()} == {"edge": 1, "same": 5}
 
 
+def test_counting_names_the_recursion() -> None:
+    with pytest.raises(elastalog.ElastalogError, match="`same` uses `same`") as error:
+        elastalog.open(CONGRUENT, {"edge": [(0, 1)]}, strategy="counting")
+    assert error.value.diagnostics[0].code == "E0901"
+
+
 def test_who_keeps_global_levels_keeps_all_pairs_and_the_plan_says_so() -> None:
     with elastalog.open(CONGRUENT, {"edge": [(1, 2)]}, levels="global") as db:
         assert not db._backend.program.merged
