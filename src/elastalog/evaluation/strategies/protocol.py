@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from threading import Lock
 from typing import ClassVar, Final, Protocol
 
 from elastalog.backends.annotation import Annotation
@@ -43,6 +44,10 @@ class StratumWork:
         return f"{self.reason}; it cost {self.spent:,}, a bootstrap takes {self.bootstrap:,}"
 
 
+_WRITING = Lock()
+"""Held while what was put off is written down: several threads may ask at once."""
+
+
 class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
@@ -61,14 +66,17 @@ class Work:
 
     @property
     def strata(self) -> list[StratumWork]:
-        while self._later:
-            self._strata += self._later.pop(0)()
-        self._later_derivations = 0
+        with _WRITING:
+            for write in self._later:
+                self._strata += write()
+            self._later.clear()
+            self._later_derivations = 0
         return self._strata
 
     @property
     def derivations(self) -> int:
-        return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
+        with _WRITING:
+            return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
 
 
 class Strategy(Protocol):
