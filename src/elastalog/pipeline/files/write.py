@@ -40,8 +40,8 @@ CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
 
-LEAST_ROWS = 1 << 13
-"""Facts below which it does not pay to load compiled operators."""
+LEAST_ROWS = FEW_ROWS + 1
+"""Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
 
 
 def write_facts(
@@ -120,7 +120,7 @@ def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt
     columns = facts.schema.columns
     if not is_plain or not is_short or not columns or any(column.base not in _PLAIN for column in columns):
         return None
-    if len(facts) < LEAST_ROWS:
+    if len(facts) < LEAST_ROWS and not facts.dictionary.symbols.are_many:
         return None
     from elastalog.relations.blocks_of_lines import kinds_of, lines_of
 
