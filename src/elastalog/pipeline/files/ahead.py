@@ -1,7 +1,7 @@
-"""Reading ahead: while one part of the facts is encoded, or the program is planned, the parts behind it are read and
-parsed in threads.
+"""Work ahead, in threads, of whoever uses its results: while one part of the facts is encoded, or the program is
+planned, the parts behind it are read and parsed; files are written side by side.
 
-Parts are encoded in their order whatever the number of threads, so that ids do not depend on it.
+Parts are used in their order whatever the number of threads, so that ids do not depend on it.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 BYTES_AHEAD = 32 << 20
-"""What has been read, or is being read, and is not used yet may hold so much, however many parts that is."""
+"""What is made, or being made, and not used yet may be so much, however many parts that is."""
 
 
-class Read(NamedTuple, Generic[T_co]):
-    """What reads a part, and how many bytes that may be; None: nobody knows."""
+class Part(NamedTuple, Generic[T_co]):
+    """What makes a part, and how many bytes that may be; None: nobody knows."""
 
-    run: Callable[[], T_co]
+    make: Callable[[], T_co]
     size: int | None = None
 
 
-class ReadAhead(Generic[T]):
-    """What reads give, in order. Threads have begun to read when this is made, one fewer than are allowed; whoever asks
-    for a part that is not there helps instead of waiting. What is read and not used yet is no more than `threads`
-    parts, or few bytes. What a read raises is raised in its turn. Limits are those of whoever makes this (see
-    `allowance`), who closes it."""
+class Ahead(Generic[T]):
+    """Parts, in order. Threads, one fewer than are allowed, begin to make them at once; whoever asks for a part that is
+    not there helps instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes.
+    What making a part raises is raised in its turn. Limits are those of whoever makes this (see `allowance`), who
+    closes it; `name` says what the threads do."""
 
-    def __init__(self, reads: Iterable[Read[T]], threads: int) -> None:
-        self._coming = iter(reads)
-        self._next: Read[T] | None = next(self._coming, None)
+    def __init__(self, parts: Iterable[Part[T]], threads: int, name: str) -> None:
+        self._coming = iter(parts)
+        self._next: Part[T] | None = next(self._coming, None)
         self._begun: deque[_Turn[T]] = deque()
         self._bytes_begun = 0
         self._most = threads
         self._changed = Condition()
         context = copy_context()
         self._threads = [
-            Thread(target=context.copy().run, args=(self._work,), name=f"elastalog reading {number}", daemon=True)
+            Thread(target=context.copy().run, args=(self._work,), name=f"elastalog {name} {number}", daemon=True)
             for number in range(max(threads - 1, 1))
         ]
         for thread in self._threads:
@@ -67,7 +67,7 @@ class ReadAhead(Generic[T]):
             self._do(turn_here)
 
     def close(self) -> None:
-        """Nothing more is begun; what is being read comes to its end."""
+        """Nothing more is begun; what is being made comes to its end."""
         with self._changed:
             self._next, self._coming = None, iter(())
             self._changed.notify_all()
@@ -84,15 +84,15 @@ class ReadAhead(Generic[T]):
             self._do(turn)
 
     def _begin(self) -> _Turn[T] | None:
-        """The next part, which the caller reads; None if there is none, or no room for it. Under the lock."""
-        read = self._next
-        if read is None:
+        """The next part, which the caller makes; None if there is none, or no room for it. Under the lock."""
+        part = self._next
+        if part is None:
             return None
-        size = BYTES_AHEAD if read.size is None else read.size
+        size = BYTES_AHEAD if part.size is None else part.size
         if len(self._begun) >= self._most and self._bytes_begun + size > BYTES_AHEAD:
             return None
         self._next = next(self._coming, None)
-        turn = _Turn(read, size)
+        turn = _Turn(part, size)
         self._begun.append(turn)
         self._bytes_begun += size
         return turn
@@ -105,27 +105,27 @@ class ReadAhead(Generic[T]):
 
 
 class _Turn(Generic[T]):
-    """A part whose reading has begun."""
+    """A part that somebody has begun to make."""
 
-    __slots__ = ("_fault", "_found", "_run", "is_done", "size")
+    __slots__ = ("_fault", "_made", "_make", "is_done", "size")
 
-    def __init__(self, read: Read[T], size: int) -> None:
-        self._run = read.run
+    def __init__(self, part: Part[T], size: int) -> None:
+        self._make = part.make
         self.size = size
         self.is_done = False
-        self._found: list[T] = []
+        self._made: list[T] = []
         self._fault: Exception | None = None
 
     def do(self) -> None:
         try:
-            self._found.append(self._run())
+            self._made.append(self._make())
         except Exception as fault:
             self._fault = fault
 
     def result(self) -> T:
         if self._fault is not None:
             raise self._fault
-        return self._found.pop()
+        return self._made.pop()
 
 
-__all__ = ["Read", "ReadAhead"]
+__all__ = ["Ahead", "Part"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from elastalog.analysis.program import CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.ahead import Read, ReadAhead
+from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
@@ -39,7 +39,7 @@ Encode: TypeAlias = Callable[[str, pa.Table], Words]
 """The words of a table of a relation's facts, which are known to be good."""
 
 
-_Part: TypeAlias = FactsRead | Lines
+_Read: TypeAlias = FactsRead | Lines
 """What is read at once: all files of a relation, or a block of lines."""
 
 
@@ -75,11 +75,11 @@ class InputFiles:
             files = dict.fromkeys(files)
         self._files = files
         self._reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
-        self._ahead: ReadAhead[_Part] | None = None
+        self._ahead: Ahead[_Read] | None = None
 
     def __enter__(self) -> Self:
         if self._threads > 1:
-            self._ahead = ReadAhead(self._reads, self._threads)
+            self._ahead = Ahead(self._reads, self._threads, "reading")
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -88,7 +88,7 @@ class InputFiles:
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
-        parts = (read.run() for read in self._reads) if self._ahead is None else iter(self._ahead)
+        parts = (part.make() for part in self._reads) if self._ahead is None else iter(self._ahead)
         for relation in self._relations:
             file = self._files[relation.name]
             if file is None:
@@ -121,11 +121,11 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         return None  # raised again in its turn
 
 
-def _reads(relation: Relation, file: PlainFile | None, root: Path, policy: Policy) -> Iterator[Read[_Part]]:
+def _reads(relation: Relation, file: PlainFile | None, root: Path, policy: Policy) -> Iterator[Part[_Read]]:
     if file is None:
-        yield Read(partial(read_input, relation, root, policy))
+        yield Part(partial(read_input, relation, root, policy))
     else:
-        yield from (Read(block, BLOCK) for block in file.blocks())
+        yield from (Part(block, BLOCK) for block in file.blocks())
 
 
 def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:

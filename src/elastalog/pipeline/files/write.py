@@ -3,7 +3,6 @@ otherwise."""
 
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -60,8 +59,10 @@ def write_facts(
         if form.kind is Kind.PARQUET or not form.is_gzip:
             _write(schema, table, form, out, doubt)
         else:
+            from gzip import GzipFile
+
             # No name and time inside: the same facts give the same file.
-            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
+            with GzipFile("", "wb", 6, out, mtime=0) as packed:
                 _write(schema, table, form, packed, doubt)  # type: ignore[arg-type]
 
 
