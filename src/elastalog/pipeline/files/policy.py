@@ -119,7 +119,7 @@ def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
         code=row.fault.code,
         message=f"bad row for `{relation}`: {row.fault.reason}",
         notes=tuple(notes),
-        help=faults.helps(row.fault.code),
+        help=row.fault.help,
         location=row.location,
     )
 

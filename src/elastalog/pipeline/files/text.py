@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
@@ -39,6 +40,8 @@ def read_text(
     """The good rows of a text file and the bad ones. A header that has the name of an attribute says which column is
     which, as `column_order` does (`apart` is its, too); any other is skipped."""
     data = data.removeprefix(BYTE_ORDER_MARK)
+    if form.columns:
+        data = chosen_columns(data, schema, form)
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
@@ -217,11 +220,13 @@ def _row(
     if schema.arity == 0:
         return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
-        plural = "" if len(fields) == 1 else "s"
         # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
         is_undivided = len(fields) == 1 and re.search("[ ,;\t]", fields[0])
         why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})" if is_undivided else ""
-        return Fault(faults.ARITY, f"{len(fields)} field{plural} for {schema.arity} columns{why}")
+        fault = faults.wrong_number(len(fields), "field", schema.arity)
+        chosen = ":".join(map(str, range(schema.arity)))
+        more = f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out'
+        return Fault(fault.code, fault.reason + why, more if len(fields) > schema.arity else "")
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
