@@ -143,8 +143,8 @@ def is_pandas(rows: Any) -> bool:
 
 
 def _table_of_pandas(frame: Any) -> pa.Table | None:
-    """None when a column holds a mixture of types, or values that Arrow has no type for: then the rows are looked at one
-    by one."""
+    """None when a column holds a mixture of types, or values that Arrow has no type for: then rows are looked at one by
+    one."""
     columns = []
     try:
         for i in range(frame.shape[1]):

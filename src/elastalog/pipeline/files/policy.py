@@ -10,7 +10,6 @@ from typing import Literal, assert_never, get_args
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
 from elastalog.pipeline.files.atomic import replacing
-from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 
 MOST_REPORTED = 5

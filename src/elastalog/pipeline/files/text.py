@@ -220,20 +220,40 @@ def _row(
     if schema.arity == 0:
         return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
-        # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
-        is_undivided = len(fields) == 1 and re.search("[ ,;\t]", fields[0])
-        why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})" if is_undivided else ""
-        fault = faults.wrong_number(len(fields), "field", schema.arity)
-        chosen = ":".join(map(str, range(schema.arity)))
-        more = f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out'
-        return Fault(fault.code, fault.reason + why, more if len(fields) > schema.arity else "")
+        return _wrong_number(schema, fields, delimiter)
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
+            if _are_names(schema, fields):
+                advice = f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
+                return Fault(value.code, value.reason, advice)
             return value
         row.append(value)
     return row
+
+
+def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
+    """The fault of a row with another number of fields than columns, and what its text is likely to need."""
+    fault = faults.wrong_number(len(fields), "field", schema.arity)
+    if len(fields) > schema.arity:
+        chosen = ":".join(map(str, range(schema.arity)))
+        return Fault(
+            fault.code, fault.reason, f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out'
+        )
+    # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
+    found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None
+    if found is None:
+        return fault
+    why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})"
+    parameters = ["rfc4180=true"] if found == "," else [f'delimiter="{found}"'.replace("\t", "\\t")]
+    parameters += ["headers=true"] if _are_names(schema, fields[0].split(found)) else []
+    advice = f"say how the file is written: `.input {schema.name}({', '.join(parameters)})`"
+    return Fault(fault.code, fault.reason + why, advice)
+
+
+def _are_names(schema: Schema, fields: list[str]) -> bool:
+    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
