@@ -41,6 +41,9 @@ BAD_TEXT = {
 }  # fmt: skip
 
 
+ALIKE = "give every row as many values as the relation has columns"
+
+
 @pytest.mark.parametrize(
     ("data", "parameters", "advice"),
     [
@@ -52,10 +55,9 @@ BAD_TEXT = {
         (
             b"1\t2\t3\n",
             {},
-            "give every row as many values as the relation has columns; "
-            '`.input pair(columns="0:1")` leaves the others out',
+            f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out',
         ),
-        (b"1\n", {}, "give every row as many values as the relation has columns"),
+        (b"1\n", {}, ALIKE),
     ],
 )
 def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameters, advice):
