@@ -18,6 +18,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.planning.forks import first_key, handicap
 from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
 from elastalog.relations.limits import LEAST_NARROW, WIDE
@@ -49,8 +50,8 @@ _ORDERS = {
 class Code:
     """Variants, given the numbers of relations and indexes in the machine's tables. Those of `recovering` start at
     facts that lost their last derivation too, and may leave some of them to the enumeration of their clause (`whole`:
-    variants by whose start and steps that can be done, and how many rows that should take). `carried`: words that rows
-    of bindings have behind their slots.
+    variants by whose start and steps that can be done, and how many rows that should take). `forks`: other variants by
+    those whose start they share. `carried`: words that rows of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
@@ -65,6 +66,7 @@ class Code:
         dictionary: Dictionary,
         carried: int,
         whole: Mapping[Variant, tuple[Variant, int]],
+        forks: Mapping[Variant, Variant],
     ) -> None:
         self._numbers = numbers
         self._indexes = indexes
@@ -88,6 +90,9 @@ class Code:
             elif variant in whole:
                 code.whole = whole[variant][1]
             self._encode(variant, code)
+        for usual, other in forks.items():
+            self._encode_fork(usual, places[usual], places[other], is_other_way=False)
+            self._encode_fork(other, places[other], places[usual], is_other_way=True)
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second, action.is_constant, action.result = encoded
@@ -122,6 +127,14 @@ class Code:
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
+
+    def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
+        """Writes which variant has the same start, and what the first join looks for."""
+        columns = first_key(variant.planned)
+        assert columns is not None
+        code = self.variants[place]
+        code.fork, code.is_other_way, code.handicap = fork + 1, is_other_way, handicap(variant.planned)
+        code.first_key, code.first_key_width = self._put(np.array(columns)), len(columns)
 
     def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes where the words of each head are, if there are several."""

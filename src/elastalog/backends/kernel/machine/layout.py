@@ -164,7 +164,11 @@ class VariantCode(Structure):
 
     A backward variant may leave the heads from place `left` on, 0 if none, to a variant that enumerates its clause,
     which `seeks` it (its number + 1, 0 for all others) and goes through `whole` rows or so, 0 if there is none.
-    `spent`: all work when it began."""
+    `spent`: all work when it began.
+
+    `fork`: the number + 1 of the variant that takes some of the facts of the same start, 0 if there is none;
+    `is_other_way`: this is the one that was not planned first, and takes facts that meet so many times less on its way,
+    `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
 
     start: int
     is_backward: int
@@ -186,6 +190,11 @@ class VariantCode(Structure):
     left: int
     whole: int
     spent: int
+    fork: int
+    is_other_way: int
+    handicap: int
+    first_key: int
+    first_key_width: int
 
 
 @record
