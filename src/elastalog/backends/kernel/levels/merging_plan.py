@@ -6,7 +6,7 @@ two members of each pair that it reads of an equivalence of its own stratum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -74,9 +74,7 @@ class MergingPlan:
     def _add(self, clause: Clause, width: int) -> None:
         pairs = self._pairs_read(clause)
         read = tuple(self._equivalence_of[relation] for relation, _ in pairs)
-        told = tuple(
-            term for goals in pairs.values() for goal in (goals[0], goals[-1]) for term in _member(clause, goal)
-        )
+        told = [_member(clause, goal) for goals in pairs.values() for goal in (goals[0], goals[-1])]
         telling = replace(clause, head_terms=(*clause.head_terms, *told))
         second = {goal for goals in pairs.values() for goal in goals[1:]}
         for position, goal in enumerate(clause.goals):
@@ -125,10 +123,10 @@ class MergingPlan:
         return relation
 
 
-def _member(clause: Clause, goal: int) -> Sequence[str | Constant]:
+def _member(clause: Clause, goal: int) -> str | Constant:
     """The member that a goal reads the representative of."""
     literal = clause.goals[goal]
     assert isinstance(literal, Scan)
     member = literal.terms[0]
     assert member is not None
-    return (member,)
+    return member

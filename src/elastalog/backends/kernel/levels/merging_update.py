@@ -169,7 +169,7 @@ class MergingUpdate:
         self._run_changes(NOW)
         while True:
             for name, (facts, fires) in self._take().items():
-                for level in np.unique(fires).tolist():
+                for level in set(fires.tolist()):
                     waiting.setdefault(level, {}).setdefault(name, []).append(facts[fires == level])
             if not waiting:
                 return True
@@ -224,11 +224,11 @@ class MergingUpdate:
     def _join(self, name: str, pairs: Matrix) -> Iterable[tuple[str, Vector]]:
         are_outside = self._are_outside(name, pairs)
         if are_outside.any():
-            is_other = are_outside.all(axis=1)
-            is_other[is_other] = self._levels(name, pairs[is_other]) > self._level
-            is_other |= are_outside.any(axis=1) & ~are_outside.all(axis=1)
+            is_any, is_every = are_outside[:, 0] | are_outside[:, 1], are_outside[:, 0] & are_outside[:, 1]
+            is_other = is_any & ~is_every
+            is_other[is_every] = self._levels(name, pairs[is_every]) > self._level
             self._let_escape(name, pairs[is_other])
-            pairs = pairs[~are_outside.any(axis=1)]
+            pairs = pairs[~is_any]
         merging, stored = self._mergings[name], self._relations[name]
         new = merging.join(pairs)
         kept = pairs if self._level == 0 else new
@@ -281,8 +281,7 @@ class MergingUpdate:
         levels = np.zeros(len(pairs), np.int32)
         is_outside = ~self._mergings[name].knows(pairs[:, 0])
         if is_outside.any():
-            asked, place = np.unique(pairs[is_outside], axis=0, return_inverse=True)
-            levels[is_outside] = self._equivalences[name].levels_of_chains(asked)[place.reshape(-1)]
+            levels[is_outside] = self._equivalences[name].levels_of_chains(pairs[is_outside])
         return levels
 
     def _are_outside(self, name: str, pairs: Matrix) -> Matrix:
@@ -290,9 +289,9 @@ class MergingUpdate:
         classes = self._relations[self._plan.classes[name]]
         members = Members(pairs)
         places, _ = rows_by_key(classes, MEMBER, members.words.reshape(-1, 1))
-        is_outside = np.zeros(len(members), np.bool_)
-        is_outside[places] = True
-        is_outside &= ~self._mergings[name].knows(members.words)
+        is_member = np.zeros(len(members), np.bool_)
+        is_member[places] = True
+        is_outside: Vector = is_member & ~self._mergings[name].knows(members.words)
         found: Matrix = is_outside[members.places(pairs)]
         return found
 
@@ -346,11 +345,11 @@ class MergingUpdate:
     def _are_forgotten(self, name: str, members: Vector) -> Vector:
         """Which of some members are of classes that are being forgotten."""
         classes = self._relations[self._plan.classes[name]]
-        known, place = np.unique(members, return_inverse=True)
-        places, rows = rows_by_key(classes, MEMBER, known.reshape(-1, 1))
+        known = Members(members)
+        places, rows = rows_by_key(classes, MEMBER, known.words.reshape(-1, 1))
         is_forgotten = np.zeros(len(known), np.bool_)
         is_forgotten[places] = classes.level[rows] >= REFERENCE
-        found: Vector = is_forgotten[place]
+        found: Vector = is_forgotten[known.places(members)]
         return found
 
     def _take(self) -> dict[str, tuple[Matrix, Vector]]:
