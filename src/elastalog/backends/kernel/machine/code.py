@@ -19,7 +19,6 @@ from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.planning.forks import first_key, handicap
-from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
@@ -138,7 +137,7 @@ class Code:
 
     def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes where the words of each head are, if there are several."""
-        clauses = clauses_of(variant)
+        clauses = variant.clauses
         results = variant.planned.results
         size = 2 + max((len(clause.head_terms) for clause in clauses), default=0)
         code.heads, code.first_head, code.head_size = len(clauses), len(self._operands), size
@@ -263,11 +262,6 @@ def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
     return True
 
 
-def clauses_of(variant: Variant) -> tuple[Clause, ...]:
-    """The clauses that a variant is run for, if they are several."""
-    return variant.clauses if isinstance(variant, DeltaVariant) else ()
-
-
 def start_of(variant: Variant) -> str:
     """The relation that a variant starts at."""
     assert variant.gather.relation is not None
@@ -285,7 +279,7 @@ def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
     widest: list[int] = []
     for variant in variants:
         blocks = [max(variant.gather.width, 1), *(probe.width for probe in variant.probes)]
-        if clauses := clauses_of(variant):
+        if clauses := variant.clauses:
             blocks.append(max(len(clause.head_terms) for clause in clauses))
         for depth, width in enumerate(blocks):
             if depth == len(widest):

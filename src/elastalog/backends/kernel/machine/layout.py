@@ -156,8 +156,9 @@ class IndexPlace(IndexWhereabouts):
 @record
 class VariantCode(Structure):
     """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
-    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
-    derivations growth has made by it.
+    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`, `looked`,
+    `started`: how many derivations growth has made by it, from how many rows that it looked at or made, and how many
+    that it started at.
 
     `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
     `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
@@ -183,6 +184,8 @@ class VariantCode(Structure):
     actions_end: int
     lists: int
     made: int
+    looked: int
+    started: int
     heads: int
     first_head: int
     head_size: int
