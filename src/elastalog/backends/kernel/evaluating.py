@@ -168,7 +168,8 @@ class KernelEvaluation:
 
     def _merge(self, stratum: LogicalStratum, variants: StratumVariants) -> bool:
         """Evaluates a stratum in which equivalences depend on themselves, as classes. Levels are rounds; derivations
-        are not counted, since some are found under several representatives, and nobody maintains the stratum."""
+        are not counted, since some are found under several representatives, and nobody maintains the stratum by
+        counts."""
         from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
 
         relations, annotation = self.held.relations, self.held.annotation

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution import classes, join_levels
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
@@ -22,6 +23,8 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
     from elastalog.backends.kernel.levels.merging_plan import MergingPlan
@@ -76,14 +79,19 @@ class KernelMaintenance:
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        others: tuple[ModuleType, ...] = ()
         if stratum.number in self._evaluation.best_only:
             self._best_plan(stratum).prepare(self._held.relations)
-        elif stratum.merges:
+            others = (join_levels,)
+        elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
+            from elastalog.backends.kernel.levels import merging_update
+
             self._merging_plan(stratum).prepare(self._held.relations)
+            others = (join_levels, classes, merging_update)
         else:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
-            load_operators()
+            load_operators(*others)
 
     def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
         return self._plan(stratum).machine
@@ -102,6 +110,11 @@ class KernelMaintenance:
                 annotation.support is not Support.VECTORS,
             )
         return plan
+
+    def forget(self, stratum: LogicalStratum) -> None:
+        """Updates of a stratum are to be planned anew: sizes are others."""
+        self.plans.pop(stratum.number, None)
+        self._merging_plans.pop(stratum.number, None)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
