@@ -174,12 +174,12 @@ def test_all_is_evaluated_anew_where_more_and_more_is_concerned(monkeypatch: pyt
 def test_a_large_class_is_evaluated_anew_and_a_small_one_beside_it_is_not() -> None:
     chain = [(i, i + 2) for i in range(600)]
     facts = {"edge": [(0, 1), (1, 2), (5_000, 5_001)], "next": [*chain, (5_000, 5_002), (5_001, 5_003)]}
-    with elastalog.open(CONGRUENT, facts) as db:
+    with elastalog.open(CONGRUENT, facts, budget=0.05) as db:
         db.apply(deleted={"edge": [(5_000, 5_001)]})
         assert how_it_went(db) == {"update"}
         assert len(db["same"]) == 602**2
         db.apply(deleted={"next": [(300, 302)]})
-        assert how_it_went(db) <= {"switch", "bootstrap"}
+        assert how_it_went(db) == {"switch"}
         assert db.verify().is_exact
 
 
