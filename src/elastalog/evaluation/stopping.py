@@ -43,13 +43,20 @@ def best_end(expected: Expectation | None, weight: float, anew: float, spent: fl
     least = max(begun, 0.02)
     most = max(min(expected.most * weight / anew, _MOST), 2 * least)
     anything = [(least * (most / least) ** (case / (_CASES - 1)), 1.0) for case in range(_CASES)]
-
-    def cost(end: float) -> float:
-        return (1 - _ANYTHING) * _mean(believed, end) + _ANYTHING * _mean(anything, end)
-
-    end = min(_ENDS, key=lambda end: (round(cost(end) / _DIFFERENCE), abs(log(end))))
-    return end, cost(end)
+    means = zip(_ENDS, _means(believed), _means(anything), strict=True)
+    costs = [(end, (1 - _ANYTHING) * likely + _ANYTHING * other) for end, likely, other in means]
+    return min(costs, key=lambda found: (round(found[1] / _DIFFERENCE), abs(log(found[0]))))
 
 
-def _mean(costs: Sequence[tuple[float, float]], end: float) -> float:
-    return sum(share * (x if x <= end else end + 1) for x, share in costs) / sum(share for _, share in costs)
+def _means(costs: Sequence[tuple[float, float]]) -> list[float]:
+    """What is to be expected of each end, given costs in ascending order, and how likely they are."""
+    whole = beyond = sum([share for _, share in costs])
+    found, within, at = [], 0.0, 0
+    for end in _ENDS:
+        while at < len(costs) and costs[at][0] <= end:
+            x, share = costs[at]
+            within += share * x
+            beyond -= share
+            at += 1
+        found.append((within + beyond * (end + 1)) / whole)
+    return found
