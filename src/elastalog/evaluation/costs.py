@@ -23,8 +23,10 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
-from elastalog.evaluation.experience import WEIGHT, Expectation, Experience, Occasion
+from elastalog.evaluation.experience import Experience
+from elastalog.evaluation.past_updates import Expectation, Occasion
 from elastalog.evaluation.stopping import FACTOR, best_end
+from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -35,13 +37,6 @@ AUTO: Final = "auto"
 
 LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
-
-_OF_DERIVATION, _OF_ROW, _OF_FACT, _OF_ROUND = 0.25, 0.29, 0.8, 1_800.0
-"""What bootstraps cost for every derivation, every row that joins look up or make, every fact that was there (it is
-compared, and indexed again), and every round, in terms of the usual derivation, of which these are parts. Measured."""
-
-_LEAST_ROWS = 1.5
-"""Rows that are counted for every derivation, though it is only copied."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -95,7 +90,7 @@ class CostModel:
         rows: int = 0,
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
-        cost (see `bootstrap_cost`), if not just its derivations."""
+        cost (see `unit_costs`), if not just its derivations."""
         self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
@@ -211,14 +206,6 @@ class CostModel:
                 self._credited.add(number)
 
 
-def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
-    """What a bootstrap has cost, in derivations as they usually are, from what was counted; nothing but derivations
-    where it was evaluated elsewhere. What it costs to begin it, and to compare, is left aside."""
-    if not rounds:
-        return float(derivations)
-    return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
-
-
 def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
     """What an update costs that takes so many derivations, by what was learnt of the stratum."""
     return known.weight_of(occasion.is_loss) * derivations
@@ -227,7 +214,7 @@ def update_cost(known: Experience, occasion: Occasion, derivations: float) -> fl
 def rebuild_cost(bootstrap: float, facts: int) -> float:
     """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
     has."""
-    return bootstrap + _OF_FACT * facts + WEIGHT * LEAST_BUDGET
+    return bootstrap + OF_FACT * facts + WEIGHT * LEAST_BUDGET
 
 
 def cost_anew(known: Experience, occasion: Occasion) -> float:

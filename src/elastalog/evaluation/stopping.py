@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import log
 from typing import Final
 
-from elastalog.evaluation.experience import Expectation, likely_costs
+from elastalog.evaluation.past_updates import Expectation, likely_costs
 
 FACTOR: Final = 8
 """What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""

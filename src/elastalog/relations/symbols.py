@@ -39,6 +39,11 @@ class Symbols:
     def __len__(self) -> int:
         return len(self._texts)
 
+    @property
+    def are_many(self) -> bool:
+        """Whether texts lie in arrays, for compiled operators."""
+        return isinstance(self._texts, LargeInterner)
+
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """The ids of a column of strings without nulls (plain, large, view or dictionary-encoded), new texts added."""
         if pa.types.is_dictionary(array.type):

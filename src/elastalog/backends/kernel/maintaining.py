@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution import classes, join_levels
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
@@ -22,12 +23,18 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
+    from elastalog.backends.kernel.levels.merging_plan import MergingPlan
+    from elastalog.backends.kernel.levels.merging_update import MergingUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate
+    AnyMaintenance: TypeAlias = (
+        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate | MergingUpdate
+    )
 
 T = TypeVar("T")
 
@@ -50,6 +57,7 @@ class KernelMaintenance:
         self.plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
         self._best_plans: dict[int, BestPlan] = {}
+        self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
         self._statistics = KernelStatistics(self._held.relations)
         without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
@@ -66,17 +74,22 @@ class KernelMaintenance:
     def _is_driven(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum has rules, and is not maintained in other ways."""
         number, evaluation = stratum.number, self._evaluation
-        is_other = stratum.is_folded or number in evaluation.not_maintained or number in evaluation.chosen
-        return bool(stratum.clauses) and not is_other
+        is_other = stratum.is_folded or stratum.merges or number in evaluation.not_maintained
+        return bool(stratum.clauses) and not is_other and number not in evaluation.chosen
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        others: tuple[ModuleType, ...] = ()
         if stratum.number in self._evaluation.best_only:
             self._best_plan(stratum).prepare(self._held.relations)
+            others = (join_levels,)
+        elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
+            self._merging_plan(stratum).prepare(self._held.relations)
+            others = (join_levels, classes)
         else:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
-            load_operators()
+            load_operators(*others)
 
     def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
         return self._plan(stratum).machine
@@ -95,6 +108,11 @@ class KernelMaintenance:
                 annotation.support is not Support.VECTORS,
             )
         return plan
+
+    def forget(self, stratum: LogicalStratum) -> None:
+        """Updates of a stratum are to be planned anew: sizes are others."""
+        self.plans.pop(stratum.number, None)
+        self._merging_plans.pop(stratum.number, None)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
@@ -123,6 +141,8 @@ class KernelMaintenance:
             return self._by_sets(stratum)
         if stratum.number in self._evaluation.best_only:
             return self._by_best(stratum)
+        if stratum.merges:
+            return self._by_merging(stratum)
         if support is Support.VECTORS or self._reach.is_given(stratum):
             return self._by_levels(stratum)
         place, below = self._reach.place[stratum.number], self.below(stratum)
@@ -196,6 +216,25 @@ class KernelMaintenance:
                 stratum, forward, evaluation.best_only[stratum.number], self._held.relations, evaluation.dictionary,
                 evaluation.program.checked.source,
             )  # fmt: skip
+        return plan
+
+    def _by_merging(self, stratum: LogicalStratum) -> MergingUpdate:
+        from elastalog.backends.kernel.levels.merging_update import MergingUpdate
+
+        done, watch = self._reach.done, self._evaluation.watch
+        plan, below = self._merging_plan(stratum), self.below(stratum)
+        return MergingUpdate(plan, self._held.relations, below, done.deleted, done.inserted, watch, self._scratch)
+
+    def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
+        from elastalog.backends.kernel.levels.merging_plan import MergingPlan
+
+        evaluation = self._evaluation
+        plan = self._merging_plans.get(stratum.number)
+        if plan is None:
+            source = evaluation.program.checked.source
+            plan = self._merging_plans[stratum.number] = MergingPlan(
+                stratum, self._held.relations, evaluation.dictionary, source
+            )
         return plan
 
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:

@@ -24,10 +24,12 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, rebuild_cost, update_cost
-from elastalog.evaluation.experience import Bootstrap, Occasion
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
+from elastalog.evaluation.past_bootstraps import Bootstrap
+from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
+from elastalog.evaluation.unit_costs import bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
 
 

@@ -93,6 +93,21 @@ class Merging:
         self._has_moved[:] = False
         return np.ascontiguousarray(rows, np.int32)
 
+    def knows(self, words: Vector) -> Vector:
+        """Which of some words are members of a class."""
+        if not len(self._members):
+            return np.zeros(len(words), np.bool_)
+        places = np.minimum(np.searchsorted(self._members, words), len(self._members) - 1)
+        are_known: Vector = self._members[places] == words
+        return are_known
+
+    def are_joined(self, pairs: Matrix) -> Vector:
+        """Which of some pairs are in one class."""
+        are_joined: Vector = self.knows(pairs[:, 0]) & self.knows(pairs[:, 1])
+        ends = self._representative[np.searchsorted(self._members, pairs[are_joined])]
+        are_joined[are_joined] = ends[:, 0] == ends[:, 1]
+        return are_joined
+
     def rows(self) -> Matrix:
         """All members, each with the least of its class: in whatever way a class has come about, its rows are the
         same, and whoever reads them is told of no change."""

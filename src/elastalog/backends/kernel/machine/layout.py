@@ -158,15 +158,20 @@ class IndexPlace(IndexWhereabouts):
 @record
 class VariantCode(Structure):
     """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
-    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
-    derivations growth has made by it.
+    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`, `looked`,
+    `started`: how many derivations growth has made by it, from how many rows that it looked at or made, and how many
+    that it started at.
 
     `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
     `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
 
     A backward variant may leave the heads from place `left` on, 0 if none, to a variant that enumerates its clause,
     which `seeks` it (its number + 1, 0 for all others) and goes through `whole` rows or so, 0 if there is none.
-    `spent`: all work when it began."""
+    `spent`: all work when it began.
+
+    `fork`: the number + 1 of the variant that takes some of the facts of the same start, 0 if there is none;
+    `is_other_way`: this is the one that was not planned first, and takes facts that meet so many times less on its way,
+    `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
 
     start: int
     is_backward: int
@@ -181,6 +186,8 @@ class VariantCode(Structure):
     actions_end: int
     lists: int
     made: int
+    looked: int
+    started: int
     heads: int
     first_head: int
     head_size: int
@@ -188,6 +195,11 @@ class VariantCode(Structure):
     left: int
     whole: int
     spent: int
+    fork: int
+    is_other_way: int
+    handicap: int
+    first_key: int
+    first_key_width: int
 
 
 @record

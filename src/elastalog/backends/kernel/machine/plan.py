@@ -39,12 +39,14 @@ class MachinePlan:
         dictionary: Dictionary,
         carried: int = LEVELS,
         whole: Mapping[Variant, tuple[Variant, int]] | None = None,
+        forks: Mapping[Variant, Variant] | None = None,
     ) -> None:
         self._indexed: dict[IndexKey, int] = {}
         self._recovering = frozenset(recovering)
         self.recovering = frozenset(variant.clause.head for variant in recovering)
         self.backward = frozenset(variant.clause.head for variant in backward)
-        variants = [*forward, *backward]
+        forks = forks or {}
+        variants = [*forks.values(), *forward, *backward]
         self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
         self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
@@ -58,7 +60,7 @@ class MachinePlan:
         for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
             self._indexed[key] = len(self._indexed)
         self.keys = list(self._indexed)
-        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole)
+        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole, forks)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self._own = frozenset(own)
