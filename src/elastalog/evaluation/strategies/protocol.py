@@ -64,6 +64,10 @@ class Work:
         self._later.append(write)
         self._later_derivations += derivations
 
+    def add(self, stratum: StratumWork) -> None:
+        """A further stratum. What was put off before it still is."""
+        self.put_off(lambda: (stratum,), stratum.derivations)
+
     @property
     def strata(self) -> list[StratumWork]:
         with _WRITING:
