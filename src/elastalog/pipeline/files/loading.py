@@ -88,6 +88,9 @@ class InputFiles:
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
+        texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
+        if texts >= LEAST_SIZE:
+            dictionary.symbols.expect(texts)
         parts = (part.make() for part in self._reads) if self._ahead is None else iter(self._ahead)
         for relation in self._relations:
             file = self._files[relation.name]
