@@ -161,7 +161,7 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if is_spark_rows(rows):
+        if type(rows) is not list and is_spark_rows(rows):
             rows = read_spark_rows(schema, rows, Policy(), None).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
