@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 
 def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = None) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
-    many threads write files, a relation each. `doubt` is told of symbols that plain text does not hold as they are;
-    without it they are errors."""
+    many threads write files, a relation each, or a large one together. `doubt` is told of symbols that plain text does
+    not hold as they are; without it they are errors."""
     relations = session.program.checked.relations.values()
     if output == "-":
         for relation in relations:
             _print_output(session, relation)
         sys.stdout.buffer.flush()
         return []
-    apart = [relation for relation in relations if jobs > 1 and _is_alone(relation)]
-    files = dict(
-        zip((relation.name for relation in apart), _write_together(session, apart, output, jobs, doubt), strict=True)
-    )
-    for relation in relations:
-        if relation.name not in files:
-            files[relation.name] = _write_output(session, relation, output, doubt)
+    from elastalog.pipeline.files.ahead import Ahead, Part
+    from elastalog.pipeline.files.write import is_for_threads
+
+    apart = [r for r in relations if jobs > 1 and _is_alone(r) and not is_for_threads(r, session[r.name])]
+    # What is made are lists of paths: all files may be begun.
+    parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in apart)
+    names = {relation.name for relation in apart}
+    files: list[Path] = []
+    with ExitStack() as threads:
+        written = iter(threads.enter_context(closing(Ahead(parts, jobs, "writing")))) if apart else iter(())
+        for relation in relations:
+            is_apart = relation.name in names
+            files += next(written) if is_apart else _write_output(session, relation, output, doubt, jobs)
     sys.stdout.buffer.flush()
-    return [file for relation in relations for file in files[relation.name]]
+    return files
 
 
 def _is_alone(relation: Relation) -> bool:
@@ -44,25 +50,12 @@ def _is_alone(relation: Relation) -> bool:
     return len(told) == 1 and kinds <= {"file"} and "filename" not in told[0].parameters
 
 
-def _write_together(
-    session: Session, relations: list[Relation], output: str, jobs: int, doubt: Doubt
-) -> list[list[Path]]:
-    if not relations:
-        return []
-    from elastalog.pipeline.files.ahead import Ahead, Part
-
-    # What is made are lists of paths: all files may be begun.
-    parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in relations)
-    with closing(Ahead(parts, jobs, "writing")) as written:
-        return list(written)
-
-
-def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt) -> list[Path]:
+def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt, jobs: int = 1) -> list[Path]:
     from elastalog.pipeline.files.write import write_lines, write_output
 
     if any(directive.kind == "output" for directive in relation.directives):
         facts = session[relation.name]
-        written = write_lines(relation, facts, output, doubt)
+        written = write_lines(relation, facts, output, doubt, jobs)
         return write_output(relation, facts.to_arrow(), output, doubt=doubt) if written is None else [written]
     _print_output(session, relation)
     return []
