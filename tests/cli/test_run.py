@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from click.testing import CliRunner, Result
 
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
+from elastalog.pipeline.files import lines_in_threads, write
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -72,6 +74,28 @@ def test_several_threads_write_what_one_writes(folder: Path) -> None:
     assert results[0] == results[1]
     assert len(results[0][1]) == 8
     assert results[0][1]["r1.csv"] == ["2\ts2", "2\ts3", "3\ts3"]
+
+
+def test_several_threads_write_a_large_file_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "LEAST_ROWS", 1)
+    monkeypatch.setattr(write, "MANY_ROWS", 20)
+    monkeypatch.setattr(lines_in_threads, "ROWS", 4)
+    together: list[int] = []
+
+    def counted(file: BinaryIO, words: Any, *rest: Any) -> bool:
+        together.append(len(words))
+        return write_really(file, words, *rest)
+
+    write_really = lines_in_threads.write_in_threads
+    monkeypatch.setattr(lines_in_threads, "write_in_threads", counted)
+    relations = ".decl large(x: number, s: symbol)\n.output large\n.decl small(x: number)\n.output small\n"
+    (folder / "large.dl").write_text(f'{relations}large(x, cat("s", to_string(x))) :- x = range(0, 100).\nsmall(1).\n')
+    for jobs in ("1", "2"):
+        result = run(folder, "-D", str(folder / "out"), "-j", jobs, program="large.dl")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert sorted(lines(folder / "out" / "large.csv")) == sorted(f"{x}\ts{x}" for x in range(100))
+        assert lines(folder / "out" / "small.csv") == ["1"]
+    assert together == [100]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 
+_LARGE = 1.5
+"""How many times what a thread would write, were all alike, the facts of a relation are that threads write together."""
+
+
 def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = None) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
     many threads write files, a relation each, or a large one together. `doubt` is told of symbols that plain text does
@@ -29,7 +33,10 @@ def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = N
     from elastalog.pipeline.files.ahead import Ahead, Part
     from elastalog.pipeline.files.write import is_for_threads
 
-    apart = [r for r in relations if jobs > 1 and _is_alone(r) and not is_for_threads(r, session[r.name])]
+    apart = [relation for relation in relations if jobs > 1 and _is_alone(relation)]
+    # A file at a time is written by each thread, unless one would still be at work when all others are done.
+    share = _LARGE * sum(len(session[relation.name]) for relation in apart) / jobs
+    apart = [r for r in apart if len(session[r.name]) < share or not is_for_threads(r, session[r.name])]
     # What is made are lists of paths: all files may be begun.
     parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in apart)
     names = {relation.name for relation in apart}
