@@ -15,7 +15,7 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.backends.watch import Watch
-from elastalog.pipeline.files import ahead, loading
+from elastalog.pipeline.files import ahead, loading, plain_lines
 from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import Allowance, allowance, reading_within
 
@@ -177,3 +177,27 @@ def test_reading_ends_before_evaluation_begins(facts: Path, monkeypatch: pytest.
         assert len(db["s"]) == 100
     assert not any(seen)
     assert seen
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_ctrl_c_while_files_are_read_and_the_program_is_planned(
+    facts: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """At the first block the program is not planned yet; at a later one facts are encoded."""
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
+    monkeypatch.setattr(plain_lines, "BLOCK", 64)
+    caller = threading.get_ident()
+    begun: list[int] = []
+
+    def read(file: plain_lines.PlainFile, start: int) -> plain_lines.Lines:
+        begun.append(start)
+        if len(begun) > at and threading.get_ident() != caller and told.acquire(blocking=False):
+            signal.pthread_kill(caller, signal.SIGINT)
+        return read_really(file, start)
+
+    told = threading.Lock()
+    read_really = plain_lines.PlainFile._read
+    monkeypatch.setattr(plain_lines.PlainFile, "_read", read)
+    with pytest.raises(KeyboardInterrupt):
+        elastalog.open(PROGRAM, facts=facts, jobs=2, engine="local")
+    assert not are_reading()
