@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +41,9 @@ def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = N
     parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in apart)
     names = {relation.name for relation in apart}
     files: list[Path] = []
-    with ExitStack() as threads:
-        written = iter(threads.enter_context(closing(Ahead(parts, jobs, "writing")))) if apart else iter(())
+    with closing(Ahead(parts, jobs, "writing")) as written:
+        if apart:
+            written.start()
         for relation in relations:
             is_apart = relation.name in names
             files += next(written) if is_apart else _write_output(session, relation, output, doubt, jobs)

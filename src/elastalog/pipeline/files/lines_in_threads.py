@@ -49,4 +49,5 @@ def _write_part(
 
 def _in_threads(makes: list[Callable[[], T]], threads: int) -> list[T]:
     with closing(Ahead((Part(make, 0) for make in makes), threads, "writing")) as made:
+        made.start()
         return list(made)
