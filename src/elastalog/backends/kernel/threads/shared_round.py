@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Stopped, in_threads
 from elastalog.backends.kernel.threads.meeting import Meeting
-from elastalog.backends.kernel.threads.shared_head import SharedHead
+from elastalog.backends.kernel.threads.shared_head import LEAST_ROOM, SharedHead
 from elastalog.backends.watch import Watch
 
 LEFT_OVER = 2
@@ -79,9 +79,12 @@ class SharedRound:
         self._bounds = bounds
         self._watch = watch
         self._heads: dict[str, SharedHead] = {}
-        for name in dict.fromkeys(member.clause.head for run in runs for member in run.body.members):
-            # About as many facts as in the round before.
-            expected = counted[name] - bounds.start[name]
+        starts: Counter[str] = Counter()
+        for run in runs:
+            starts.update(dict.fromkeys((member.clause.head for member in run.body.members), run.stop - run.start))
+        for name, rows in starts.items():
+            # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
+            expected = counted[name] - bounds.start[name] if bounds.start[name] else min(rows, LEAST_ROOM)
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
         self._shares: list[deque[Share]] = [deque() for _ in scratch]
         self._share_out()
