@@ -81,10 +81,13 @@ class KernelEvaluation:
             if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
         }
         """Those of them that updates maintain, since only the best fact of every key matters."""
+        has_levels = self.held.annotation.support is Support.LEVELS
         self.not_maintained = frozenset(
             stratum.number
             for stratum in program.strata
-            if stratum.merges or stratum.number in self.limited or stratum.number in self.chosen - self.best_only.keys()
+            if (stratum.merges and not has_levels)
+            or stratum.number in self.limited
+            or stratum.number in self.chosen - self.best_only.keys()
         )
         """The strata that every update evaluates anew that reaches them."""
         self._in_limited = frozenset(
@@ -211,7 +214,8 @@ class KernelEvaluation:
 
     def _merge(self, stratum: LogicalStratum, variants: StratumVariants) -> bool:
         """Evaluates a stratum in which equivalences depend on themselves, as classes. Levels are rounds; derivations
-        are not counted, since some are found under several representatives, and nobody maintains the stratum."""
+        are not counted, since some are found under several representatives, and nobody maintains the stratum by
+        counts."""
         from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
 
         relations, annotation = self.held.relations, self.held.annotation

@@ -12,6 +12,7 @@ from typing import Any
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.forks import can_fork
 from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import catch_up, finish_block
 
@@ -113,6 +114,8 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
             elif depth > 0:
                 machine.depth = depth - 1
             else:
+                if variant.fork > 0 and not can_fork(machine, variant):
+                    return layout.NO_INDEX
                 filled = gather(machine, variant, frame)
                 if filled == 0:
                     return layout.DONE

@@ -292,7 +292,8 @@ class KernelRelation:
     @property
     def is_sparse(self) -> bool:
         """Whether most rows are of facts that are gone."""
-        return self.used - self.present > max(self.present, _FEW_ROWS)
+        absent = self.used - self.present
+        return absent > _FEW_ROWS and absent > self.present
 
     def compact(self) -> None:
         """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
