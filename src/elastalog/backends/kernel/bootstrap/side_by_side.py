@@ -13,6 +13,10 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
 
+_SPARSE = 8
+"""A set table that was made for so many times the facts that came is made anew when it is needed."""
+
+
 def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:
     """Of strata in their order the first, and those that can be evaluated together with it: plain ones, which need a
     round and nothing else, that read nothing which is still to be evaluated."""
@@ -44,4 +48,6 @@ def evaluate_together(
     for relation in own:
         relation.present = relation.used
         relation.trim()
+        if _SPARSE * relation.used < relation.full:
+            relation.forget_table()
     return {number: sum(variant.derivations for variant in variants[number]) for number in strata}

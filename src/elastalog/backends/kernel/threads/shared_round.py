@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Stopped, in_threads
 from elastalog.backends.kernel.threads.meeting import Meeting
-from elastalog.backends.kernel.threads.shared_head import LEAST_ROOM, SharedHead
+from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
 
 LEFT_OVER = 2
@@ -39,6 +39,10 @@ LEAST_COST = 1 << 11
 
 Share: TypeAlias = tuple[int, int, int]
 """The number of a run, and a range of its start rows."""
+
+
+MOST_EXPECTED = 1 << 18
+"""Facts for which there is room from the start in the first round of a stratum, at most."""
 
 
 def expected_work(run: Run) -> int:
@@ -84,7 +88,7 @@ class SharedRound:
             starts.update(dict.fromkeys((member.clause.head for member in run.body.members), run.stop - run.start))
         for name, rows in starts.items():
             # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
-            expected = counted[name] - bounds.start[name] if bounds.start[name] else min(rows, LEAST_ROOM)
+            expected = counted[name] - bounds.start[name] if bounds.start[name] else min(rows, MOST_EXPECTED)
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
         self._shares: list[deque[Share]] = [deque() for _ in scratch]
         self._share_out()
