@@ -17,6 +17,11 @@ from tests.analysis.checking import codes
 EDGE = ".decl e(x: number, s: symbol)\n"
 
 
+def write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path.parent
+
+
 def read(folder: Path, directive: str, **files: bytes) -> list[tuple[object, ...]]:
     for name, data in files.items():
         (folder / name.replace("_", ".")).write_bytes(data)
@@ -36,6 +41,17 @@ def test_columns_of_quoted_text_and_of_a_file_with_a_header(tmp_path: Path) -> N
     assert read(tmp_path, '.input e(columns="1:2", rfc4180=true)', e_facts=data) == [(9, 'x "y"')]
     data = b"s\tignored\tx\nhello\t0\t5\n"
     assert read(tmp_path, '.input e(columns="2:0", headers=true)', e_facts=data) == [(5, "hello")]
+
+
+def test_columns_are_chosen_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    assert read(tmp_path, '.input e(columns="1:0")', e_facts=b"\xef\xbb\xbfa\t7\n") == [(7, "a")]
+
+
+def test_a_row_of_more_columns_says_how_to_leave_them_out(tmp_path: Path) -> None:
+    with pytest.raises(ElastalogError, match="2 fields for 1 column") as raised:
+        elastalog.open(".decl n(x: number)\n.input n", facts=write(tmp_path / "n.facts", b"1\ta\n"))
+    assert raised.value.diagnostics[0].help is not None
+    assert raised.value.diagnostics[0].help.endswith('; `.input n(columns="0")` leaves the others out')
 
 
 def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:

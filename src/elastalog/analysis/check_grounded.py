@@ -96,7 +96,9 @@ class _RuleGrounder:
         target_names = {variable.name for variable in target}
         for body in aggregation.bodies:
             from_inside = ground(body, groups - target_names)
-            missing = [variable for variable in target if variable.name not in from_inside]
+            # In an expression of several, such as `sum z + x`, one may come from outside: it has one value a group.
+            outside = () if type(aggregation.target) is Variable else groups
+            missing = [variable for variable in target if variable.name not in from_inside.union(outside)]
             if missing:
                 is_sound = self.report_target(aggregation, missing[0])
             given = groups | {variable.name for variable in missing}

@@ -262,7 +262,10 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int) -> None:
     for error in found:
         if error.severity == "error":
             labels = tuple(_placed(label, shift, len(text)) for label in error.labels if label.primary)
-            errors.append(replace(error, labels=labels, source=source))
+            message = error.message
+            if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_as_clause`
+                message = message.replace("found `.`", "found the end")
+            errors.append(replace(error, message=message, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
 

@@ -90,9 +90,14 @@ def _unmatched(
 ) -> Diagnostic:
     missing = [name for name, place in zip(schema.names, places, strict=True) if place is None]
     unknown = [name for place, name in enumerate(names) if place not in places]
+    twice = [name for name, number in Counter(names).items() if number > 1 and name in missing]
+    if twice:
+        found = f"{_listed('column', twice)} more than once"
+    else:
+        found = f"{_listed('no column', missing)} of relation `{schema.name}`"
     return Diagnostic(
         code=faults.NAMES,
-        message=f"{what} has {_listed('no column', missing)} of relation `{schema.name}`",
+        message=f"{what} has {found}",
         notes=(f"declared as {schema}", columns_given(names)),
         help=f"rename {_listed('column', unknown)}: some names are declared ones, so all columns go by name",
         location=location,

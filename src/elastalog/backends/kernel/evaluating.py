@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
@@ -60,6 +61,8 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
+        # Of the first epoch: many strata read the same relations.
+        self._statistics: KernelStatistics | None = None
         self._last_lookups: dict[int, list[str]] | None = None
         self._limits = program.limits
         self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
@@ -96,7 +99,11 @@ class KernelEvaluation:
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        if self._statistics is None:
+            self._statistics = KernelStatistics(self.held.relations)
         derivations = self.evaluate(stratum)
+        if stratum.number == self.program.strata[-1].number:
+            self._statistics = None
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -143,7 +150,8 @@ class KernelEvaluation:
             self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
-                variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
+                source = self.program.checked.source
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self._statistics)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits

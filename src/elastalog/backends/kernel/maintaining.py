@@ -40,8 +40,8 @@ T = TypeVar("T")
 
 
 class KernelMaintenance:
-    """`plans`: how strata are maintained, by their numbers. `drive`: through those that hear of changes below them and
-    of nothing else."""
+    """`plans`: how strata are maintained, by their numbers. `explicit_only`: those to which an update means nothing but
+    that explicit facts go and come. `drive`: through those that hear of changes below them and of nothing else."""
 
     def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
         self._evaluation = evaluation
@@ -60,12 +60,12 @@ class KernelMaintenance:
         self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
         self._statistics = KernelStatistics(self._held.relations)
-        self._explicit_only = frozenset(
-            name
-            for stratum in program.strata
-            if not stratum.clauses and not stratum.is_folded
-            for name in stratum.relations
-        )
+        without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
+        self._without_rules = frozenset(name for stratum in without_rules for name in stratum.relations)
+        is_other = self._held.annotation.support is not Support.LEVELS
+        barred = frozenset(stratum.number for stratum in without_rules if is_other or stratum.dominance)
+        barred |= self._evaluation.not_maintained
+        self.explicit_only = frozenset(stratum.number for stratum in without_rules) - barred
         self.drive = UpdateDrive(
             program.strata, self._held.relations, self._held.homes, self._machine_plan, self._is_driven,
             self._evaluation.watch, self._workspace, self._held.annotation.is_global,
@@ -118,7 +118,7 @@ class KernelMaintenance:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        if self.is_explicit_only(stratum):
+        if stratum.number in self.explicit_only:
             self.change_explicit(stratum)
             return cast(T, None)  # as every procedure of this kind
         maintenance = self._under_way = self._begun(stratum)
@@ -135,11 +135,6 @@ class KernelMaintenance:
             raise
         self._under_way = None
         return cast(T, outcome)
-
-    def is_explicit_only(self, stratum: LogicalStratum) -> bool:
-        """Whether an update means nothing to a stratum but that explicit facts go and come."""
-        has_rules = stratum.clauses or stratum.is_folded or stratum.dominance
-        return self._held.annotation.support is Support.LEVELS and not has_rules
 
     def _begun(self, stratum: LogicalStratum) -> AnyMaintenance:
         """The maintenance of a stratum."""
@@ -162,17 +157,20 @@ class KernelMaintenance:
             self._under_way = None
         self.drive.end()
 
-    def change_explicit(self, stratum: LogicalStratum) -> None:
-        """All that an update means to a stratum without rules: explicit facts go and come."""
-        done = self._reach.done
+    def change_explicit(self, stratum: LogicalStratum) -> int:
+        """All that an update means to a stratum without rules: explicit facts go and come. Returns how many."""
+        done, changes = self._reach.done, 0
         for name in stratum.relations:
             relation = self._held.relations[name]
             if (gone := done.deleted.get(name)) is not None:
-                given.change(relation, gone, is_present=False)
+                given.change(relation, gone, False)
+                changes += len(gone)
             if (come := done.inserted.get(name)) is not None:
-                given.change(relation, come, is_present=True)
-            if relation.touched_used:
-                done.changed[name] = self.drive.first_entries(relation.touched_used)
+                given.change(relation, come, True)
+                changes += len(come)
+            if touched := relation.touched_used:
+                done.changed[name] = self.drive.first_entries(touched)
+        return changes
 
     def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """The rows of explicit facts of a stratum that go and come, by relation."""
@@ -254,7 +252,7 @@ class KernelMaintenance:
             )
         return StratumSets(
             stratum, plan, relations, self._held.annotation.support, below, deleted, inserted,
-            self._explicit_only & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
+            self._without_rules & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
         )  # fmt: skip
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:

@@ -36,8 +36,7 @@ class KernelReach:
         self._changes_followed = 0
 
     def begin(self, done: Transaction) -> None:
-        """An update begins."""
-        self.end(done)
+        """An update begins, for which there was nothing."""
         owner, given = self._owner, self.given
         for names in (done.deleted, done.inserted, done.anew):
             for name in names:

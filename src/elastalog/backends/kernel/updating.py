@@ -174,8 +174,7 @@ class KernelUpdates:
         for vectors in held.vectors.values():
             vectors.commit()
         if held.annotation.is_kept:
-            touched = held.homes.touched() if done.touched is None else done.touched
-            for relation in transaction.commit(held.homes, touched, done.replaced, done.shift):
+            for relation in transaction.commit(held.homes, done.replaced, done.shift):
                 self._compact(relation)
         else:
             for name in done.replaced:

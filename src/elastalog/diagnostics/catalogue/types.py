@@ -150,7 +150,7 @@ TYPES: tuple[Entry, ...] = (
         "E0323",
         "target of an aggregate not grounded inside",
         "An aggregate is taken over the values that its own body gives the target. A variable that has its "
-        "value only from outside would be the same every time.",
+        "value only from outside would be the same every time; in an expression, such as `sum y - x`, it may stand.",
         ".decl edge(x: number, y: number)\n"
         ".input edge\n"
         ".decl out(s: number)\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -31,6 +30,8 @@ def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
 
 
 def _of_quoted(data: bytes, columns: tuple[int, ...], form: Format) -> bytes:
+    import csv
+
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=form.delimiter, lineterminator="\n")
     highest = max(columns, default=-1)

@@ -47,6 +47,10 @@ class PlainFile:
     form: Format
     size: int
 
+    @property
+    def has_texts(self) -> bool:
+        return any(column.base is Base.SYMBOL for column in self.schema.columns)
+
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
         return (partial(self._read, start) for start in range(0, self.size, BLOCK))

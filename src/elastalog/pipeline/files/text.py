@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
@@ -39,6 +40,8 @@ def read_text(
     """The good rows of a text file and the bad ones. A header that has the name of an attribute says which column is
     which, as `column_order` does (`apart` is its, too); any other is skipped."""
     data = data.removeprefix(BYTE_ORDER_MARK)
+    if form.columns:
+        data = chosen_columns(data, schema, form)
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
@@ -217,18 +220,40 @@ def _row(
     if schema.arity == 0:
         return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
-        plural = "" if len(fields) == 1 else "s"
-        # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
-        is_undivided = len(fields) == 1 and re.search("[ ,;\t]", fields[0])
-        why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})" if is_undivided else ""
-        return Fault(faults.ARITY, f"{len(fields)} field{plural} for {schema.arity} columns{why}")
+        return _wrong_number(schema, fields, delimiter)
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
+            if _are_names(schema, fields):
+                advice = f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
+                return Fault(value.code, value.reason, advice)
             return value
         row.append(value)
     return row
+
+
+def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
+    """The fault of a row with another number of fields than columns, and what its text is likely to need."""
+    fault = faults.wrong_number(len(fields), "field", schema.arity)
+    if len(fields) > schema.arity:
+        chosen = ":".join(map(str, range(schema.arity)))
+        return Fault(
+            fault.code, fault.reason, f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out'
+        )
+    # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
+    found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None
+    if found is None:
+        return fault
+    why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})"
+    parameters = ["rfc4180=true"] if found == "," else [f'delimiter="{found}"'.replace("\t", "\\t")]
+    parameters += ["headers=true"] if _are_names(schema, fields[0].split(found)) else []
+    advice = f"say how the file is written: `.input {schema.name}({', '.join(parameters)})`"
+    return Fault(fault.code, fault.reason + why, advice)
+
+
+def _are_names(schema: Schema, fields: list[str]) -> bool:
+    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
