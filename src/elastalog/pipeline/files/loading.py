@@ -95,7 +95,9 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        return plain_file(Schema.of(relation), path, directives[0])
+        file = plain_file(Schema.of(relation), path, directives[0])
+        # Whether all lines are so wide is to be known before the first is read, see `chosen_columns`.
+        return None if file is None or file.begins_wider() else file
     except ElastalogError:
         return None  # raised again in its turn
 

@@ -35,6 +35,9 @@ PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
 BLOCK = 1 << 20
 _MORE = 1 << 12
 _LINE_END = b"\n"
+_LONGEST_FIRST = 1 << 16
+"""Bytes of the first line in which fields are counted."""
+
 _PACKED = b"\x1f\x8b"
 
 
@@ -46,6 +49,12 @@ class PlainFile:
     path: Path
     form: Format
     size: int
+
+    def begins_wider(self) -> bool:
+        """Whether its first line has more fields than the relation has columns."""
+        with self._opened() as file:
+            first = file.read(_LONGEST_FIRST).partition(_LINE_END)[0]
+        return first.count(self.form.delimiter.encode()) >= len(self.schema.columns)
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
