@@ -68,6 +68,40 @@ def test_a_large_file_of_more_columns(tmp_path: Path, caplog: pytest.LogCaptureF
     assert "E0526" in caplog.text
 
 
+CALLS = ".decl calls(caller: symbol, callee: symbol)\n.input calls"
+
+
+@pytest.mark.parametrize("number", [1, 30_000])
+def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    rows = [("Caller", "callee"), *((f"a{i}", f"b{i}") for i in range(number))]
+    (tmp_path / "calls.facts").write_text("".join(f"{x}\t{y}\n" for x, y in rows))
+    with elastalog.open(CALLS, facts=tmp_path) as db:
+        assert sorted(db["calls"]) == sorted(rows)
+    (told,) = caplog.messages
+    assert told.startswith("warning[E0527]: the first line of the file has the names of the columns of `calls`")
+    assert told.endswith("if it is none: `.input calls(headers=true)`")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "text"),
+    [
+        (CALLS + "(headers=true)", "calls.facts", "caller\tcallee\na\tb\n"),
+        (CALLS, "calls.facts", "a\tb\ncaller\tcallee\n"),
+        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "x\ty\n"),
+        (".decl done()\n.input done", "done.facts", "()\n"),
+        (CALLS, "calls.facts", ""),
+    ],
+)
+def test_other_first_lines_are_not_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: str, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    elastalog.open(program, facts=tmp_path).close()
+    assert not caplog.messages
+
+
 def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for data in (b"1\ta\tx\n2\tb\n", b"1\ta\n2\tb\ty\n", b"1\ta\tx\n2\tb\ty\tz\n"):
         with pytest.raises(ElastalogError, match=r"[34] fields for 2 columns"):

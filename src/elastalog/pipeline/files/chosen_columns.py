@@ -1,51 +1,12 @@
-"""`columns="2:0"`: which columns of a text file are those of the relation, in its order, counted from 0. Of a file that
-has more columns than the relation, in every line, they are the first ones, as in Soufflé, and a warning says so."""
+"""`columns="2:0"`: which columns of a text file are those of the relation, in its order, counted from 0."""
 
 from __future__ import annotations
-
-import io
-import logging
-from collections.abc import Iterator
-from dataclasses import replace
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.fields import records_of
 from elastalog.pipeline.files.format import Format
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
-
-log = logging.getLogger("elastalog.facts")
-
-
-def with_columns_chosen(data: bytes, schema: Schema, file: str, form: Format) -> Format:
-    """The format of a text file, with the first columns chosen where it has more than the relation. A file of which
-    only some lines have more is as it was: these lines are bad rows."""
-    if form.columns or form.has_header or not schema.arity:
-        return form
-    widths = _widths(data, form)
-    width = next(widths, 0)
-    if width <= schema.arity or any(other != width for other in widths):
-        return form
-    columns = tuple(range(schema.arity))
-    first = "first one is" if schema.arity == 1 else f"first {schema.arity} are"
-    told = Diagnostic(
-        "E0526",
-        f"the file has {width} columns: only the {first} read for `{schema.name}`",
-        help=f'say so: `.input {schema.name}(columns="{":".join(map(str, columns))}")`',
-        severity="warning",
-        location=file,
-    )
-    log.warning("%s", ElastalogError([told]))
-    return replace(form, columns=columns)
-
-
-def _widths(data: bytes, form: Format) -> Iterator[int]:
-    """How many fields the lines have, one after the other; 0 for one that is quoted wrongly."""
-    if form.is_rfc4180:
-        yield from (0 if isinstance(fields, Fault) else len(fields) for _, _, fields in records_of(data, form))
-    else:
-        delimiter = form.delimiter.encode()
-        yield from (line.count(delimiter) + 1 for line in io.BytesIO(data))
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from elastalog.pipeline.files.format import Format
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
+from elastalog.relations.schema import Schema
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Record: TypeAlias = tuple[int, bytes, list[str] | Fault]
 """The line that it begins on, from 0; its bytes, without line end; its fields, or why there are none."""
@@ -17,6 +20,11 @@ Record: TypeAlias = tuple[int, bytes, list[str] | Fault]
 def records_of(data: bytes, form: Format) -> Iterator[Record]:
     """The records of a text without header and byte order mark."""
     return _quoted_records(data, form.delimiter) if form.is_rfc4180 else _plain_records(data, form.delimiter)
+
+
+def are_names(schema: Schema, fields: Sequence[str]) -> bool:
+    """Whether fields are the names of the columns, but for case, blanks and quotes around them."""
+    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
 
 
 def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:

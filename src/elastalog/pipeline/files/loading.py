@@ -96,8 +96,7 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
         file = plain_file(Schema.of(relation), path, directives[0])
-        # Whether all lines are so wide is to be known before the first is read, see `chosen_columns`.
-        return None if file is None or file.begins_wider() else file
+        return None if file is None or file.is_unusual() else file
     except ElastalogError:
         return None  # raised again in its turn
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.chosen_columns import chosen_columns
-from elastalog.pipeline.files.fields import records_of
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK, are_names, records_of
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
@@ -31,7 +31,6 @@ from elastalog.relations.tables import joined, table_of_columns
 
 BLOCK = 1 << 20
 PIECE = 64 << 20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_text(
@@ -225,7 +224,7 @@ def _row(
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            if _are_names(schema, fields):
+            if are_names(schema, fields):
                 advice = f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
                 return Fault(value.code, value.reason, advice)
             return value
@@ -247,10 +246,6 @@ def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
         return fault
     why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})"
     parameters = ["rfc4180=true"] if found == "," else [f'delimiter="{found}"'.replace("\t", "\\t")]
-    parameters += ["headers=true"] if _are_names(schema, fields[0].split(found)) else []
+    parameters += ["headers=true"] if are_names(schema, fields[0].split(found)) else []
     advice = f"say how the file is written: `.input {schema.name}({', '.join(parameters)})`"
     return Fault(fault.code, fault.reason + why, advice)
-
-
-def _are_names(schema: Schema, fields: list[str]) -> bool:
-    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
