@@ -7,10 +7,13 @@ from random import Random
 import pytest
 
 import elastalog
-from elastalog.evaluation import costs
+from elastalog.evaluation import costs, experience, unit_costs
 from elastalog.evaluation.costs import AUTO, CostModel
-from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Observed, Occasion
-from elastalog.evaluation.stopping import FACTOR
+from elastalog.evaluation.experience import Experience
+from elastalog.evaluation.past_bootstraps import Bootstrap
+from elastalog.evaluation.past_updates import Observed, Occasion
+from elastalog.evaluation.stopping import FACTOR, End
+from elastalog.evaluation.unit_costs import WEIGHT
 from elastalog.planning.logical import LogicalStratum
 from tests.engine.judging import levels_of
 
@@ -155,7 +158,7 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
 
 @pytest.mark.parametrize(("rows", "rounds", "cost"), [(0, 0, 1_000), (8_000, 1, 4_370), (0, 10, 18_685)])
 def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
-    assert costs.bootstrap_cost(1_000, rows, rounds) == cost
+    assert unit_costs.bootstrap_cost(1_000, rows, rounds) == cost
 
 
 def test_how_costs_grow_with_changes_is_learnt() -> None:
@@ -262,7 +265,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 def test_a_replay_chooses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
-    monkeypatch.setattr(costs, "_OF_ROUND", 1.0)  # a chain takes many
+    monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)  # a chain takes many
     chain = [(i, i + 1) for i in range(60)]
     random = Random(4)
     cuts = [random.sample(chain, random.choice((1, 2, 15))) for _ in range(25)]
@@ -291,7 +294,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
 
 def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
-    monkeypatch.setattr(costs, "_OF_ROUND", 1.0)
+    monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(CLOSURE, {"edge": chain}) as db:
         db.apply(deleted={"edge": chain[::3]})
@@ -340,7 +343,8 @@ def test_an_update_that_has_lost_all_it_can_goes_on_to_its_end(
     """
     leaves = 20_000
     edges = [(0, leaf) for leaf in range(1, leaves + 1)] + [(-2, -1), (-1, 0)]
-    monkeypatch.setattr(costs, "best_end", lambda *_: (3.0, 1.0))
+    monkeypatch.setattr(costs, "best_end", lambda *_: End(3.0, 1.0, 1.0))
+    monkeypatch.setattr(experience, "_SHARE_LOST", 0.0)  # as whoever has seen such deletions knows
     facts = {"source": [(0,), (-2,)], "edge": edges}
     with elastalog.open(program, facts, budget=budget, engine="local") as db:
         db.apply({}, {"source": [(0,)]})

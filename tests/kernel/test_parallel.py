@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import elastalog
+from elastalog.backends.kernel.bootstrap import fixpoint
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import inserting, shared_head, shared_round, workers
+from elastalog.backends.kernel.threads import shared_growth, shared_head, shared_round, workers
 from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_round import SharedRound
@@ -60,10 +62,19 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 """
 
 
-@pytest.fixture(params=[(1, 64), (50, 1 << 12)], ids=["tiny meetings", "small meetings"])
+@pytest.fixture(
+    params=[(1, 64, 300), (50, 1 << 12, 300), (1, 64, 1), (50, 1 << 12, 1)],
+    ids=["tiny meetings", "small meetings", "tiny meetings of machines", "small meetings of machines"],
+)
 def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thresholds so low that small data take the ways of large data."""
-    least_rows, least_room = request.param
+    """Thresholds so low that small data take the ways of large data: rounds in Python, or all but the first in the
+    machine."""
+    least_rows, least_room, patience = request.param
+    monkeypatch.setattr(fixpoint, "PATIENCE", patience)
+    monkeypatch.setattr(shared_growth, "LEAST_ROWS", least_rows)
+    monkeypatch.setattr(shared_growth, "LEAST_WORK", least_rows)
+    monkeypatch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 16)
+    monkeypatch.setattr(shared_growth, "LEAST_SHARE", 1)
     monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
     monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
     monkeypatch.setattr(shared_head, "LEAST_GROWTH", least_rows)
@@ -423,7 +434,7 @@ def test_one_thread_loads_no_operators_of_several() -> None:
     script = (
         "import sys, elastalog\n"
         "elastalog.open('.decl a(x: number)\\na(1).\\n.output a', jobs={jobs})\n"
-        "print('elastalog.backends.kernel.threads.inserting' in sys.modules)"
+        "print('elastalog.backends.kernel.threads.shared_head' in sys.modules)"
     )
     for jobs, expected in ((1, "False"), (2, "True")):
         command = [sys.executable, "-c", script.format(jobs=jobs)]

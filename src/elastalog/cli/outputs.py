@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,14 +49,12 @@ def _write_together(
 ) -> list[list[Path]]:
     if not relations:
         return []
-    from concurrent.futures import ThreadPoolExecutor
+    from elastalog.pipeline.files.ahead import Ahead, Part
 
-    with ThreadPoolExecutor(jobs, "elastalog writing") as pool:
-        try:
-            return list(pool.map(lambda relation: _write_output(session, relation, output, doubt), relations))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    # What is made are lists of paths: all files may be begun.
+    parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in relations)
+    with closing(Ahead(parts, jobs, "writing")) as written:
+        return list(written)
 
 
 def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt) -> list[Path]:

@@ -38,7 +38,7 @@ def require_path(what: str, given: object, advice: str) -> None:
 
 def require_mapping(what: str, given: object, advice: str) -> None:
     """Raises WrongArgument unless an argument is None or a mapping."""
-    if given is not None and not isinstance(given, dict | Mapping):  # the usual kind is found sooner
+    if given is not None and type(given) is not dict and not isinstance(given, Mapping):  # the usual kind sooner
         raise wrong_kind(what, given, advice)
 
 

@@ -23,8 +23,10 @@ from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
-from elastalog.evaluation.experience import WEIGHT, Expectation, Experience, Occasion
+from elastalog.evaluation.experience import Experience
+from elastalog.evaluation.past_updates import Expectation, Occasion
 from elastalog.evaluation.stopping import FACTOR, best_end
+from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -35,13 +37,6 @@ AUTO: Final = "auto"
 
 LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
-
-_OF_DERIVATION, _OF_ROW, _OF_FACT, _OF_ROUND = 0.25, 0.29, 0.8, 1_800.0
-"""What bootstraps cost for every derivation, every row that joins look up or make, every fact that was there (it is
-compared, and indexed again), and every round, in terms of the usual derivation, of which these are parts. Measured."""
-
-_LEAST_ROWS = 1.5
-"""Rows that are counted for every derivation, though it is only copied."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -95,7 +90,7 @@ class CostModel:
         rows: int = 0,
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
-        cost (see `bootstrap_cost`), if not just its derivations."""
+        cost (see `unit_costs`), if not just its derivations."""
         self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
@@ -115,11 +110,19 @@ class CostModel:
         return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
 
     def updated(
-        self, stratum: LogicalStratum, occasion: Occasion, derivations: int, touched: int | None = None
+        self,
+        stratum: LogicalStratum,
+        occasion: Occasion,
+        derivations: int,
+        touched: int | None = None,
+        lost: int | None = None,
     ) -> Experience:
-        """Remembers what an update cost, and how many facts it touched if that is known. Returns what is known now."""
+        """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
+        known. Returns what is known now."""
         known = self.known(stratum)
         known.observe(occasion, derivations, touched)
+        if touched is not None and lost is not None:
+            known.observe_lost(touched, lost)
         known.skipped = 0
         if derivations > LEAST_BUDGET:
             anew = cost_anew(known, occasion)
@@ -211,14 +214,6 @@ class CostModel:
                 self._credited.add(number)
 
 
-def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
-    """What a bootstrap has cost, in derivations as they usually are, from what was counted; nothing but derivations
-    where it was evaluated elsewhere. What it costs to begin it, and to compare, is left aside."""
-    if not rounds:
-        return float(derivations)
-    return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
-
-
 def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
     """What an update costs that takes so many derivations, by what was learnt of the stratum."""
     return known.weight_of(occasion.is_loss) * derivations
@@ -227,12 +222,32 @@ def update_cost(known: Experience, occasion: Occasion, derivations: float) -> fl
 def rebuild_cost(bootstrap: float, facts: int) -> float:
     """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
     has."""
-    return bootstrap + _OF_FACT * facts + WEIGHT * LEAST_BUDGET
+    return bootstrap + OF_FACT * facts + WEIGHT * LEAST_BUDGET
 
 
 def cost_anew(known: Experience, occasion: Occasion) -> float:
     """The same, by what was learnt of the stratum."""
     return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
+
+
+def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
+    """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
+    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing, as long as no
+    deletion has told."""
+    if not occasion.is_loss or not known.touched:
+        return 0.0
+    bootstrap = known.bootstrap_of(occasion.inputs)
+    derivations = anew / known.weight_of(is_loss=True)
+    return known.share_lost * derivations / max(most_of_update(bootstrap.derivations, 0, is_loss=True), 1.0)
+
+
+def left_of_budget(known: Experience, before: int, after: int, facts: int, lost: int) -> float:
+    """The share of a budget that is left when so many derivations are lost for now, some of them for good. It was given
+    in proportion to what a bootstrap should cost that reads what there is `after` the update, and stays in proportion
+    to what is left of one that reads what there was `before`. `facts`: those of the stratum."""
+    was, will = known.bootstrap_of(before), known.bootstrap_of(after)
+    left = 1 - known.share_lost * min(lost / max(was.derivations, 1), 1.0)
+    return min(rebuild_cost(left * was.cost, facts) / rebuild_cost(will.cost, facts), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +263,11 @@ def _choose_freely(
     known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
 ) -> _Choice:
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
-    end, cost = best_end(expected, weight, max(anew, 1), spent)
-    if expected is not None and cost > 1 and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
+    end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
+    is_dear = expected is not None and end.cost > end.instead
+    if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
         return _Choice("bootstrap", "other updates as large were in vain", 0)
-    return _update_within(changes, int(end * anew / weight))
+    return _update_within(changes, int(end.share * anew / weight))
 
 
 def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:

@@ -58,6 +58,13 @@ def plan_again(variant: Variant, statistics: Statistics) -> Variant:
     return _plan_visits(clause, goal, visits, variant.results)
 
 
+def plan_by_way_of(variant: Variant, goal: int, statistics: Statistics) -> Variant:
+    """The variant with the same start and results that joins a certain scan before all others."""
+    clause, start = variant.clause, variant.gather.goal
+    scans = [i for i, literal in enumerate(clause.goals) if isinstance(literal, Scan)]
+    return _plan(clause, start, set(), statistics, variant.results, hint=(scans.index(goal),))
+
+
 def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> Variant:
     """The variant that starts at the facts of one goal, for clauses that differ in their heads only: its results are
     the terms of all heads, each once."""

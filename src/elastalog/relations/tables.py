@@ -192,7 +192,7 @@ def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary
     for row in rows:
         if type(row) is not tuple or len(row) != arity:
             return None
-    return words_of_few(schema, list(zip(*rows, strict=True)), dictionary)
+    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary, rows)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:

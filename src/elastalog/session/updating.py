@@ -104,7 +104,8 @@ class Updates:
         bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        if not isinstance(inserted, dict | None) and isinstance(inserted, str | os.PathLike):  # the usual ones first
+        # The usual kinds first: to ask whether something is a path takes longer.
+        if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
             update = self.begin(source, batch, bad_rows)
             update.read(inserted)
             _fill(update, None, deleted)
@@ -117,7 +118,7 @@ class Updates:
         encode, batch = self._materialisation.encode, _batch_id(source, batch)
         went = {name: encode(name, rows) for name, rows in _by_relation(_DELETED, deleted)}
         came = {name: encode(name, rows) for name, rows in _by_relation(_INSERTED, inserted)}
-        return self.changes_of(self.commit(Update(went, came, source, batch), lambda record: None))
+        return self.changes_of(self.commit(Update(went, came, source, batch)))
 
     def change_rules(
         self,
@@ -216,7 +217,7 @@ class Updates:
 
     # --- committing ------------------------------------------------------------------------------------------------
 
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
         now, history = self._materialisation, self._history
@@ -226,7 +227,7 @@ class Updates:
             history.refuse_elsewhere()  # first: a forked child may not write either
             if history.is_read_only:
                 raise faults.read_only("it cannot be updated")
-            if (update.source, update.batch) in history.batches:
+            if update.batch is not None and (update.source, update.batch) in history.batches:
                 record = EpochRecord(
                     now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
@@ -277,6 +278,7 @@ class Updates:
             return self._changes(self._history.net_changes(epoch), self.schemas)
 
 
+_PATHS = (str, os.PathLike)
 _DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
 
 
@@ -289,8 +291,10 @@ def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: M
 
 def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
     """The rows of relations. Raises WrongArgument unless they are given so."""
+    if given is None:
+        return ()
     require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
-    return () if given is None else given.items()
+    return given.items()
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
@@ -60,6 +61,8 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
+        # Of the first epoch: many strata read the same relations.
+        self._statistics: KernelStatistics | None = None
         self._last_lookups: dict[int, list[str]] | None = None
         self._limits = program.limits
         self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
@@ -76,10 +79,13 @@ class KernelEvaluation:
             if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
         }
         """Those of them that updates maintain, since only the best fact of every key matters."""
+        has_levels = self.held.annotation.support is Support.LEVELS
         self.not_maintained = frozenset(
             stratum.number
             for stratum in program.strata
-            if stratum.merges or stratum.number in self.limited or stratum.number in self.chosen - self.best_only.keys()
+            if (stratum.merges and not has_levels)
+            or stratum.number in self.limited
+            or stratum.number in self.chosen - self.best_only.keys()
         )
         """The strata that every update evaluates anew that reaches them."""
         self._in_limited = frozenset(
@@ -93,7 +99,11 @@ class KernelEvaluation:
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        if self._statistics is None:
+            self._statistics = KernelStatistics(self.held.relations)
         derivations = self.evaluate(stratum)
+        if stratum.number == self.program.strata[-1].number:
+            self._statistics = None
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -140,7 +150,8 @@ class KernelEvaluation:
             self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
-                variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
+                source = self.program.checked.source
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self._statistics)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits
@@ -165,7 +176,8 @@ class KernelEvaluation:
 
     def _merge(self, stratum: LogicalStratum, variants: StratumVariants) -> bool:
         """Evaluates a stratum in which equivalences depend on themselves, as classes. Levels are rounds; derivations
-        are not counted, since some are found under several representatives, and nobody maintains the stratum."""
+        are not counted, since some are found under several representatives, and nobody maintains the stratum by
+        counts."""
         from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
 
         relations, annotation = self.held.relations, self.held.annotation

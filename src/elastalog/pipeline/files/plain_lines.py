@@ -52,6 +52,10 @@ class PlainFile:
     form: Format
     size: int
 
+    @property
+    def has_texts(self) -> bool:
+        return any(column.base is Base.SYMBOL for column in self.schema.columns)
+
     def is_unusual(self) -> bool:
         """Whether its first line calls for a look at the whole file."""
         with self._opened() as file:

@@ -3,7 +3,6 @@ otherwise."""
 
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -40,8 +39,8 @@ CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
 
-LEAST_ROWS = 1 << 13
-"""Facts below which it does not pay to load compiled operators."""
+LEAST_ROWS = FEW_ROWS + 1
+"""Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
 
 
 def write_facts(
@@ -60,8 +59,10 @@ def write_facts(
         if form.kind is Kind.PARQUET or not form.is_gzip:
             _write(schema, table, form, out, doubt)
         else:
+            from gzip import GzipFile
+
             # No name and time inside: the same facts give the same file.
-            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
+            with GzipFile("", "wb", 6, out, mtime=0) as packed:
                 _write(schema, table, form, packed, doubt)  # type: ignore[arg-type]
 
 
@@ -120,7 +121,7 @@ def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt
     columns = facts.schema.columns
     if not is_plain or not is_short or not columns or any(column.base not in _PLAIN for column in columns):
         return None
-    if len(facts) < LEAST_ROWS:
+    if len(facts) < LEAST_ROWS and not facts.dictionary.symbols.are_many:
         return None
     from elastalog.relations.blocks_of_lines import kinds_of, lines_of
 

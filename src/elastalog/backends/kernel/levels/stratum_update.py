@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from types import ModuleType
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.compile.addresses import address_of
@@ -18,7 +19,7 @@ from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
-from elastalog.backends.kernel.machine.code import Variant
+from elastalog.backends.kernel.machine.code import IndexKey, Variant, is_indexed
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
@@ -31,10 +32,14 @@ from elastalog.backends.kernel.store.transaction import changed_entries
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
+from elastalog.planning.forks import other_ways
 from elastalog.planning.logical import LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
+
+_SMALL = 8
+"""How many times as many facts the relations of a stratum must have as one below it that gets another index."""
 
 _LEAST_ENUMERATED, _ROWS_A_FACT = 1 << 16, 4
 """Rows that it should take to enumerate a clause, and so many more for each fact that it is begun at."""
@@ -46,8 +51,9 @@ class MaintenancePlan:
     `recovering` are the backward variants for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
-    never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
-    are no variants backwards. `is_global`: strata above hear of facts that have another level."""
+    never counted, needs all. `forks`: others of the same start, by forward variants (see `planning.forks`). `flat` are
+    the relations below whose facts count as level 0. Without `looks_back` there are no variants backwards. `is_global`:
+    strata above hear of facts that have another level."""
 
     def __init__(
         self,
@@ -66,6 +72,7 @@ class MaintenancePlan:
         self._source = source
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
+        self.forks: dict[Variant, DeltaVariant] = {}
         self.forward: dict[str, list[DeltaVariant]] = {}
         self.backward: dict[str, list[DeltaVariant]] = {}
         self.recovering: dict[str, list[DeltaVariant]] = {}
@@ -83,10 +90,11 @@ class MaintenancePlan:
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
-        for variants in (*self.forward.values(), *self.recovering.values()):
+        machine = self.machine
+        for variants in (*self.forward.values(), *self.recovering.values(), self.forks.values()):
             for variant in variants:
                 variant.prepare(relations)
-        self.machine.refresh(relations)
+        machine.refresh(relations)
 
     @property
     def machine(self) -> MachinePlan:
@@ -98,8 +106,9 @@ class MaintenancePlan:
             )
             whole = self._enumerating(forward, recovering)
             forward = self._shared(forward)
+            self.forks = self._find_forks(forward, recovering)
             self._machine = MachinePlan(
-                self._own, self.flat, forward, backward, recovering, self._dictionary, whole=whole
+                self._own, self.flat, forward, backward, recovering, self._dictionary, whole=whole, forks=self.forks
             )
         return self._machine
 
@@ -118,6 +127,23 @@ class MaintenancePlan:
         clauses, goal = [member.clause for member in members], members[0].gather.goal
         assert goal is not None
         return DeltaVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
+
+    def _find_forks(
+        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
+    ) -> dict[Variant, DeltaVariant]:
+        """By variants, others of the same start that take the facts which meet less on their way."""
+        there = {index for variant in (*forward, *recovering) for index in _indexes(variant)}
+        size = sum(map(self._statistics.rows, self._own))
+        found: dict[Variant, DeltaVariant] = {}
+        for usual in forward:
+            if usual.clauses:
+                continue
+            for planned in other_ways(usual.planned, self._statistics):
+                other = DeltaVariant(planned, self._dictionary, self._source)
+                if all(_SMALL * self._statistics.rows(name) <= size for name, _ in _indexes(other) - there):
+                    found[usual] = other
+                    break
+        return found
 
     def _enumerating(
         self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
@@ -139,15 +165,20 @@ class MaintenancePlan:
         return found
 
 
+def _indexes(variant: DeltaVariant) -> set[IndexKey]:
+    return {(probe.relation, probe.key_columns) for probe in variant.probes if is_indexed(probe)}
+
+
 def _may_widen(variant: DeltaVariant) -> bool:
     """Whether a block of a variant may get more rows than usual."""
     steps: list[Gather | Probe] = [variant.planned.gather, *variant.planned.probes]
     return any(isinstance(action, Generate) for step in steps for action in step.actions)
 
 
-def load_operators() -> None:
-    """Compiles what updates run, or finds it in the cache, so that the first update need not."""
-    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes):
+def load_operators(*others: ModuleType) -> None:
+    """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
+    update need not."""
+    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.load()

@@ -12,6 +12,7 @@ from typing import Any
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.forks import can_fork
 from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import catch_up, finish_block
 
@@ -40,7 +41,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
                     if not starts(machine, variant):
                         machine.variant += 1
                         continue
-                    _begin(machine, variant)
+                    begin(machine, variant)
                 reason = run(machine, variant)
                 if reason != layout.DONE:
                     return reason
@@ -55,7 +56,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
 
 
 @piece
-def _begin(machine, variant):  # type: ignore[no-untyped-def]
+def begin(machine, variant):  # type: ignore[no-untyped-def]
     """Goes to the first place of the delta that a variant starts at."""
     machine.at = relation_at(machine.relations, variant.start).delta
     machine.depth = 0
@@ -113,6 +114,8 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
             elif depth > 0:
                 machine.depth = depth - 1
             else:
+                if variant.fork > 0 and not can_fork(machine, variant):
+                    return layout.NO_INDEX
                 filled = gather(machine, variant, frame)
                 if filled == 0:
                     return layout.DONE

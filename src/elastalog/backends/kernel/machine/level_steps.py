@@ -9,6 +9,7 @@ from elastalog.backends.kernel.compile.signatures import inlined, int64
 from elastalog.backends.kernel.execution import delta_variant, join_levels
 from elastalog.backends.kernel.execution.join_levels import level_before, level_now
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
+from elastalog.backends.kernel.machine.forks import goes_here
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
 from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
@@ -58,8 +59,8 @@ def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 @piece
 def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """Fills the first block with the next facts of the delta that the start sees, with their levels; column -1 is the
-    row."""
+    """Fills the first block with the next facts of the delta that the start sees, those that go another way left aside,
+    with their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
@@ -71,6 +72,7 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
     is_negated = variant.is_negated != 0
     is_loss = machine.phase == LOSING
     is_flat = relation.is_flat != 0
+    is_forked = variant.fork > 0
     seen = VIEWS[machine.phase, 2 if is_negated else 0]
     at = machine.at
     filled = int64(0)
@@ -80,6 +82,8 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
         if not (seen >> int64(fact.marks)) & 1:
             continue
         row = int64(fact.row)
+        if is_forked and not goes_here(machine, variant, rows, row):
+            continue
         for c in range(variant.taken):
             out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
         if is_negated:

@@ -39,12 +39,14 @@ class MachinePlan:
         dictionary: Dictionary,
         carried: int = LEVELS,
         whole: Mapping[Variant, tuple[Variant, int]] | None = None,
+        forks: Mapping[Variant, Variant] | None = None,
     ) -> None:
         self._indexed: dict[IndexKey, int] = {}
         self._recovering = frozenset(recovering)
         self.recovering = frozenset(variant.clause.head for variant in recovering)
         self.backward = frozenset(variant.clause.head for variant in backward)
-        variants = [*forward, *backward]
+        forks = forks or {}
+        variants = [*forks.values(), *forward, *backward]
         self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
         self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
@@ -58,7 +60,7 @@ class MachinePlan:
         for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
             self._indexed[key] = len(self._indexed)
         self.keys = list(self._indexed)
-        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole)
+        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole, forks)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self._own = frozenset(own)
@@ -72,9 +74,8 @@ class MachinePlan:
                 | layout.AGAINST * (name in self.negative)
                 | layout.SOUGHT * (name in self.recovering)
             )
-            if name in self._own and name in self.code.ahead:
-                probe, row.ahead_key, row.ahead_width = self.code.ahead[name]
-                row.ahead = probe + 1
+            if name in self._own:
+                row.ahead, row.aheads = self.code.ahead.get(name, (0, 0))
             row.first_index = min(places, default=0)
             row.indexes_end = max(places, default=-1) + 1
         for (name, _), place in zip(self.keys, self.indexes, strict=True):

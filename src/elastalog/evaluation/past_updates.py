@@ -1,0 +1,130 @@
+"""What updates of like size took, and what the next one should: updates grow with what they change, by a power that is
+learnt. Losses and gains are told apart, since a fact that is lost is looked for, and one that is gained is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import copysign, exp, log2, sqrt
+
+from elastalog.late import dataclass
+
+MEMORY = 0.6
+"""How much of the past a new observation leaves."""
+
+UNSURE = 0.5
+"""The spread after one observation, in powers of two."""
+
+_SURELY = 0.2
+"""The spread that is left however often like updates cost the same."""
+
+_AWAY = 0.05
+"""How much less sure an expectation is for every doubling of what was observed."""
+
+_OTHER_WAY = 0.5
+"""The same where gains are judged by losses, or losses by gains."""
+
+_ALIKE_IN_SIZE = 0.5
+"""Doublings of the changes up to which updates should cost the same: those of one bucket are further apart."""
+
+_LOCALITY = 0.3
+"""How much more the next sizes tell of the growth than those further away."""
+
+_STEEPEST = 1.2
+"""Twice the changes cost no more than this power of two as much."""
+
+
+@dataclass(slots=True)
+class Observed:
+    """Updates of like size, from so many changes up to twice as many: the logarithm of what they cost, how far single
+    ones were from it, how many there were, and the logarithm of their changes."""
+
+    mean: float
+    size: float
+    spread: float = UNSURE
+    seen: int = 1
+
+    def observe(self, cost: float, size: float) -> None:
+        """Another one, of which the logarithms are given."""
+        self.spread = MEMORY * self.spread + (1 - MEMORY) * abs(cost - self.mean)
+        self.mean = MEMORY * self.mean + (1 - MEMORY) * cost
+        self.size = MEMORY * self.size + (1 - MEMORY) * size
+        self.seen += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
+    `inputs`: how many facts it reads, `facts`: how many it has; 0 where nobody has asked."""
+
+    changes: int
+    is_loss: bool = False
+    inputs: int = 0
+    facts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What an update should take, in derivations: as likely more as less, by a factor of 2 to the `spread` or more in
+    one case of three; never more than `most`. `sure`: the same from 0 to 1, for people."""
+
+    derivations: float
+    spread: float
+    most: float
+    sure: float
+
+
+def bucket_of(occasion: Occasion) -> int:
+    """Where updates of like size are found: the binary logarithm of their changes, negative for those that delete."""
+    bucket = max(occasion.changes, 1).bit_length()
+    return -bucket if occasion.is_loss else bucket
+
+
+def observe(sizes: dict[int, Observed], occasion: Occasion, derivations: int) -> None:
+    """An update took so many derivations."""
+    bucket, size, cost = bucket_of(occasion), log2(max(occasion.changes, 1)), log2(derivations + 1)
+    observed = sizes.get(bucket)
+    if observed is None:
+        sizes[bucket] = Observed(cost, size)
+    else:
+        observed.observe(cost, size)
+
+
+def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) -> Expectation | None:
+    """What an update should take, `most` at most: what others of the next size took, times the power of what it changes
+    more or less that all of them show, if that is much. None without experience."""
+    if not sizes:
+        return None
+    is_loss, size = occasion.is_loss, log2(max(occasion.changes, 1))
+    alike = [known for bucket, known in sizes.items() if (bucket < 0) == is_loss]
+    others = alike or list(sizes.values())
+    nearest = min(others, key=lambda known: abs(known.size - size))
+    away = abs(nearest.size - size)
+    spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
+    sure = nearest.seen / (nearest.seen + 1) / (1 + nearest.spread + _AWAY * away)
+    beyond = copysign(max(away - _ALIKE_IN_SIZE, 0.0), size - nearest.size)
+    expected: float = 2 ** (nearest.mean + _slope(others, size) * beyond)
+    return Expectation(expected, spread, most, sure if alike else sure / 2)
+
+
+def _slope(observed: Sequence[Observed], size: float) -> float:
+    """The power by which costs grow with changes, near a size: 1 as long as nothing speaks against it."""
+    weights = [known.seen / (1 + _LOCALITY * (known.size - size) ** 2) for known in observed]
+    whole = sum(weights)
+    x = sum(w * known.size for w, known in zip(weights, observed, strict=True)) / whole
+    y = sum(w * known.mean for w, known in zip(weights, observed, strict=True)) / whole
+    across = sum(w * (known.size - x) ** 2 for w, known in zip(weights, observed, strict=True))
+    along = sum(w * (known.size - x) * (known.mean - y) for w, known in zip(weights, observed, strict=True))
+    return min(max((along + 1) / (across + 1), 0.0), _STEEPEST)
+
+
+_POINTS = tuple(z / 3 for z in range(-7, 8))
+_SHARES = tuple(exp(-z * z / 2) for z in _POINTS)
+
+
+def likely_costs(expected: Expectation) -> list[tuple[float, float]]:
+    """Derivations that an update may take, each with how likely that is."""
+    whole = sum(_SHARES)
+    return [
+        (min(expected.derivations * 2 ** (expected.spread * z), expected.most), share / whole)
+        for z, share in zip(_POINTS, _SHARES, strict=True)
+    ]

@@ -1,0 +1,81 @@
+"""Facts of a start go the way on which they meet less: each goes one way, and far fewer rows are looked at."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.levels import stratum_update
+from elastalog.planning import forks
+from tests.engine.judging import levels_of
+
+BELOW = """
+.decl below(x: number, y: number)
+.decl both(y: number, w: number, z: number)
+.decl barred(x: number)
+below(x, z) :- below(x, y), below(x, w), both(y, w, z), !barred(z).
+below(x, z) :- below(x, y), below(y, z).
+.decl near(x: number, y: number, z: number)
+near(x, w, z) :- below(x, y), both(y, w, z), below(z, w), below(x, w).
+"""
+
+PAIRS = """
+.decl below(x: number, y: number)
+.decl both(y: number, w: number, z: number)
+.decl found(x: number, z: number)
+found(x, z) :- below(x, y), below(x, w), both(y, w, z).
+"""
+
+
+def forks_of(db: Any) -> int:
+    return sum(len(plan.forks) for plan in db._backend.updates.maintenance.plans.values())
+
+
+@pytest.mark.parametrize(("levels", "strategy"), [("local", "elastic"), ("global", "elastic"), ("local", "dense")])
+@pytest.mark.parametrize("seed", range(2))
+def test_levels_and_counts(levels: str, strategy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_LEAST_FANOUT", 0.0)
+    monkeypatch.setattr(stratum_update, "_SMALL", 0)
+    choice = random.Random(seed)
+
+    def number() -> int:
+        return min(choice.randrange(40), choice.randrange(40), choice.randrange(40))  # some are met far more often
+
+    def some(size: int, width: int) -> set[tuple[int, ...]]:
+        return {tuple(number() for _ in range(width)) for _ in range(size)}
+
+    widths = {"below": 2, "both": 3, "barred": 1}
+    explicit = {"below": some(40, 2), "both": some(60, 3), "barred": some(3, 1)}
+    options: dict[str, Any] = {"engine": "local", "levels": levels, "strategy": strategy}
+    only: dict[str, Any] = {"budget": None} if strategy == "elastic" else {}
+    with elastalog.open(BELOW, explicit, **options, **only) as db:
+        for epoch in range(8):  # without `prepare`: indexes are missing at first
+            gone = {
+                name: set(choice.sample(sorted(facts), choice.randrange(len(facts) // 2 + 1)))
+                for name, facts in explicit.items()
+            }
+            come = {name: some(choice.randrange(12), width) for name, width in widths.items()}
+            db.apply(come, gone)
+            explicit = {name: (facts - gone[name]) | come[name] for name, facts in explicit.items()}
+            with elastalog.open(BELOW, explicit, **options) as fresh:
+                assert levels_of(db) == levels_of(fresh), epoch
+        assert forks_of(db) > 3
+
+
+def test_a_popular_end_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is below 0, and `both` is asked for pairs of 0 and a number that few are below."""
+    below = [(x, 0) for x in range(1, 3000)] + [(x, x % 500 + 5000) for x in range(3000)]
+    both = [(0, 5000 + i, 9000 + i) for i in range(50)] + [(5100 + i, 0, 9100 + i) for i in range(50)]
+    rows, levels = [], []
+    for least in (float("inf"), forks._LEAST_FANOUT):
+        monkeypatch.setattr(forks, "_LEAST_FANOUT", least)
+        with elastalog.open(PAIRS, {"below": below}, engine="local", budget=None) as db:
+            before = db._epochs.strategy.watch.rows  # type: ignore[attr-defined]
+            db.apply({"both": both})
+            rows.append(db._epochs.strategy.watch.rows - before)  # type: ignore[attr-defined]
+            levels.append(levels_of(db))
+    assert levels[0] == levels[1]
+    assert rows[0] > 20 * rows[1]
