@@ -11,15 +11,11 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files.loading import LEAST_SIZE
 from elastalog.program import Program
 from tests.analysis.checking import codes
 
 EDGE = ".decl e(x: number, s: symbol)\n"
-
-
-def write(path: Path, data: bytes) -> Path:
-    path.write_bytes(data)
-    return path.parent
 
 
 def read(folder: Path, directive: str, **files: bytes) -> list[tuple[object, ...]]:
@@ -47,11 +43,76 @@ def test_columns_are_chosen_behind_a_byte_order_mark(tmp_path: Path) -> None:
     assert read(tmp_path, '.input e(columns="1:0")', e_facts=b"\xef\xbb\xbfa\t7\n") == [(7, "a")]
 
 
-def test_a_row_of_more_columns_says_how_to_leave_them_out(tmp_path: Path) -> None:
-    with pytest.raises(ElastalogError, match="2 fields for 1 column") as raised:
-        elastalog.open(".decl n(x: number)\n.input n", facts=write(tmp_path / "n.facts", b"1\ta\n"))
-    assert raised.value.diagnostics[0].help is not None
-    assert raised.value.diagnostics[0].help.endswith('; `.input n(columns="0")` leaves the others out')
+@pytest.mark.parametrize(
+    ("parameters", "data"),
+    [
+        ("", b"1\ta\tx\n2\tb\ty\n"),
+        ('(delimiter="::")', b"\xef\xbb\xbf1::a::\r\n2::b::y"),
+        ("(rfc4180=true)", b'1,"a",x,"y\nz"\n2,"b",,\n'),
+    ],
+)
+def test_a_file_of_more_columns_is_read_as_far_as_the_relation_goes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, parameters: str, data: bytes
+) -> None:
+    assert read(tmp_path, f".input e{parameters}", e_facts=data) == [(1, "a"), (2, "b")]
+    (told,) = caplog.messages
+    assert told.startswith("warning[E0526]: the file has ")
+    assert '`.input e(columns="0:1")`' in told
+
+
+def test_a_large_file_of_more_columns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Large files of plain lines are read another way."""
+    data = b"".join(b"%d\t%d\t%d\n" % (i, i, i) for i in range(30_000))
+    assert len(data) > LEAST_SIZE
+    assert read(tmp_path, ".input e", e_facts=data) == [(i, str(i)) for i in range(30_000)]
+    assert "E0526" in caplog.text
+
+
+CALLS = ".decl calls(caller: symbol, callee: symbol)\n.input calls"
+
+
+@pytest.mark.parametrize("number", [1, 30_000])
+def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    rows = [("Caller", "callee"), *((f"a{i}", f"b{i}") for i in range(number))]
+    (tmp_path / "calls.facts").write_text("".join(f"{x}\t{y}\n" for x, y in rows))
+    with elastalog.open(CALLS, facts=tmp_path) as db:
+        assert sorted(db["calls"]) == sorted(rows)
+    (told,) = caplog.messages
+    assert told.startswith("warning[E0527]: the first line of the file has the names of the columns of `calls`")
+    assert told.endswith("if it is none: `.input calls(headers=true)`")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "text"),
+    [
+        (CALLS + "(headers=true)", "calls.facts", "caller\tcallee\na\tb\n"),
+        (CALLS, "calls.facts", "a\tb\ncaller\tcallee\n"),
+        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "x\ty\n"),
+        (".decl done()\n.input done", "done.facts", "()\n"),
+        (CALLS, "calls.facts", ""),
+    ],
+)
+def test_other_first_lines_are_not_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: str, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    elastalog.open(program, facts=tmp_path).close()
+    assert not caplog.messages
+
+
+def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for data in (b"1\ta\tx\n2\tb\n", b"1\ta\n2\tb\ty\n", b"1\ta\tx\n2\tb\ty\tz\n"):
+        with pytest.raises(ElastalogError, match=r"[34] fields for 2 columns"):
+            read(tmp_path, ".input e", e_facts=data)
+    assert "E0526" not in caplog.text
+
+
+def test_long_quoted_fields_and_long_delimiters_beside_chosen_columns(tmp_path: Path) -> None:
+    text = "x" * 200_000
+    directive = '.input e(columns="2:0", rfc4180=true, delimiter="::")'
+    assert read(tmp_path, directive, e_facts=f'"{text}"::0::5\n'.encode()) == [(5, text)]
 
 
 def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:

@@ -120,7 +120,8 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        return plain_file(Schema.of(relation), path, directives[0])
+        file = plain_file(Schema.of(relation), path, directives[0])
+        return None if file is None or file.is_unusual() else file
     except ElastalogError:
         return None  # raised again in its turn
 
