@@ -158,10 +158,11 @@ def test_warnings_of_the_program_are_shown_and_do_not_fail(folder: Path) -> None
 def test_warnings_about_facts_are_shown_unless_only_errors_are_wanted(
     folder: Path, caplog: pytest.LogCaptureFixture, options: list[str], number: int
 ) -> None:
-    (folder / "facts" / "edge.facts").write_text("1\t2\tred\n2\t3\tblue\n")
+    (folder / "p.dl").write_text(".decl calls(caller: symbol, callee: symbol)\n.input calls\n.output calls\n")
+    (folder / "facts" / "calls.facts").write_text("caller\tcallee\na\tb\n")
     assert run(folder, "-D", str(folder / "out"), *options).exit_code == 0
-    assert lines(folder / "out" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
-    assert len([told for told in caplog.messages if told.startswith("warning[E0526]")]) == number
+    assert lines(folder / "out" / "calls.csv") == ["a\tb", "caller\tcallee"]
+    assert len([told for told in caplog.messages if told.startswith("warning[E0527]")]) == number
 
 
 # --- statistics

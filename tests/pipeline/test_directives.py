@@ -11,7 +11,6 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files.loading import LEAST_SIZE
 from elastalog.program import Program
 from tests.analysis.checking import codes
 
@@ -43,29 +42,12 @@ def test_columns_are_chosen_behind_a_byte_order_mark(tmp_path: Path) -> None:
     assert read(tmp_path, '.input e(columns="1:0")', e_facts=b"\xef\xbb\xbfa\t7\n") == [(7, "a")]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "data"),
-    [
-        ("", b"1\ta\tx\n2\tb\ty\n"),
-        ('(delimiter="::")', b"\xef\xbb\xbf1::a::\r\n2::b::y"),
-        ("(rfc4180=true)", b'1,"a",x,"y\nz"\n2,"b",,\n'),
-    ],
-)
-def test_a_file_of_more_columns_is_read_as_far_as_the_relation_goes(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, parameters: str, data: bytes
-) -> None:
-    assert read(tmp_path, f".input e{parameters}", e_facts=data) == [(1, "a"), (2, "b")]
-    (told,) = caplog.messages
-    assert told.startswith("warning[E0526]: the file has ")
-    assert '`.input e(columns="0:1")`' in told
-
-
-def test_a_large_file_of_more_columns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Large files of plain lines are read another way."""
-    data = b"".join(b"%d\t%d\t%d\n" % (i, i, i) for i in range(30_000))
-    assert len(data) > LEAST_SIZE
-    assert read(tmp_path, ".input e", e_facts=data) == [(i, str(i)) for i in range(30_000)]
-    assert "E0526" in caplog.text
+@pytest.mark.parametrize("number", [1, 30_000])  # large files of plain lines are read another way
+def test_a_file_of_more_columns_is_refused_and_the_help_says_how_to_leave_them_out(tmp_path: Path, number: int) -> None:
+    with pytest.raises(ElastalogError, match="3 fields for 2 columns") as raised:
+        read(tmp_path, ".input e", e_facts=b"1\ta\tx\n" * number)
+    assert raised.value.diagnostics[0].help is not None
+    assert raised.value.diagnostics[0].help.endswith('; `.input e(columns="0:1")` leaves the others out')
 
 
 CALLS = ".decl calls(caller: symbol, callee: symbol)\n.input calls"
@@ -102,11 +84,10 @@ def test_other_first_lines_are_not_told_of(
     assert not caplog.messages
 
 
-def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path) -> None:
     for data in (b"1\ta\tx\n2\tb\n", b"1\ta\n2\tb\ty\n", b"1\ta\tx\n2\tb\ty\tz\n"):
         with pytest.raises(ElastalogError, match=r"[34] fields for 2 columns"):
             read(tmp_path, ".input e", e_facts=data)
-    assert "E0526" not in caplog.text
 
 
 def test_long_quoted_fields_and_long_delimiters_beside_chosen_columns(tmp_path: Path) -> None:

@@ -245,17 +245,6 @@ FACTS: tuple[Entry, ...] = (
         fix="store the column as int64",
     ),
     Entry(
-        code="E0526",
-        title="a fact file with more columns than its relation",
-        explanation=(
-            "A warning. Every line of the file has the same number of values, and more than the relation has "
-            "attributes: the first ones are taken, as Soufflé does. `columns` says which are meant, without a warning. "
-            "Where only some lines have more values, these lines are bad rows (E0501)."
-        ),
-        example=".decl edge(x: number, y: number)\n.input edge\n\nedge.facts: 1⇥2⇥red",
-        fix='.decl edge(x: number, y: number)\n.input edge(columns="0:1")',
-    ),
-    Entry(
         code="E0527",
         title="names of columns in the place of a fact",
         explanation=(

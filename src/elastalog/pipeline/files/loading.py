@@ -121,7 +121,7 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
         file = plain_file(Schema.of(relation), path, directives[0])
-        return None if file is None or file.is_unusual() else file
+        return None if file is None or file.begins_with_names() else file
     except ElastalogError:
         return None  # raised again in its turn
 

@@ -21,7 +21,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
-from elastalog.pipeline.files.first_look import is_unusual
+from elastalog.pipeline.files.first_look import is_like_a_header
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.read import unreadable
@@ -56,12 +56,12 @@ class PlainFile:
     def has_texts(self) -> bool:
         return any(column.base is Base.SYMBOL for column in self.schema.columns)
 
-    def is_unusual(self) -> bool:
-        """Whether its first line calls for a look at the whole file."""
+    def begins_with_names(self) -> bool:
+        """Whether its first line has the names of columns, though it should be a fact."""
         with self._opened() as file:
             first = file.read(_LONGEST_FIRST).partition(_LINE_END)[0].removeprefix(BYTE_ORDER_MARK)
         fields = first.removesuffix(b"\r").decode("utf-8", "replace").split(self.form.delimiter)
-        return is_unusual(self.schema, fields)
+        return is_like_a_header(self.schema, fields)
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
