@@ -12,7 +12,6 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
-
 _SPARSE = 8
 """A set table that was made for so many times the facts that came is made anew when it is needed."""
 
