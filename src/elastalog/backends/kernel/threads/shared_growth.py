@@ -180,7 +180,7 @@ class SharedGrowth(MachineRounds):
         task.iteration += 1
         task.rounds += 1
         task.most_found -= found
-        self._watch.check()
+        self._watch.step()
         self._tell()
         return found > 0
 
