@@ -126,6 +126,12 @@ def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictiona
             out = np.empty(2 * int(state[operators.NEEDED]), np.uint8)
 
 
+def size_of_lines(words: Words, kinds: Integers, dictionary: Dictionary) -> int:
+    """How many bytes the lines of rows of words take, if all can be written so."""
+    _, ends = dictionary.symbols.placed()
+    return int(operators.size_of_lines(words, kinds, ends))
+
+
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
     try:
         str(data.data, "utf-8")
@@ -134,4 +140,4 @@ def _is_utf8(data: NDArray[np.uint8]) -> bool:
     return True
 
 
-__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "lines_of", "read_block"]
+__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "lines_of", "read_block", "size_of_lines"]

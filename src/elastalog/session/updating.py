@@ -220,37 +220,39 @@ class Updates:
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
-        now, history = self._materialisation, self._history
+        now, history, epochs = self._materialisation, self._history, self._materialisation.epochs
         with now.lock:
             if self._is_closed:
                 raise faults.closed()
-            history.refuse_elsewhere()  # first: a forked child may not write either
-            if history.is_read_only:
-                raise faults.read_only("it cannot be updated")
+            if history.store is not None:
+                history.refuse_elsewhere()  # first: a forked child may not write either
+                if history.is_read_only:
+                    raise faults.read_only("it cannot be updated")
             if update.batch is not None and (update.source, update.batch) in history.batches:
                 record = EpochRecord(
-                    now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
+                    epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
                 committed(record)
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            before = now.epoch
+            before = epochs.number
             try:
                 with now.watch.within(now.timeout), memory_as_limit():
-                    record = now.epochs.apply(update, heartbeats=self._heartbeats)
+                    record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
                     committed(record)
                     return record
             finally:
-                last = now.epochs.last
-                if now.epoch > before and last is not None:
+                last = epochs.last
+                if epochs.number > before and last is not None:
                     if update.rules is not None:
                         now.follow(update.rules.after)
                     history.add(last, update)
                     committed(last)
-            history.after_commit()
+            if history.store is not None:
+                history.after_commit()
             self.listeners.tell(record, self.changes_of)
             return record
 

@@ -108,6 +108,22 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
 
 
 @inlined
+def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
+    """Copies columns of a row of a relation to a row of bindings; column -1 is a number."""
+    for c in range(take.shape[0]):
+        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
+
+
+@inlined
+def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
+    """The same with the levels of the fact; column -1 is the row."""
+    copy_columns(rows, row, row, take, place, out, i)
+    width = out.shape[1]
+    out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
+    out[i, width - 1] = level_before(level, touched, row, is_loss, is_flat)
+
+
+@inlined
 def _join_members(  # type: ignore[no-untyped-def]
     left, start, stop, key, table, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place, take,
     take_place, out, state,
@@ -138,8 +154,7 @@ def _join_members(  # type: ignore[no-untyped-def]
                 continue
             for c in range(keep.shape[0]):
                 out[filled, keep_place[c]] = left[i + g, keep[c]]
-            for c in range(take.shape[0]):
-                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            copy_columns(rows, row, row, take, take_place, out, filled)
             now = level_now(level, touched, row, is_loss, is_flat)
             before = level_before(level, touched, row, is_loss, is_flat)
             out[filled, out_width - 2] = max(left[i + g, left_width - 2], now)
@@ -207,7 +222,6 @@ def join_levels(  # type: ignore[no-untyped-def]
     room = out.shape[0]
     first_within = state[WITHIN]
     kept = keep.shape[0]
-    taken = take.shape[0]
     key_width = key.shape[0]
     left_width = left.shape[1]
     out_width = out.shape[1]
@@ -318,8 +332,7 @@ def join_levels(  # type: ignore[no-untyped-def]
                 return
             for c in range(kept):
                 out[filled, keep_place[c]] = left[i, keep[c]]
-            for c in range(taken):
-                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            copy_columns(rows, row, row, take, take_place, out, filled)
             out[filled, out_width - 2] = max(now, level_now(level, touched, row, is_loss, is_flat))
             out[filled, out_width - 1] = max(before, level_before(level, touched, row, is_loss, is_flat))
             filled += 1
@@ -348,15 +361,10 @@ def gather_entries(  # type: ignore[no-untyped-def]
         fact = entry_of(touched, entries[i])
         if not (view >> int64(fact.marks)) & 1:
             continue
-        row = int64(fact.row)
-        for c in range(take.shape[0]):
-            out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+        copy_fact(rows, int64(fact.row), level, touched, is_loss, is_flat, take, place, out, filled)
         if is_negated:
             out[filled, width - 2] = 0
             out[filled, width - 1] = 0 if is_loss else ABSENT
-        else:
-            out[filled, width - 2] = level_now(level, touched, row, is_loss, is_flat)
-            out[filled, width - 1] = level_before(level, touched, row, is_loss, is_flat)
         filled += 1
     state[FILLED] = filled
 
@@ -369,8 +377,7 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
     for i in range(start, stop):
         entry = entries[i]
         row = int64(entry_of(touched, entry).row)
-        for c in range(take.shape[0]):
-            out[i - start, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
+        copy_columns(rows, row, entry, take, place, out, i - start)
         out[i - start, width - 2] = 0
         out[i - start, width - 1] = 0
 
@@ -385,8 +392,7 @@ def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, 
     while i < stop and filled < room:
         now = level_now(level, touched, i, False, False)
         if now < ABSENT:
-            for c in range(take.shape[0]):
-                out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
+            copy_columns(rows, i, i, take, place, out, filled)
             if is_flat:
                 now = np_int32(0)
             out[filled, width - 2] = now

@@ -108,8 +108,10 @@ class MergingUpdate:
         """The heads of derivations just found that depend on them: their level is another without, or with them."""
         found = {}
         for name, (facts, fires) in self._derivations.take().items():
-            levels = self._levels.of_facts(name, facts)
-            depends = (fires <= levels) & (levels < ABSENT) if is_loss else fires < levels
+            if is_loss:
+                depends = fires <= self._levels.of_heads(name, facts)
+            else:
+                depends = fires < self._levels.of_facts(name, facts)
             if depends.any():
                 found[name] = facts[depends]
         return found

@@ -24,8 +24,9 @@ NOWHERE: Matrix = np.empty((3, 0), np.int32)
 _FIRST_WORDS = 1024
 """Room for words of changed facts at first."""
 
-_RELATION, _ENTRIES, _FATES = range(3, 6)
-"""What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, and how many entries it had."""
+_RELATION, _ENTRIES, _USED, _FATES = range(3, 7)
+"""What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, and
+how many rows it has."""
 
 _commit = piece(bookkeeping.commit)
 _came_and_went = piece(bookkeeping.came_and_went)
@@ -66,6 +67,7 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
                 noted += 1
         _commit(entries, home.touched_used, level, count, fates[i])
         home.touched_used = 0
+        fates[i, _USED] = home.used
     return number
 
 
@@ -156,7 +158,7 @@ class Homes:
     def commit(self, shift: Shift | None = None) -> list[tuple[KernelRelation, list[int]]]:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. Returns, of
         each relation, by how much it has grown, and the lowest and the highest level of what is left of its touched
-        facts; then its number, and how many facts were touched."""
+        facts; then its number, how many facts were touched, and how many rows it has."""
         self.look_again()
         noted, most = (NOWHERE, -1) if shift is None else (shift.noted, shift.most)
         number = commit_all(self.addresses, self._fates, most, noted)

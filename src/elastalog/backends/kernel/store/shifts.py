@@ -35,9 +35,10 @@ class Shift:
         self.noted: Matrix = np.empty((3, _FEW), np.int32)
         self._touched: list[Side] | None = None
 
-    def begin(self, touched: list[Side]) -> None:
-        """The update has been committed: of each relation, what it was before, and how many facts were touched."""
-        if sum([size for *_, size in touched]) <= self.most:
+    def begin(self, touched: list[Side], entries: int) -> None:
+        """The update has been committed: of each relation, what it was before, and how many facts were touched, as they
+        were in all."""
+        if entries <= self.most:
             self._touched = touched
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:

@@ -107,9 +107,11 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
     those that were evaluated anew in this update. Returns those of which most rows are of facts that are gone."""
     sparse: list[KernelRelation] = []
     before: list[Side] = []
-    for relation, (grown, lowest, highest, _, size) in homes.commit(shift):
-        present, used = relation.present, relation.used
+    touched = 0
+    for relation, (grown, lowest, highest, _, size, used) in homes.commit(shift):
+        present = relation.present
         before.append((relation, relation.generation, present, size))
+        touched += size
         if lowest < relation.lowest:
             relation.lowest = lowest
         if highest > relation.highest:
@@ -121,7 +123,7 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
         if present < used and relation.is_sparse:
             sparse.append(relation)
     if shift is not None:
-        shift.begin(before)
+        shift.begin(before, touched)
     return sparse
 
 
