@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
 from elastalog.evaluation.experience import Experience
 from elastalog.evaluation.past_updates import Expectation, Occasion
-from elastalog.evaluation.stopping import FACTOR, best_end
+from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
 from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -37,6 +38,9 @@ AUTO: Final = "auto"
 
 LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
+
+_LEAST_LEFT = 0.05
+"""The share of a bootstrap that is left whatever is lost: facts are compared with those that were there."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -173,6 +177,18 @@ class CostModel:
             experience.credit = max(experience.credit - 1, 0.0)
         return forecast
 
+    def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, before: int, lost: int) -> int:
+        """What is left in all of the derivations that an update was `allowed`, when so many are lost for now, some of
+        them for good. They were allowed in proportion to a bootstrap, and stay in proportion to what is left of one
+        that reads as much as there was `before`, but for what the guarantee asks for."""
+        known, anew = self.known(stratum), cost_anew(self.known(stratum), occasion)
+        was = known.bootstrap_of(before)
+        lost_now = min(lost / max(was.derivations, 1), 1.0)
+        # The fewer derivations there are, the fewer facts find others to come back by.
+        back = (1 - known.share_lost) * (1 - lost_now)
+        share = min(rebuild_cost((1 - (1 - back) * lost_now) * was.cost, occasion.facts) / anew, 1.0)
+        return max(int(share * allowed), int(LEAST_END * anew / known.weight_of(occasion.is_loss)))
+
     def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[Any]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
         return {
@@ -230,24 +246,16 @@ def cost_anew(known: Experience, occasion: Occasion) -> float:
     return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
 
 
-def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
-    """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
-    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing, as long as no
-    deletion has told."""
+def rest_of_bootstrap(known: Experience, occasion: Occasion, anew: float, cost: float) -> float:
+    """What is left of a bootstrap after an update that costs so much, in terms of one that nothing was lost of, by what
+    was learnt: facts that are lost, of those that updates touch, are lost with their derivations. Where half of them
+    came back nobody counts on it. All, as long as no deletion has told."""
     if not occasion.is_loss or not known.touched:
-        return 0.0
+        return 1.0
     bootstrap = known.bootstrap_of(occasion.inputs)
-    derivations = anew / known.weight_of(is_loss=True)
-    return known.share_lost * derivations / max(most_of_update(bootstrap.derivations, 0, is_loss=True), 1.0)
-
-
-def left_of_budget(known: Experience, before: int, after: int, facts: int, lost: int) -> float:
-    """The share of a budget that is left when so many derivations are lost for now, some of them for good. It was given
-    in proportion to what a bootstrap should cost that reads what there is `after` the update, and stays in proportion
-    to what is left of one that reads what there was `before`. `facts`: those of the stratum."""
-    was, will = known.bootstrap_of(before), known.bootstrap_of(after)
-    left = 1 - known.share_lost * min(lost / max(was.derivations, 1), 1.0)
-    return min(rebuild_cost(left * was.cost, facts) / rebuild_cost(will.cost, facts), 1.0)
+    most = most_of_update(bootstrap.derivations, 0, is_loss=True)
+    touched = min(cost * anew / known.weight_of(is_loss=True) / max(most, 1.0), 1.0)
+    return max(1 - max(2 * known.share_lost - 1, 0.0) * touched, _LEAST_LEFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +271,7 @@ def _choose_freely(
     known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
 ) -> _Choice:
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
-    end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
+    end = best_end(expected, weight, max(anew, 1), spent, partial(rest_of_bootstrap, known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
     if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
         return _Choice("bootstrap", "other updates as large were in vain", 0)

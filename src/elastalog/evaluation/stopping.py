@@ -11,15 +11,22 @@ from collections.abc import Callable, Sequence
 from math import log
 from typing import Final
 
+from elastalog.backends.watch import WITH_REST
 from elastalog.evaluation.past_updates import Expectation, likely_costs
 from elastalog.late import dataclass
 
 FACTOR: Final = 8
 """What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
 
-_ENDS = (1 / (FACTOR - 1), 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0)
-"""Shares of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where the better
-choice takes the lesser of t and 1 at least: FACTOR times that is enough from 1 / (FACTOR - 1) on."""
+LEAST_END: Final = 1 / (FACTOR - 1)
+"""The least share of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where
+the better choice takes the lesser of t and 1 at least: FACTOR times that is enough from here on."""
+
+LARGEST_END: Final = (FACTOR - 1) / WITH_REST
+"""The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
+
+_ENDS = (LEAST_END, 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, LARGEST_END)
+"""Those that are considered."""
 
 _MOST = 10.0
 """No update costs more than so many bootstraps, as far as beliefs go."""
@@ -29,9 +36,6 @@ _ANYTHING = 0.2
 
 _CASES = 9
 """Costs that are considered then."""
-
-_LEAST_LEFT = 0.05
-"""The share of a bootstrap that is left whatever is lost: facts are compared with those that were there."""
 
 _DIFFERENCE = 0.015
 """Costs that differ by less are the same: then the end nearest to 1, the safest, is taken."""
@@ -47,10 +51,20 @@ class End:
     instead: float
 
 
-def best_end(expected: Expectation | None, weight: float, anew: float, spent: float = 0.0, lost: float = 0.0) -> End:
+def _whole(_: float) -> float:
+    """Nothing is lost."""
+    return 1.0
+
+
+def best_end(
+    expected: Expectation | None,
+    weight: float,
+    anew: float,
+    spent: float = 0.0,
+    rest: Callable[[float], float] = _whole,
+) -> End:
     """Where to end an update, of which so much is `spent` already; a bootstrap costs `anew` where a derivation of the
-    update costs `weight`. Every derivation of it means that the bootstrap has so many less to make, `lost`, as far as
-    it has any."""
+    update costs `weight`, and the `rest` of that if the update would cost so much, in the same terms."""
     if expected is None:
         return End(1.0, 1.0, 1.0)
     begun = spent * weight / anew
@@ -62,9 +76,6 @@ def best_end(expected: Expectation | None, weight: float, anew: float, spent: fl
 
     def mean(cost: Callable[[float], float]) -> float:
         return (1 - _ANYTHING) * _mean(believed, cost) + _ANYTHING * _mean(anything, cost)
-
-    def rest(x: float) -> float:
-        return max(1 - lost * x, _LEAST_LEFT)
 
     def whole(end: float) -> float:
         return mean(lambda x: x if x <= end else end + rest(x))
