@@ -405,3 +405,62 @@ def test_an_update_that_has_lost_all_it_can_goes_on_to_its_end(
             assert 1.9 * leaves < work.derivations < 2.5 * leaves
         with elastalog.open(program, {**facts, "source": [(-2,)]}, engine="local") as fresh:
             assert levels_of(db) == levels_of(fresh)
+
+
+def model_of_losses(lost: int) -> CostModel:
+    """One that has seen a deletion that touched 1,000 facts."""
+    model = CostModel(AUTO)
+    model.bootstrapped(STRATUM, 1_000_000, 0.0, inputs=50_000, cost=1_000_000)
+    model.updated(STRATUM, Occasion(10, is_loss=True, inputs=50_000), 5_000, touched=1_000, lost=lost)
+    return model
+
+
+def test_how_much_deletions_lose_is_learnt_and_kept() -> None:
+    assert Experience().share_lost == 0.5  # nothing is known
+    known = model_of_losses(900).known(STRATUM)
+    assert known.share_lost == 0.9
+    known.observe_lost(1_000, -5)  # more came than went
+    assert known.share_lost == pytest.approx(540 / 1_600)
+    assert Experience.of_json(known.as_json()) == known
+    assert Experience.of_json(known.as_json()[:-2]).share_lost == 0.5  # a store of before
+    known.forget_updates(Experience())
+    assert known.share_lost == 0.5
+
+
+def test_what_is_allowed_shrinks_with_what_is_lost() -> None:
+    occasion = Occasion(10_000, is_loss=True, inputs=50_000)
+    allowed = 400_000
+
+    def left(share_lost: int, lost: int) -> int:
+        return model_of_losses(share_lost).left(STRATUM, occasion, allowed, 50_000, lost)
+
+    assert left(1_000, 0) == allowed
+    assert left(1_000, 500_000) == pytest.approx(allowed / 2, rel=0.01)  # half of the derivations are gone for good
+    assert left(0, 500_000) == pytest.approx(0.75 * allowed, rel=0.01)  # most will come back, by the half that is left
+    least = model_of_losses(1_000).forecast(STRATUM, occasion).derivations_allowed
+    assert left(1_000, 10**9) == left(0, 10**9) > 0
+    assert least is not None
+    assert left(1_000, 10**9) <= least  # never less than the least that an update may be allowed
+
+
+def test_a_large_deletion_is_given_up_earlier_where_what_goes_does_not_come_back() -> None:
+    occasion = Occasion(1_000, is_loss=True, inputs=50_000)
+    allowed = [model_of_losses(lost).forecast(STRATUM, occasion).derivations_allowed or 0 for lost in (1_000, 500, 0)]
+    assert allowed[0] < allowed[1] == allowed[2]
+    insertion = [model_of_losses(lost).forecast(STRATUM, Occasion(1_000)).derivations_allowed for lost in (1_000, 0)]
+    assert insertion[0] == insertion[1]
+
+
+def test_a_budget_shrinks_and_is_extended() -> None:
+    watch = Watch()
+    watch.allow(10, lambda: 100, is_extended=True, left=lambda lost: 100 - lost)
+    watch.lose(30)
+    watch.derived(30)
+    assert watch.derivations_left == 40
+    watch.extend(0, 0)
+    assert watch.derivations_left == 45  # 2.5 times 30 in all
+    with pytest.raises(BudgetExceeded):
+        watch.derived(46)
+    watch.allow(100, is_extended=True)
+    watch.lose(30)  # nobody says how much is left
+    assert watch.derivations_left == 100

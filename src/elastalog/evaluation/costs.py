@@ -11,7 +11,8 @@ So the work on a stratum is never more than FACTOR times that of the better choi
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
 is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
 choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
-never abandoned.
+never abandoned. All this is in terms of a bootstrap of what there was: what a deletion loses need not be made again,
+and what it is allowed shrinks with what it has lost (see `CostModel.left`), but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
