@@ -44,7 +44,7 @@ class Evaluation:
     @contextmanager
     def measured(self) -> Iterator[None]:
         """Measures the evaluation within the block."""
-        from elastalog.backends.kernel.threads import crew, shared_round, workers
+        from elastalog.backends.kernel.threads import crew, meeting
         from elastalog.session.materialisation import Materialisation
 
         def bootstrap(*arguments: Any) -> Any:
@@ -53,32 +53,31 @@ class Evaluation:
             self.wall, self.processor = time.perf_counter() - began, time.process_time() - began_processor
             return result
 
-        def timed_threads(number: int, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-            spent = [0.0] * number
+        def timed(the_crew: Any, work: Callable[[int], None], abort: Callable[[], None]) -> None:
+            spent: dict[int, float] = {}
 
-            def timed(thread: int) -> None:
+            def timed_work(thread: int) -> None:
                 began = time.thread_time()
                 try:
                     work(thread)
                 finally:
                     spent[thread] = time.thread_time() - began
 
-            crew.in_threads(number, timed, abort)
-            if number > 1:
-                self.together += sum(spent)
-                self.not_longest += sum(spent) - max(spent)
+            do(the_crew, timed_work, abort)
+            if len(spent) > 1:
+                self.together += sum(spent.values())
+                self.not_longest += sum(spent.values()) - max(spent.values())
 
-        def by_one(round_: Any) -> None:
+        def by_one(the_meeting: Any) -> None:
             began = time.thread_time()
-            make_room(round_)
+            make_room(the_meeting)
             self.together -= time.thread_time() - began
 
-        evaluate, make_room = Materialisation.bootstrap, shared_round.SharedRound._make_room
+        evaluate, make_room, do = Materialisation.bootstrap, meeting.Meeting._make_room, crew.Crew.do
         with (
             patch.object(Materialisation, "bootstrap", bootstrap),
-            patch.object(shared_round, "in_threads", timed_threads),
-            patch.object(workers, "in_threads", timed_threads),
-            patch.object(shared_round.SharedRound, "_make_room", by_one),
+            patch.object(crew.Crew, "do", timed),
+            patch.object(meeting.Meeting, "_make_room", by_one),
         ):
             yield
 

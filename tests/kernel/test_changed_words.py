@@ -18,7 +18,8 @@ far(x, y, z) :- path(x, y), path(y, z), x != z.
 
 def test_relations_are_told_apart() -> None:
     words = np.array([1, 2, 9, 9, 3, 4, 7, 8], np.int32)
-    changes = ListedChanges(words, (["a", "b", "c"], [2, 1, 1], [3, 1, 1], [1, 1, 0], [1, 0, 0]))
+    listed = np.array([[2, 2, 3, 1, 1], [0, 1, 1, 1, 0], [1, 1, 1, 0, 0]], np.int64)
+    changes = ListedChanges(words, ["b", "c", "a"], listed, 3)
     assert changes.impact == impact_of(changes) == 3
     assert list(changes) == ["a", "b"]
     assert [side.tolist() for side in changes["a"]] == [[[1, 2]], [[3, 4]]]

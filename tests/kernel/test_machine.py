@@ -276,6 +276,23 @@ def test_an_index_that_a_drive_finds_behind_is_caught_up_with(reasons: Reasons) 
         assert reasons.seen[layout.NO_INDEX] < 2  # one may be full
 
 
+def test_an_index_that_has_to_grow_waits_while_a_stratum_is_under_way(reasons: Reasons) -> None:
+    """`a` grows on a drive that leaves off in the stratum above, to look at limits, before anything there has asked for
+    its index of `a`: from walks to node 100, of which there are none until then."""
+    program = ".decl begin, step, e, a, walk(x: number, y: number)\n.decl end(x: number)\n"
+    program += "a(x, y) :- e(x, y).\nwalk(x, y) :- begin(x, y).\nwalk(x, z) :- walk(x, y), step(y, z).\n"
+    program += "walk(x, z) :- walk(x, y), end(y), a(y, z)."
+    steps, before = [(i, i + 1) for i in range(100)], [(1000 + i, 0) for i in range(200)]
+    facts = {"begin": before, "step": steps, "e": [(100, 200)], "end": [(100,)]}
+    with elastalog.open(program, facts=facts, engine="local") as db:
+        db.prepare()
+        reasons.seen.clear()
+        later, more = [(2000 + i, 0) for i in range(50)], [*((300 + i, i) for i in range(1000)), (100, 201)]
+        db.apply({"begin": later, "e": more})
+        assert reasons.seen[layout.CHECK]
+        assert set(db["walk"]) == {(x, y) for x, _ in (*before, *later) for y in (*range(101), 200, 201)}
+
+
 def test_sums_and_comparisons_of_narrow_numbers_need_no_python(reasons: Reasons) -> None:
     # What compares with a wide number, or takes from a constant, is left to Python.
     in_python = ("some(x, y) ", "many(x, y) ", "from(x, 7", "before(x, y")

@@ -41,6 +41,33 @@ BAD_TEXT = {
 }  # fmt: skip
 
 
+ALIKE = "give every row as many values as the relation has columns"
+
+
+@pytest.mark.parametrize(
+    ("data", "parameters", "advice"),
+    [
+        (b"x\ty\n1\t2\n", {}, "if the file begins with the names of its columns: `.input pair(headers=true)`"),
+        (b"X,Y\n", {}, "say how the file is written: `.input pair(rfc4180=true, headers=true)`"),
+        (b"1,2\n", {}, "say how the file is written: `.input pair(rfc4180=true)`"),
+        (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
+        (b"1\t2\n", {"delimiter": ","}, 'say how the file is written: `.input pair(delimiter="\\t")`'),
+        (
+            b"1\t2\t3\n1\t2\n",
+            {},
+            f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out',
+        ),
+        (b"1\n", {}, ALIKE),
+    ],
+)
+def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameters, advice):
+    path = tmp_path / "pair.facts"
+    path.write_bytes(data)
+    with pytest.raises(ElastalogError) as error:
+        read_facts(PAIR, path, parameters)
+    assert error.value.diagnostics[0].help == advice
+
+
 def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
     """One bad row, under every policy."""
     with pytest.raises(ElastalogError) as error:

@@ -210,6 +210,21 @@ BAD = {
         "E0502",
         "row 2 given for `edge`: `y` is declared as symbol, but given as int `3`",
     ),
+    "pandas too large for Arrow": (
+        pd.DataFrame({"y": ["a"], "x": [2**70]}),
+        "E0503",
+        "row 1 given for `edge`: `1180591620717411303424` does not fit number `x`",
+    ),
+    "pandas unknown to Arrow": (
+        pd.DataFrame({"x": [1 + 2j], "y": ["a"]}),
+        "E0502",
+        "row 1 given for `edge`: `x` is declared as number, but given as complex `(1+2j)`",
+    ),
+    "polars unknown to Arrow": (
+        pl.DataFrame({"y": ["a"], "x": [2**70]}),
+        "E0503",
+        "row 1 given for `edge`: `1180591620717411303424` does not fit number `x`",
+    ),
 }
 
 
@@ -222,6 +237,19 @@ def test_bad_rows_are_named(case):
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == (code, message)
     assert diagnostic.help
+
+
+def test_large_unsigned_values_in_a_column_of_objects():
+    frame = pd.DataFrame({"s": ["a"], "f": [1.5], "n": [1], "u": [2**64 - 1]}, dtype=object)
+    dictionary = Dictionary()
+    assert to_table(MIXED, to_words(MIXED, frame, dictionary), dictionary).to_pylist() == [
+        {"n": 1, "u": 2**64 - 1, "f": 1.5, "s": "a"}
+    ]
+
+
+def test_one_row_in_the_place_of_all():
+    with pytest.raises(ElastalogError, match=r"give rows as tuples, one for each fact: `\[\(1, 2\), \(2, 3\)\]`"):
+        to_words(PAIR, (1, 2), Dictionary())
 
 
 def test_the_other_bad_rows_are_counted():

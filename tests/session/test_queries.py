@@ -116,6 +116,12 @@ def test_what_is_wrong_with_a_query_is_said_with_its_place(
         assert diagnostic.source.text == text
 
 
+@pytest.mark.parametrize("text", ["path(X, Y", "path(X, Y),", "q(X) :- path(X,"])
+def test_a_query_that_ends_too_early_says_so(db: elastalog.Session, text: str) -> None:
+    with pytest.raises(ElastalogError, match=", found the end\n"):
+        db.query(text)
+
+
 @pytest.mark.parametrize("value", [True, float("nan"), b"a", {1}, (1, b"a")])
 def test_parameters_are_numbers_and_texts(db: elastalog.Session, value: object) -> None:
     with pytest.raises(TypeError):

@@ -265,6 +265,15 @@ def test_what_spark_refuses_without_a_word_is_told(spark: Any) -> None:
     assert raised.value.diagnostics[0].notes == ()
 
 
+@pytest.mark.parametrize("parameters", ['columns="1:0"', 'columns="1:0", rfc4180=true, delimiter="\\t"'])
+def test_chosen_columns_of_text(spark: Any, tmp_path: Path, parameters: str) -> None:
+    """Two columns in the other order, each fit for either: a parameter left out of account would not be noticed."""
+    (tmp_path / "edge.facts").write_text("1\t2\n3\t4\n", encoding="utf-8")
+    program = f".decl edge(x: number, y: number)\n.input edge({parameters})\n"
+    with elastalog.open(program, facts=tmp_path, engine="spark", spark=spark) as db:
+        assert set(db["edge"]) == {(2, 1), (4, 3)}
+
+
 # --- on the command line -------------------------------------------------------------------------------------------
 
 

@@ -96,7 +96,9 @@ class _RuleGrounder:
         target_names = {variable.name for variable in target}
         for body in aggregation.bodies:
             from_inside = ground(body, groups - target_names)
-            missing = [variable for variable in target if variable.name not in from_inside]
+            # In an expression of several, such as `sum z + x`, one may come from outside: it has one value a group.
+            outside = () if type(aggregation.target) is Variable else groups
+            missing = [variable for variable in target if variable.name not in from_inside.union(outside)]
             if missing:
                 is_sound = self.report_target(aggregation, missing[0])
             given = groups | {variable.name for variable in missing}
@@ -124,6 +126,9 @@ class _RuleGrounder:
         return assumed == set(given)
 
     def report(self, name: str, spans: list[Span], body: Sequence[Literal]) -> None:
+        if written_name(name) == "_":
+            self.report_wildcard(spans[0], body)
+            return
         written = quoted(written_name(name))
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
@@ -142,6 +147,14 @@ class _RuleGrounder:
             note=note,
             advice=advice,
         )
+
+    def report_wildcard(self, span: Span, body: Sequence[Literal]) -> None:
+        """A wildcard in a record or branch that is to be built, and not taken apart."""
+        advice = "name a variable here and bind it in a positive atom"
+        if any(type(literal) is Negation and literal.span.start <= span.start < literal.span.end for literal in body):
+            advice = "take the value apart in a rule of its own, and negate what that rule derives"
+        told = "`_` has no value in a record that is built"
+        self.findings.error("E0321", told, primary(span, "a value is needed here"), advice=advice)
 
     def is_only_negated(self, name: str) -> bool:
         occurrences = [v.name for v in (*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments))]

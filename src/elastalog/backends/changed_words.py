@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from elastalog.relations.limits import Words
+from elastalog.relations.limits import Integers, Words
 from elastalog.relations.pairs import Rows
 
 ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
-
-Listed: TypeAlias = tuple[list[str], list[int], list[int], list[int], list[int]]
-"""Relations, their widths, how many facts of each changed in some way, were inserted, and deleted."""
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     """Those of several relations, one after the other in one vector: inserted ones first, deleted ones last. They are
     told apart when somebody looks at them, and few do. `impact`: how many they are."""
 
-    __slots__ = ("_found", "_listed", "_words", "impact")
+    __slots__ = ("_found", "_listed", "_names", "_words", "impact")
 
-    def __init__(self, words: Words, listed: Listed) -> None:
+    def __init__(self, words: Words, names: Sequence[str], listed: Integers, impact: int) -> None:
+        """`listed`: of each relation, its place among `names`, its width, and how many of its facts changed in some
+        way, were inserted, and deleted."""
         self._words = words
+        self._names = names
         self._listed = listed
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-        self.impact = sum(listed[3]) + sum(listed[4])
+        self.impact = impact
 
     def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         found = self._found
         if found is None:
             found, first = {}, 0
-            for name, width, size, came, went in zip(*self._listed, strict=True):
+            for number, width, size, came, went in self._listed.tolist():
                 facts = self._words[first : first + size * width].reshape(size, width)
                 first += size * width
                 if came or went:
-                    found[name] = facts[:came], facts[size - went :]
+                    found[self._names[number]] = facts[:came], facts[size - went :]
             self._found = found
         return found
 

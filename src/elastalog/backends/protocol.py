@@ -218,8 +218,8 @@ class Shifts(Protocol):
     state is levels and counts in its memory. What a shift is, is the backend's business."""
 
     def back(self, most: int | None = None) -> Any | None:
-        """What `make` will need to go back, and forth again, once the update under way is committed. None where a
-        relation was evaluated anew, or if more than `most` facts were touched."""
+        """What `make` will need to go back, and forth again, once the update under way is committed; it cannot be made
+        if that has touched more than `most` facts. None where a relation was evaluated anew."""
 
     def can_make(self, shift: Any) -> bool:
         """Whether a shift can still be made."""

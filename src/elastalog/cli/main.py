@@ -106,7 +106,7 @@ def main() -> Any:
     """The entry point of the command."""
     # Nearly all that a short command makes stays to its end: looking for garbage in it, again and again and once more
     # at the exit, took a fifth of the time of a small program.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(250_000, 20, 20)
     atexit.register(gc.freeze)
     end_when_asked()
     run: Callable[..., Any] = cli.main

@@ -37,7 +37,7 @@ def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None
     with exit_codes(form, verbosity):
         require_web()
         with announcing(verbosity), opened_service(program, wanted, chosen, form, verbosity) as (service, settings):
-            from elastalog.web.app import make_app
+            from elastalog.web.app import make_app, without_pages
             from elastalog.web.serving import address_of, listen, serve
 
             listening = listen(wanted.host, wanted.port)
@@ -48,7 +48,7 @@ def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None
                 if settings.token is not None and wanted.token is None:
                     click.echo(f"token: {settings.token}")
 
-            serve(make_app(service, settings), service, listening, started)
+            serve(without_pages(make_app(service, settings)), service, listening, started)
 
 
 def require_web() -> None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
@@ -39,9 +38,6 @@ AUTO: Final = "auto"
 
 LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
-
-_LEAST_LEFT = 0.05
-"""The share of a bootstrap that is left whatever is lost: facts are compared with those that were there."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -247,16 +243,15 @@ def cost_anew(known: Experience, occasion: Occasion) -> float:
     return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
 
 
-def rest_of_bootstrap(known: Experience, occasion: Occasion, anew: float, cost: float) -> float:
-    """What is left of a bootstrap after an update that costs so much, in terms of one that nothing was lost of, by what
-    was learnt: facts that are lost, of those that updates touch, are lost with their derivations. Where half of them
-    came back nobody counts on it. All, as long as no deletion has told."""
-    if not occasion.is_loss or not known.touched:
-        return 1.0
-    bootstrap = known.bootstrap_of(occasion.inputs)
-    most = most_of_update(bootstrap.derivations, 0, is_loss=True)
-    touched = min(cost * anew / known.weight_of(is_loss=True) / max(most, 1.0), 1.0)
-    return max(1 - max(2 * known.share_lost - 1, 0.0) * touched, _LEAST_LEFT)
+def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
+    """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
+    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing where half of
+    them came back, or as long as no deletion has told."""
+    surely = 2 * known.share_lost - 1
+    if not occasion.is_loss or not known.touched or surely <= 0:
+        return 0.0
+    most = most_of_update(known.bootstrap_of(occasion.inputs).derivations, 0, is_loss=True)
+    return surely * anew / known.weight_of(is_loss=True) / max(most, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +267,7 @@ def _choose_freely(
     known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
 ) -> _Choice:
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
-    end = best_end(expected, weight, max(anew, 1), spent, partial(rest_of_bootstrap, known, occasion, anew))
+    end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
     if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
         return _Choice("bootstrap", "other updates as large were in vain", 0)

@@ -141,15 +141,17 @@ class Epochs:
         is_committed = False
         try:
             guards = self._begin(update, rewriting)
-            if rewriting is None and not heartbeats and not any(backend.changes.explicit()):
+            deleted, inserted = backend.changes.explicit()
+            if not (deleted or inserted or heartbeats) and rewriting is None:
                 with uninterrupted():
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
-            deleted, inserted = backend.changes.explicit()
-            if guards or backend.program.needed:
+            if rewriting is not None or backend.program.needed:
                 unnamed = guards.union(backend.program.needed)
-                deleted, inserted = ({n: side[n] for n in side if n not in unnamed} for side in (deleted, inserted))
+                deleted, inserted = (
+                    {name: side[name] for name in side if name not in unnamed} for side in backend.changes.explicit()
+                )
             went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
             ignored = update.size - went - came
             is_all = not ignored and (len(deleted), len(inserted)) == (len(update.deleted), len(update.inserted))
@@ -206,12 +208,9 @@ class Epochs:
 
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
-        anew = frozenset[str]() if rewriting is None else rewriting.anew
-        work = needed_groups.update(self.backend, self.strategy, anew)
-        if rewriting is not None:
-            work = rewriting.end(work)
-        work.counters.derivations = work.derivations
-        return work
+        if rewriting is None:
+            return needed_groups.update(self.backend, self.strategy)
+        return rewriting.end(needed_groups.update(self.backend, self.strategy, rewriting.anew))
 
     def _begin(self, update: Update, rewriting: Rewriting | None) -> frozenset[str]:
         """Tells the backend what changes. Returns the guards among it."""
@@ -232,7 +231,8 @@ class Epochs:
     def trial_of_previous(self) -> Trial | None:
         """A trial in which the previous epoch is in force, if the way there is at hand."""
         number, shift, update = self._way_back
-        if number != self.number or shift is None or update is None:
+        shifts = self.backend.capabilities.shifts
+        if number != self.number or shift is None or update is None or shifts is None or not shifts.can_make(shift):
             return None
         return Trial.of_past(self.backend, self.strategy, update, shift)
 

@@ -153,4 +153,3 @@ def _add(work: Work, more: Work) -> None:
     for stratum in more.strata:
         strata[stratum.stratum].derivations += stratum.derivations
         strata[stratum.stratum].seconds += stratum.seconds
-        work.counters.derivations += stratum.derivations

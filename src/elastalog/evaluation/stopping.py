@@ -7,7 +7,7 @@ by experience in most cases, and could be anything in the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log
 from typing import Final
 
@@ -37,6 +37,9 @@ _ANYTHING = 0.2
 _CASES = 9
 """Costs that are considered then."""
 
+_LEAST_LEFT = 0.05
+"""The share of a bootstrap that is left whatever is lost: facts are compared with those that were there."""
+
 _DIFFERENCE = 0.015
 """Costs that differ by less are the same: then the end nearest to 1, the safest, is taken."""
 
@@ -51,20 +54,10 @@ class End:
     instead: float
 
 
-def _whole(_: float) -> float:
-    """Nothing is lost."""
-    return 1.0
-
-
-def best_end(
-    expected: Expectation | None,
-    weight: float,
-    anew: float,
-    spent: float = 0.0,
-    rest: Callable[[float], float] = _whole,
-) -> End:
+def best_end(expected: Expectation | None, weight: float, anew: float, spent: float = 0.0, lost: float = 0.0) -> End:
     """Where to end an update, of which so much is `spent` already; a bootstrap costs `anew` where a derivation of the
-    update costs `weight`, and the `rest` of that if the update would cost so much, in the same terms."""
+    update costs `weight`. Every derivation of it means that the bootstrap has so many less to make, `lost`, as far as
+    it has any."""
     if expected is None:
         return End(1.0, 1.0, 1.0)
     begun = spent * weight / anew
@@ -73,16 +66,27 @@ def best_end(
     least = max(begun, 0.02)
     most = max(min(expected.most * weight / anew, _MOST), 2 * least)
     anything = [(least * (most / least) ** (case / (_CASES - 1)), 1.0) for case in range(_CASES)]
-
-    def mean(cost: Callable[[float], float]) -> float:
-        return (1 - _ANYTHING) * _mean(believed, cost) + _ANYTHING * _mean(anything, cost)
-
-    def whole(end: float) -> float:
-        return mean(lambda x: x if x <= end else end + rest(x))
-
-    share = min(_ENDS, key=lambda end: (round(whole(end) / _DIFFERENCE), abs(log(end))))
-    return End(share, whole(share), mean(rest))
+    likely, other = _means(believed, lost), _means(anything, lost)
+    *costs, instead = [(1 - _ANYTHING) * one + _ANYTHING * two for one, two in zip(likely, other, strict=True)]
+    share, cost = min(
+        zip(_ENDS, costs, strict=True), key=lambda found: (round(found[1] / _DIFFERENCE), abs(log(found[0])))
+    )
+    return End(share, cost, instead)
 
 
-def _mean(costs: Sequence[tuple[float, float]], cost: Callable[[float], float]) -> float:
-    return sum(share * cost(x) for x, share in costs) / sum(share for _, share in costs)
+def _means(costs: Sequence[tuple[float, float]], lost: float) -> list[float]:
+    """What is to be expected of each end, and of a bootstrap instead, given the costs of the update in ascending
+    order, and how likely they are."""
+    rests = [share * max(1 - lost * x, _LEAST_LEFT) for x, share in costs]
+    whole = beyond = sum([share for _, share in costs])
+    rest = instead = sum(rests)
+    found, within, at = [], 0.0, 0
+    for end in _ENDS:
+        while at < len(costs) and costs[at][0] <= end:
+            x, share = costs[at]
+            within += share * x
+            beyond -= share
+            rest -= rests[at]
+            at += 1
+        found.append((within + beyond * end + rest) / whole)
+    return [*found, instead / whole]

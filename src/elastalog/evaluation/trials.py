@@ -142,7 +142,7 @@ class Trial:
                     continue
                 reach = backend.changes.reached(stratum)
                 if reach is not None:
-                    if reach.must_rebuild or stratum.dominance:
+                    if reach.must_rebuild or stratum.dominance or stratum.merges:
                         raise BudgetExceeded  # it is not monotone either, and whoever sets limits reckons with that
                     if stratum.is_folded:
                         backend.refold(stratum)

@@ -10,10 +10,9 @@ from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
 from elastalog.relations.checks import converted_values
-from elastalog.relations.column_order import column_order
 from elastalog.relations.rows import columns_of_rows, good_rows
 from elastalog.relations.schema import Schema
-from elastalog.relations.tables import as_table, is_pandas, require_rows, table_of_columns
+from elastalog.relations.tables import as_table, require_rows, table_of_columns
 
 
 def read_rows(schema: Schema, rows: Any, policy: Policy) -> FactsRead:
@@ -38,9 +37,6 @@ def good_facts(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], int]:
         facts, bad = read_parquet_table(schema, table, place)
         converted = converted_values(schema, table)
     else:
-        if is_pandas(rows):  # a column of mixed types
-            order = column_order(schema, [str(name) for name in rows.columns])
-            rows = rows.iloc[:, order].itertuples(index=False, name=None)
         good, found = good_rows(schema, require_rows(schema, rows))
         count, columns = columns_of_rows(schema, good)
         facts = table_of_columns(schema.arrow(), count, columns)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
@@ -199,9 +199,11 @@ class LogicalStratum:
     @property
     def reads(self) -> frozenset[str]:
         """The relations of lower strata whose changes concern this one."""
-        if self._reads is None:
-            object.__setattr__(self, "_reads", self._found_reads())
-        return cast(frozenset[str], self._reads)
+        found = self._reads
+        if found is None:
+            found = self._found_reads()
+            object.__setattr__(self, "_reads", found)
+        return found
 
     def _found_reads(self) -> frozenset[str]:
         names = {
@@ -232,10 +234,11 @@ class LogicalProgram:
     @property
     def needed(self) -> Mapping[str, str]:
         """The relations of handled groups, each with that of the groups that are needed."""
-        if self._needed is None:  # every update asks
+        found = self._needed
+        if found is None:  # every update asks
             found = {name: stored.needed for name, stored in self.relations.items() if stored.needed is not None}
             object.__setattr__(self, "_needed", found)
-        return cast(Mapping[str, str], self._needed)
+        return found
 
     @property
     def merged(self) -> frozenset[str]:

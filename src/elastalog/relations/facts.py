@@ -218,7 +218,7 @@ class Relation:
     def sort(self, *columns: str, reverse: bool = False) -> Relation:
         """The facts in order: by some columns, or by all from the left."""
         for column in columns:
-            require_one_of("a column", column, self.schema.names)
+            require_one_of("column", column, self.schema.names)
         places = [self.schema.names.index(column) for column in columns] or range(self.schema.arity)
         words = self._fetch().words
         facts = list(self._of(words))

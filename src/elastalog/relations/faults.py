@@ -21,10 +21,22 @@ MOST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a row cannot be a fact. `code` is one of the codes above; `reason` a lower-case clause."""
+    """Why a row cannot be a fact. `code` is one of the codes above; `reason` a lower-case clause; `advice` what to do,
+    where it is not what `helps` says of the code."""
 
     code: str
     reason: str
+    advice: str = ""
+
+    @property
+    def help(self) -> str:
+        """The help line."""
+        return self.advice or helps(self.code)
+
+
+def wrong_number(found: int, what: str, wanted: int) -> Fault:
+    """The fault of a row with more or fewer values than the relation has columns. `what`: one of those found."""
+    return Fault(ARITY, f"{found} {what}{'' if found == 1 else 's'} for {wanted} column{'' if wanted == 1 else 's'}")
 
 
 def shown(text: str) -> str:
@@ -37,7 +49,7 @@ def shown(text: str) -> str:
 
 
 def helps(code: str) -> str:
-    """The help line for a fault."""
+    """What is to be done about faults of a code."""
     return _HELP[code]
 
 

@@ -20,31 +20,38 @@ FEW = 32
 _SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 
 
-def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> Words | None:
-    """The words of columns of Python values of one length. None if a value is not of the plainest kind: then it, and
-    what may be wrong with it, must be looked at with care."""
+def words_of_few(
+    schema: Schema,
+    columns: Sequence[Sequence[Any]],
+    dictionary: Dictionary,
+    rows: Sequence[Sequence[Any]] | None = None,
+) -> Words | None:
+    """The words of columns of Python values of one length, which may be given as `rows` too. None if a value is not of
+    the plainest kind: then it, and what may be wrong with it, must be looked at with care."""
     texts: list[str] = []
-    is_text: list[bool] = []
     for column, values in zip(schema.columns, columns, strict=True):
         base = column.base
-        is_text.append(base is _SYMBOL)
-        if base is _SYMBOL:
+        if base is _NUMBER or base is _UNSIGNED:
+            least = LEAST_NARROW if base is _NUMBER else 0
+            for value in values:
+                if type(value) is not int or not least <= value < WIDE:  # others are not their own words
+                    return None
+        elif base is _SYMBOL:
             for value in values:
                 if type(value) is not str:
                     return None
-            texts.extend(values)
-        elif base is not _NUMBER and base is not _UNSIGNED:
-            return None
+            texts += values
         else:
-            least, most = (LEAST_NARROW if base is _NUMBER else 0), WIDE - 1  # they are their own words
-            for value in values:
-                if type(value) is not int or not least <= value <= most:
-                    return None
+            return None
     if texts:
         try:
             ids = iter(dictionary.symbols.encode_texts(texts).tolist())
         except UnicodeEncodeError:
             return None
         count = len(columns[0])
-        columns = [list(islice(ids, count)) if flag else values for flag, values in zip(is_text, columns, strict=True)]
-    return np.array(list(zip(*columns, strict=True)), np.int32)
+        columns = [
+            list(islice(ids, count)) if column.base is _SYMBOL else values
+            for column, values in zip(schema.columns, columns, strict=True)
+        ]
+        rows = None
+    return np.array([*zip(*columns, strict=True)] if rows is None else rows, np.int32)

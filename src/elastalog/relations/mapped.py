@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +21,9 @@ def new_array(size: int, dtype: Any) -> np.ndarray:
     bytes_needed = size * kind.itemsize
     if bytes_needed <= most_in_memory():
         return np.empty(size, kind)
-    with tempfile.TemporaryFile(prefix="elastalog-texts-") as file:  # nobody but its mapping knows it
+    from tempfile import TemporaryFile  # which imports much else
+
+    with TemporaryFile(prefix="elastalog-texts-") as file:  # nobody but its mapping knows it
         file.truncate(bytes_needed)
         return np.frombuffer(mmap.mmap(file.fileno(), bytes_needed), kind)
 

@@ -177,7 +177,7 @@ def _range_fault(column: Column, value: object) -> Fault:
 def _arity_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
     if len(row) == schema.arity:
         return None
-    return Fault(faults.ARITY, f"{len(row)} value{'' if len(row) == 1 else 's'} for {schema.arity} columns")
+    return faults.wrong_number(len(row), "value", schema.arity)
 
 
 def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
@@ -199,7 +199,8 @@ def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
 
 
 def _no_row(row: object) -> Fault:
-    return Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple")
+    advice = "give rows as tuples, one for each fact: `[(1, 2), (2, 3)]`"
+    return Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple", advice)
 
 
 def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:
@@ -217,6 +218,6 @@ def row_diagnostic(schema: Schema, place: str, fault: Fault, more: int) -> Diagn
         code=fault.code,
         message=f"{place} given for `{schema.name}`: {fault.reason}",
         notes=tuple(notes),
-        help=faults.helps(fault.code),
+        help=fault.help,
         location=f"{schema.name}, {place}",
     )

@@ -39,6 +39,11 @@ class Symbols:
     def __len__(self) -> int:
         return len(self._texts)
 
+    @property
+    def are_many(self) -> bool:
+        """Whether texts lie in arrays, for compiled operators."""
+        return isinstance(self._texts, LargeInterner)
+
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """The ids of a column of strings without nulls (plain, large, view or dictionary-encoded), new texts added."""
         if pa.types.is_dictionary(array.type):
@@ -57,6 +62,13 @@ class Symbols:
             return np.empty(0, np.int32)
         ids = self._encode_plain(chunks[-1].dictionary)
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
+
+    def expect(self, size: int) -> None:
+        """Texts from files of so many bytes are going to be encoded, many of them."""
+        with self._lock:
+            known = self._room_for(FEW + 1)
+            assert isinstance(known, LargeInterner)
+            known.expect(size)
 
     def encode_placed(self, texts: PlacedTexts) -> Words:
         """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""

@@ -46,9 +46,6 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
             return words
         arrays = _checked_columns(schema, table)
         return _words_of_columns(schema, table.num_rows, arrays, dictionary)
-    if is_pandas(rows):  # a column of mixed types
-        order = column_order(schema, [str(name) for name in rows.columns])
-        rows = rows.iloc[:, order].itertuples(index=False, name=None)
     count, columns = columns_of_rows(schema, require_rows(schema, rows))
     return _words_of_columns(schema, count, columns, dictionary)
 
@@ -74,7 +71,7 @@ def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
     """The table with some columns in other Arrow types, given as such or by name. Raises ElastalogError when a column
     is unknown, or a value cannot have the type."""
     for name, given in types.items():
-        require_one_of("a column of `types`", name, table.column_names)
+        require_one_of("column", name, table.column_names)
         try:
             kind = given if isinstance(given, pa.DataType) else pa.type_for_alias(given)
             place = table.column_names.index(name)
@@ -126,7 +123,11 @@ def as_table(rows: Any) -> pa.Table | None:
 
 
 def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
-    """Rows that are no table, one by one. Raises ElastalogError if they are none."""
+    """Rows that are no Arrow table, one by one. Raises ElastalogError if they are none."""
+    if is_pandas(rows) or hasattr(rows, "iter_rows"):  # a frame, with a column of mixed types or one unknown to Arrow
+        order = column_order(schema, [str(name) for name in rows.columns])
+        listing = rows.itertuples(index=False, name=None) if is_pandas(rows) else rows.iter_rows()
+        return (tuple(row[place] for place in order) for row in listing)
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
         listed: list[Any] = rows.tolist()
         return listed
@@ -142,7 +143,8 @@ def is_pandas(rows: Any) -> bool:
 
 
 def _table_of_pandas(frame: Any) -> pa.Table | None:
-    """None when a column holds a mixture of types: then the rows are looked at one by one."""
+    """None when a column holds a mixture of types, or values that Arrow has no type for: then rows are looked at one by
+    one."""
     columns = []
     try:
         for i in range(frame.shape[1]):
@@ -150,7 +152,7 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
             # A NaN of a NumPy column of floats is a value; in any other column it means that none is there.
             is_float = isinstance(series.dtype, np.dtype) and series.dtype.kind == "f"
             columns.append(pa.array(series.to_numpy() if is_float else series, from_pandas=not is_float))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowException, OverflowError):
         return None
     if not columns:
         return table_of_columns(pa.schema([]), len(frame), [])
@@ -190,7 +192,7 @@ def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary
     for row in rows:
         if type(row) is not tuple or len(row) != arity:
             return None
-    return words_of_few(schema, list(zip(*rows, strict=True)), dictionary)
+    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary, rows)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:

@@ -92,17 +92,17 @@ class History:
 
     def add(self, record: EpochRecord, update: Update) -> None:
         """An epoch that has just been committed."""
-        self.batches.add(update.source, update.batch)
-        self.records.append(record)
+        if update.batch is not None:
+            self.batches.add(update.source, update.batch)
+        records = self.records
+        records.append(record)
         if self._durable is not None:
-            del self.records[:-1]  # the store has the others
+            del records[:-1]  # the store has the others
             return
         size = _size(record)
         self._remembered += size
-        while len(self.records) > 1 and (
-            len(self.records) > self._retention + 1 or self._remembered - size > MOST_FACTS
-        ):
-            self._remembered -= _size(self.records.pop(0))
+        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - size > MOST_FACTS):
+            self._remembered -= _size(records.pop(0))
 
     def note_batch(self, update: Update) -> None:
         """A batch that changed nothing: it is not an epoch, but it is known from now on."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from elastalog.backends.protocol import FactFiles
-from elastalog.pipeline.files.loading import load_inputs
+from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import Policy, Report, report_of
 from elastalog.pipeline.given_rows import place_of, read_rows
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
@@ -25,12 +24,12 @@ Rows: TypeAlias = Any
 
 def initial_facts(
     target: Materialisation,
-    facts: str | os.PathLike[str] | Mapping[str, Rows] | None,
+    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
     policy: Policy,
     spark: Any,
     engine: str,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
-    """The facts by relation, and how the reading went."""
+    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
     into = None if spark is None and engine != "spark" else destination(target.backend, target.dictionary)
@@ -58,25 +57,18 @@ def initial_facts(
                 converted = converted_values(schema, table)
                 reports.append(report_of(policy, name, [place_of(schema)], table.num_rows, [], converted))
             explicit.setdefault(name, []).append(target.encode(name, rows))
+    elif isinstance(facts, InputFiles):
+        for name, loaded in facts.facts(target.dictionary, target.encode):
+            reports.append(loaded.report)
+            explicit.setdefault(name, []).extend(loaded.parts)
     elif facts is not None:
-        inputs = [
-            relation
-            for relation in target.program.checked.relations.values()
-            if any(directive.kind == "input" for directive in relation.directives)
-        ]
-        if engine == "spark":
-            for relation in inputs:
-                name = relation.name
-                read = read_facts_folder(relation, Path(facts), policy, spark, None if name in explicit else into)
-                reports.append(read.report)
-                if read.files is not None:
-                    filed[name] = read.files
-                    continue
-                explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
-        else:
-            with closing(load_inputs(inputs, Path(facts), policy, target.dictionary, target.encode)) as loaded:
-                for relation, facts_of in zip(inputs, loaded, strict=True):
-                    reports.append(facts_of.report)
-                    explicit.setdefault(relation.name, []).extend(facts_of.parts)
+        for relation in inputs_of(target.program.checked):
+            name = relation.name
+            read = read_facts_folder(relation, Path(facts), policy, spark, None if name in explicit else into)
+            reports.append(read.report)
+            if read.files is not None:
+                filed[name] = read.files
+                continue
+            explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
     joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
     return {**joined, **filed}, reports

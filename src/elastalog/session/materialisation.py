@@ -11,17 +11,15 @@ import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
-from elastalog.backends.engines import BackendMaker, backend_maker
-from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
+from elastalog.backends.engines import backend_maker
+from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation import needed_groups
-from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
-from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
+from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
@@ -29,7 +27,7 @@ from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
-from elastalog.relations.functions import Functions, functions_for, with_records
+from elastalog.relations.functions import functions_for, with_records
 from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -38,8 +36,7 @@ from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
@@ -48,33 +45,11 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+    from elastalog.session.settings import Settings
 
 
 Written: TypeAlias = "str | tuple[str, tuple[Value, ...]]"
 """A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a session evaluates: the options of `elastalog.open` by the same names, once they are checked."""
-
-    strategy: str
-    levels: str
-    metric: str
-    jobs: int
-    memory: int | None
-    timeout: float | None
-    budget: Budget
-    on_progress: Callable[[Progress], None] | None
-    max_expansion: int = MOST_EXPANSION
-    make_backend: BackendMaker | None = None
-    functors: Functions | None = None
-    libraries: tuple[str | os.PathLike[str], ...] = ()
-    may_lack_functors: bool = False
-    """Whoever only reads facts needs no functions."""
-    on_cluster: bool = False
-    equivalences: frozenset[str] | None = None
-    """Those that are kept as classes, all that can be unless given."""
 
 
 class Materialisation:
@@ -85,9 +60,8 @@ class Materialisation:
     def __init__(
         self, program: Program, settings: Settings, dictionary: Dictionary | None = None, watch: Watch | None = None
     ) -> None:
-        memory = most_of_memory() if settings.memory is None else settings.memory
         self._settings = settings
-        self._watch = Watch(memory=memory, on_progress=settings.on_progress) if watch is None else watch
+        self._watch = settings.watch() if watch is None else watch
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
@@ -152,8 +126,7 @@ class Materialisation:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
-        allowed = Allowance(self._watch, self._settings.max_expansion, self._settings.jobs)
-        with self._watch.within(self.timeout), reading_within(allowed):
+        with self._watch.within(self.timeout), reading_within(self._settings.reading(self._watch)):
             yield
 
     @property
@@ -188,7 +161,7 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if is_spark_rows(rows):
+        if type(rows) is not list and is_spark_rows(rows):
             rows = read_spark_rows(schema, rows, Policy(), None).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,8 @@ from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import MOST_EXPANSION
+from elastalog.pipeline.files.allowance import MOST_EXPANSION, reading_within
+from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
@@ -35,11 +36,14 @@ from elastalog.relations.functions import Functions, digests_of
 from elastalog.session.compiling import announce_compilation
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
-from elastalog.session.materialisation import Materialisation, Settings
+from elastalog.session.materialisation import Materialisation
 from elastalog.session.session import Session
+from elastalog.session.settings import Settings
 from elastalog.storage.manifest import POINTER, RETENTION, Options
 
 if TYPE_CHECKING:
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.pipeline.files.policy import Report
     from elastalog.storage.filesystem import FileSystem
 
 log = logging.getLogger("elastalog.session")
@@ -205,21 +209,45 @@ def _session(
         from elastalog.storage.store import refuse_existing
 
         refuse_existing(store)
-    materialisation = Materialisation(given.program(), settings)
-    if is_address(facts) and given.engine != "spark":
-        from elastalog.pipeline.remote import RemoteFolder
-
-        facts = RemoteFolder(str(facts)).fetch_all()
+    materialisation, record, reports = _first_epoch(given, given.program(), settings)
     history = History(materialisation, retention=retention or RETENTION)
-    with materialisation.asking():
-        with memory_as_limit(), materialisation.reading():
-            explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
-        history.records.append(materialisation.bootstrap(explicit))
+    history.records.append(record)
     if store is not None:
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(store, options, files)
     return Session(materialisation, history, reports, heartbeats=given.heartbeats, policy=given.policy)
+
+
+def _first_epoch(
+    given: Given, program: Program, settings: Settings
+) -> tuple[Materialisation, EpochRecord, list[Report]]:
+    """The first epoch of what is given, and how reading its facts went. Where several threads may read, files are read
+    from now on, while this one imports what evaluates, and plans."""
+    watch = settings.watch()
+    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = given.facts
+    with ExitStack() as reading:
+
+        def begin(folder: str | os.PathLike[str]) -> InputFiles:
+            with reading_within(settings.reading(watch)):
+                files = InputFiles(inputs_of(program.checked), Path(folder), given.policy)
+                reading.callback(files.close)
+                files.begin()
+                return files
+
+        folder = None if isinstance(given.facts, Mapping) or given.engine == "spark" else given.facts
+        if folder is not None and not is_address(folder):
+            facts = begin(folder)
+        materialisation = Materialisation(program, settings, watch=watch)
+        if folder is not None and is_address(folder):
+            from elastalog.pipeline.remote import RemoteFolder
+
+            facts = begin(RemoteFolder(str(folder)).fetch_all())
+        with materialisation.asking():
+            with memory_as_limit(), materialisation.reading():
+                explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
+            reading.close()
+            return materialisation, materialisation.bootstrap(explicit), reports
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:

@@ -305,7 +305,7 @@ class Session:
 
     def commit(self, update: Update) -> EpochRecord:
         """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one."""
-        return self._updates.commit(update, lambda record: None)
+        return self._updates.commit(update)
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""

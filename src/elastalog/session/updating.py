@@ -104,7 +104,8 @@ class Updates:
         bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        if not isinstance(inserted, dict | None) and isinstance(inserted, str | os.PathLike):  # the usual ones first
+        # The usual kinds first: to ask whether something is a path takes longer.
+        if inserted is not None and type(inserted) is not dict and isinstance(inserted, _PATHS):
             update = self.begin(source, batch, bad_rows)
             update.read(inserted)
             _fill(update, None, deleted)
@@ -117,7 +118,7 @@ class Updates:
         encode, batch = self._materialisation.encode, _batch_id(source, batch)
         went = {name: encode(name, rows) for name, rows in _by_relation(_DELETED, deleted)}
         came = {name: encode(name, rows) for name, rows in _by_relation(_INSERTED, inserted)}
-        return self.changes_of(self.commit(Update(went, came, source, batch), lambda record: None))
+        return self.changes_of(self.commit(Update(went, came, source, batch)))
 
     def change_rules(
         self,
@@ -216,40 +217,42 @@ class Updates:
 
     # --- committing ------------------------------------------------------------------------------------------------
 
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
-        now, history = self._materialisation, self._history
+        now, history, epochs = self._materialisation, self._history, self._materialisation.epochs
         with now.lock:
             if self._is_closed:
                 raise faults.closed()
-            history.refuse_elsewhere()  # first: a forked child may not write either
-            if history.is_read_only:
-                raise faults.read_only("it cannot be updated")
-            if (update.source, update.batch) in history.batches:
+            if history.store is not None:
+                history.refuse_elsewhere()  # first: a forked child may not write either
+                if history.is_read_only:
+                    raise faults.read_only("it cannot be updated")
+            if update.batch is not None and (update.source, update.batch) in history.batches:
                 record = EpochRecord(
-                    now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
+                    epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
                 committed(record)
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            before = now.epoch
+            before = epochs.number
             try:
                 with now.watch.within(now.timeout), memory_as_limit():
-                    record = now.epochs.apply(update, heartbeats=self._heartbeats)
+                    record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
                     committed(record)
                     return record
             finally:
-                last = now.epochs.last
-                if now.epoch > before and last is not None:
+                last = epochs.last
+                if epochs.number > before and last is not None:
                     if update.rules is not None:
                         now.follow(update.rules.after)
                     history.add(last, update)
                     committed(last)
-            history.after_commit()
+            if history.store is not None:
+                history.after_commit()
             self.listeners.tell(record, self.changes_of)
             return record
 
@@ -277,6 +280,7 @@ class Updates:
             return self._changes(self._history.net_changes(epoch), self.schemas)
 
 
+_PATHS = (str, os.PathLike)
 _DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
 
 
@@ -289,8 +293,10 @@ def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: M
 
 def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
     """The rows of relations. Raises WrongArgument unless they are given so."""
+    if given is None:
+        return ()
     require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
-    return () if given is None else given.items()
+    return given.items()
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
 
 from elastalog import __version__
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -51,6 +52,12 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Bounds, most=settings.limits.body, metrics=service.metrics_kept)
     _describe_problems(app)
+    return app
+
+
+def without_pages(app: FastAPI) -> FastAPI:
+    """The application, for a service that has no pages: whoever opens its address sees what may be asked."""
+    app.add_route("/", lambda _request: RedirectResponse("/api/docs"), include_in_schema=False)
     return app
 
 

@@ -94,7 +94,10 @@ class Guard:
         )
         if scope["path"].startswith(API) or scope["method"] != "GET":
             return problem((told,))
-        text = "This page needs its token: open the address that was printed when the service started.\n"
+        text = (
+            "This page needs a token: open it once with ?token=TOKEN behind its address; the service has printed one, "
+            "or whoever started it has it.\nWhat programs may ask is told at /api/docs, without a token.\n"
+        )
         return Response(text, 401, media_type="text/plain; charset=utf-8")
 
 

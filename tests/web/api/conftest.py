@@ -14,7 +14,7 @@ import elastalog
 
 pytest.importorskip("fastapi", reason="the extra `web` is not installed")
 
-from elastalog.web.app import make_app
+from elastalog.web.app import make_app, without_pages
 from elastalog.web.limits import Limits
 from elastalog.web.service import Service
 from elastalog.web.serving import address_of, listen
@@ -68,7 +68,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         session = session or elastalog.open(program, facts, store=store)
         service = Service(session, limits)
         given = {"token": TOKEN, "read_token": READ_TOKEN, **settings}
-        app = make_app(service, Settings(limits=limits or Limits(), **given))
+        app = without_pages(make_app(service, Settings(limits=limits or Limits(), **given)))
         listening = listen("127.0.0.1", 0)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)

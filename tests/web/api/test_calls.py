@@ -275,6 +275,17 @@ def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
         assert browser.get(f"{running.url}//evil.example/x?token={TOKEN}").headers["location"] == "/evil.example/x"
 
 
+def test_the_bare_address_leads_to_the_reference(running: Running) -> None:
+    browser = httpx.Client(base_url=running.url, follow_redirects=False)
+    unknown = browser.get("/")
+    assert unknown.status_code == 401
+    assert "?token=TOKEN" in unknown.text
+    assert "/api/docs" in unknown.text
+    assert browser.get("/api/docs").status_code == 200
+    assert browser.get(f"/?token={TOKEN}").headers["location"] == "/"
+    assert browser.get("/").headers["location"] == "/api/docs"
+
+
 def test_calls_that_there_are_not(http: httpx.Client) -> None:
     refused(http.get("/nothing"), 404, "E0930")
     refused(http.delete("/relations/path"), 405, "E0930")

@@ -34,7 +34,7 @@ class KernelChanges:
         done, held = self._updates.transaction, self._updates.held
         stored, equivalences = self._updates.evaluation.program.relations, held.equivalences
         if done.is_told and not equivalences:
-            return held.homes.changes(done.changed, with_hidden)
+            return held.homes.changes(with_hidden)
         found: dict[str, tuple[Rows, Rows]] = {}
         for name in done.changed:
             if (with_hidden or not stored[name].is_hidden) and name not in equivalences:

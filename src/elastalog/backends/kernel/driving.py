@@ -20,14 +20,14 @@ def drive_through(
     evaluation: KernelEvaluation, reach: KernelReach, maintenance: KernelMaintenance, small: Small
 ) -> Iterator[tuple[LogicalStratum, Reach]]:
     """The strata that the update under way reaches: see `UpdateChanges.affected`."""
-    strata, drive, changed = evaluation.program.strata, maintenance.drive, reach.done.changed
-    waiting = []
+    strata, drive, done = evaluation.program.strata, maintenance.drive, reach.done
+    changed, waiting = done.changed, []
     for place in sorted([reach.place[number] for number in reach.given]):
         stratum = strata[place]
-        if maintenance.is_explicit_only(stratum) and not reach.must_rebuild(stratum):
+        if stratum.number in maintenance.explicit_only and done.anew.isdisjoint(stratum.relations):
             began = time.perf_counter()
-            maintenance.change_explicit(stratum)
-            small.done.append(Done(stratum, reach.size_of(stratum), 0, 0, 0, time.perf_counter() - began))
+            changes = maintenance.change_explicit(stratum)
+            small.done.append(Done(stratum, changes, 0, 0, 0, time.perf_counter() - began))
         else:
             waiting.append(place)
     barred = [*waiting, *[reach.place[number] for number in small.asked if number in reach.place]]
@@ -38,7 +38,7 @@ def drive_through(
             at = drive.go_on()
             small.done.extend(_done(strata, drive.driven(), time.perf_counter() - began, evaluation.watch))
             if at is None:
-                reach.done.is_told = True
+                done.is_told = True
                 return
             followed = len(changed)
             reached = reach.reached(strata[at])
@@ -54,10 +54,10 @@ def drive_through(
 def _done(strata: Sequence[LogicalStratum], driven: list[list[int]], seconds: float, watch: Watch) -> list[Done]:
     """What strata have cost, by place, that were driven through in so many seconds. Nobody has looked at the clock in
     between: they share the time by the rows that they looked at, and one each for coming there."""
-    whole = len(driven) + sum([rows for _, _, _, rows, _ in driven])
+    share = seconds / (len(driven) + sum([rows for _, _, _, rows, _ in driven]) or 1)
     found = []
     for place, changes, derivations, rows, touched in driven:
         watch.touched += touched
         effort = watch.count(derivations, rows)
-        found.append(Done(strata[place], changes, derivations, effort, touched, seconds * (rows + 1) / whole))
+        found.append(Done(strata[place], changes, derivations, effort, touched, share * (rows + 1)))
     return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution import classes, join_levels
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
@@ -22,19 +23,25 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
+    from elastalog.backends.kernel.levels.merging_plan import MergingPlan
+    from elastalog.backends.kernel.levels.merging_update import MergingUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate
+    AnyMaintenance: TypeAlias = (
+        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate | MergingUpdate
+    )
 
 T = TypeVar("T")
 
 
 class KernelMaintenance:
-    """`plans`: how strata are maintained, by their numbers. `drive`: through those that hear of changes below them and
-    of nothing else."""
+    """`plans`: how strata are maintained, by their numbers. `explicit_only`: those to which an update means nothing but
+    that explicit facts go and come. `drive`: through those that hear of changes below them and of nothing else."""
 
     def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
         self._evaluation = evaluation
@@ -50,14 +57,15 @@ class KernelMaintenance:
         self.plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
         self._best_plans: dict[int, BestPlan] = {}
+        self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
         self._statistics = KernelStatistics(self._held.relations)
-        self._explicit_only = frozenset(
-            name
-            for stratum in program.strata
-            if not stratum.clauses and not stratum.is_folded
-            for name in stratum.relations
-        )
+        without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
+        self._without_rules = frozenset(name for stratum in without_rules for name in stratum.relations)
+        is_other = self._held.annotation.support is not Support.LEVELS
+        barred = frozenset(stratum.number for stratum in without_rules if is_other or stratum.dominance)
+        barred |= self._evaluation.not_maintained
+        self.explicit_only = frozenset(stratum.number for stratum in without_rules) - barred
         self.drive = UpdateDrive(
             program.strata, self._held.relations, self._held.homes, self._machine_plan, self._is_driven,
             self._evaluation.watch, self._workspace, self._held.annotation.is_global,
@@ -66,17 +74,24 @@ class KernelMaintenance:
     def _is_driven(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum has rules, and is not maintained in other ways."""
         number, evaluation = stratum.number, self._evaluation
-        is_other = stratum.is_folded or number in evaluation.not_maintained or number in evaluation.chosen
-        return bool(stratum.clauses) and not is_other
+        is_other = stratum.is_folded or stratum.merges or number in evaluation.not_maintained
+        return bool(stratum.clauses) and not is_other and number not in evaluation.chosen
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        others: tuple[ModuleType, ...] = ()
         if stratum.number in self._evaluation.best_only:
             self._best_plan(stratum).prepare(self._held.relations)
+            others = (join_levels,)
+        elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
+            from elastalog.backends.kernel.levels import merging_update
+
+            self._merging_plan(stratum).prepare(self._held.relations)
+            others = (join_levels, classes, merging_update)
         else:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
-            load_operators()
+            load_operators(*others)
 
     def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
         return self._plan(stratum).machine
@@ -96,9 +111,14 @@ class KernelMaintenance:
             )
         return plan
 
+    def forget(self, stratum: LogicalStratum) -> None:
+        """Updates of a stratum are to be planned anew: sizes are others."""
+        self.plans.pop(stratum.number, None)
+        self._merging_plans.pop(stratum.number, None)
+
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        if self.is_explicit_only(stratum):
+        if stratum.number in self.explicit_only:
             self.change_explicit(stratum)
             return cast(T, None)  # as every procedure of this kind
         maintenance = self._under_way = self._begun(stratum)
@@ -116,11 +136,6 @@ class KernelMaintenance:
         self._under_way = None
         return cast(T, outcome)
 
-    def is_explicit_only(self, stratum: LogicalStratum) -> bool:
-        """Whether an update means nothing to a stratum but that explicit facts go and come."""
-        has_rules = stratum.clauses or stratum.is_folded or stratum.dominance
-        return self._held.annotation.support is Support.LEVELS and not has_rules
-
     def _begun(self, stratum: LogicalStratum) -> AnyMaintenance:
         """The maintenance of a stratum."""
         support = self._held.annotation.support
@@ -128,6 +143,8 @@ class KernelMaintenance:
             return self._by_sets(stratum)
         if stratum.number in self._evaluation.best_only:
             return self._by_best(stratum)
+        if stratum.merges:
+            return self._by_merging(stratum)
         if support is Support.VECTORS or self._reach.is_given(stratum):
             return self._by_levels(stratum)
         place, below = self._reach.place[stratum.number], self.below(stratum)
@@ -140,17 +157,20 @@ class KernelMaintenance:
             self._under_way = None
         self.drive.end()
 
-    def change_explicit(self, stratum: LogicalStratum) -> None:
-        """All that an update means to a stratum without rules: explicit facts go and come."""
-        done = self._reach.done
+    def change_explicit(self, stratum: LogicalStratum) -> int:
+        """All that an update means to a stratum without rules: explicit facts go and come. Returns how many."""
+        done, changes = self._reach.done, 0
         for name in stratum.relations:
             relation = self._held.relations[name]
             if (gone := done.deleted.get(name)) is not None:
-                given.change(relation, gone, is_present=False)
+                given.change(relation, gone, False)
+                changes += len(gone)
             if (come := done.inserted.get(name)) is not None:
-                given.change(relation, come, is_present=True)
-            if relation.touched_used:
-                done.changed[name] = self.drive.first_entries(relation.touched_used)
+                given.change(relation, come, True)
+                changes += len(come)
+            if touched := relation.touched_used:
+                done.changed[name] = self.drive.first_entries(touched)
+        return changes
 
     def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """The rows of explicit facts of a stratum that go and come, by relation."""
@@ -200,6 +220,25 @@ class KernelMaintenance:
             )  # fmt: skip
         return plan
 
+    def _by_merging(self, stratum: LogicalStratum) -> MergingUpdate:
+        from elastalog.backends.kernel.levels.merging_update import MergingUpdate
+
+        done, watch = self._reach.done, self._evaluation.watch
+        plan, below = self._merging_plan(stratum), self.below(stratum)
+        return MergingUpdate(plan, self._held.relations, below, done.deleted, done.inserted, watch, self._scratch)
+
+    def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
+        from elastalog.backends.kernel.levels.merging_plan import MergingPlan
+
+        evaluation = self._evaluation
+        plan = self._merging_plans.get(stratum.number)
+        if plan is None:
+            source = evaluation.program.checked.source
+            plan = self._merging_plans[stratum.number] = MergingPlan(
+                stratum, self._held.relations, evaluation.dictionary, source
+            )
+        return plan
+
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
         from elastalog.backends.kernel.sets.set_update import StratumSets
@@ -213,7 +252,7 @@ class KernelMaintenance:
             )
         return StratumSets(
             stratum, plan, relations, self._held.annotation.support, below, deleted, inserted,
-            self._explicit_only & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
+            self._without_rules & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
         )  # fmt: skip
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:

@@ -36,8 +36,7 @@ class KernelReach:
         self._changes_followed = 0
 
     def begin(self, done: Transaction) -> None:
-        """An update begins."""
-        self.end(done)
+        """An update begins, for which there was nothing."""
         owner, given = self._owner, self.given
         for names in (done.deleted, done.inserted, done.anew):
             for name in names:
@@ -111,8 +110,8 @@ class KernelReach:
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
-        domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself,
-        or a `.limitsize` may have to cut it short."""
+        domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
+        and nobody keeps levels, or a `.limitsize` may have to cut it short."""
         if stratum.number in self._evaluation.not_maintained:
             return True
         return not self.done.anew.isdisjoint(stratum.relations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
@@ -19,11 +21,8 @@ class KernelShifts:
     def back(self, most: int | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
         done = self._updates.transaction
-        if done.replaced:
-            return None
-        touched = done.touched = self._held.homes.touched()
-        if most is None or sum(touched.values()) <= most:
-            done.shift = Shift(touched)
+        if not done.replaced:
+            done.shift = Shift(sys.maxsize if most is None else most)
         return done.shift
 
     def can_make(self, shift: Shift) -> bool:

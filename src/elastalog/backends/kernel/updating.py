@@ -130,7 +130,7 @@ class KernelUpdates:
         variants = self.evaluation.variants.get(stratum.number)
         if variants is None or not variants.suit(stratum):
             variants = None
-            self.maintenance.plans.pop(stratum.number, None)
+            self.maintenance.forget(stratum)
         for name in stratum.relations:
             old = done.replaced[name] = held.relations[name]
             if name in held.vectors:
@@ -163,7 +163,7 @@ class KernelUpdates:
     def forget(self, stratum: LogicalStratum) -> None:
         """A stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""
         self.evaluation.variants.pop(stratum.number, None)
-        self.maintenance.plans.pop(stratum.number, None)
+        self.maintenance.forget(stratum)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
@@ -174,8 +174,7 @@ class KernelUpdates:
         for vectors in held.vectors.values():
             vectors.commit()
         if held.annotation.is_kept:
-            touched = held.homes.touched() if done.touched is None else done.touched
-            for relation in transaction.commit(held.homes, touched, done.replaced, done.shift):
+            for relation in transaction.commit(held.homes, done.replaced, done.shift):
                 self._compact(relation)
         else:
             for name in done.replaced:

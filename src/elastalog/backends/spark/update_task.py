@@ -147,8 +147,7 @@ def owned_changes(
     heard = int(changes.are_heard(base.annotation.is_global).sum())
     yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
     if base.files[name].is_worn_in(base.owners(name), share):
-        homes = Homes({name: relation})
-        transaction.commit(homes, homes.touched(), ())
+        transaction.commit(Homes({name: relation}), ())
         rows = relation.present_rows()
         words = outward(relation.rows[rows])
         is_mine = base.owners(name).shares_of(words) == share

@@ -68,12 +68,13 @@ class MaintainingStrategy:
         work = Work()
         self.marking.begin(backend)
         is_marked, is_looking, effort = self.marking.is_known, self.marking.is_looking, self.watch.effort
+        counters = work.counters
         for stratum in backend.program.strata:
             reach = backend.changes.reached(stratum)
             if reach is not None:
-                work.strata.append(self.update_stratum(backend, stratum, reach, work.counters))
+                work.strata.append(self.update_stratum(backend, stratum, reach, counters))
             elif self.marking.concerns(stratum):
-                backend.maintain(stratum, partial(self.look_ahead, counters=work.counters), is_portable=False)
+                backend.maintain(stratum, partial(self.look_ahead, counters=counters), is_portable=False)
         self.marking.end()
         if self._choice is not None:
             changes = sum(len(words) for side in backend.changes.explicit() for words in side.values())
@@ -102,7 +103,6 @@ class MaintainingStrategy:
             self.update_rules(backend, stratum, counters)
             how, why = "update", self.name
         derivations = self.watch.derivations - before
-        counters.derivations += derivations
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
     def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:

@@ -62,7 +62,7 @@ class Elastic:
         small = self.costs.small()
         for stratum, reach in backend.changes.affected(small):
             self._note(small, work)
-            work.strata.append(self.update_stratum(backend, stratum, reach))
+            work.add(self.update_stratum(backend, stratum, reach))
         self._note(small, work)
         return work
 

@@ -21,7 +21,6 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
         derivations = backend.bootstrap(stratum)
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
-        work.counters.derivations += derivations
         work.strata.append(
             StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
         )

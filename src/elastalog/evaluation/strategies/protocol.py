@@ -51,18 +51,22 @@ _WRITING = Lock()
 class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
-    __slots__ = ("_later", "_later_derivations", "_strata", "counters")
+    __slots__ = ("_counters", "_later", "_later_derivations", "_strata")
 
     def __init__(self, strata: Iterable[StratumWork] = (), counters: Counters | None = None) -> None:
         self._strata = list(strata)
         self._later: list[Callable[[], Iterable[StratumWork]]] = []
         self._later_derivations = 0
-        self.counters = Counters() if counters is None else counters
+        self._counters = counters
 
     def put_off(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
         """Further strata, to be written down if somebody asks, whenever that is; they took so many derivations."""
         self._later.append(write)
         self._later_derivations += derivations
+
+    def add(self, stratum: StratumWork) -> None:
+        """A further stratum. What was put off before it still is."""
+        self.put_off(lambda: (stratum,), stratum.derivations)
 
     @property
     def strata(self) -> list[StratumWork]:
@@ -77,6 +81,14 @@ class Work:
     def derivations(self) -> int:
         with _WRITING:
             return self._later_derivations + sum([stratum.derivations for stratum in self._strata])
+
+    @property
+    def counters(self) -> Counters:
+        """What each phase moved; `derivations` are those of all strata until now."""
+        if self._counters is None:
+            self._counters = Counters()
+        self._counters.derivations = self.derivations
+        return self._counters
 
 
 class Strategy(Protocol):

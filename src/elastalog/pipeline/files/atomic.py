@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -16,7 +15,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` when the block ends well, and leaves no trace when it does not.
     Folders on the way are made."""
-    temporary = path.with_name(f".{path.name}.{token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         out = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename

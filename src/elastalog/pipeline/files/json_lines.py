@@ -108,7 +108,7 @@ def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
     if not isinstance(value, list):
         return Fault(faults.JSON, "neither an object nor an array")
     if len(value) != schema.arity:
-        return Fault(faults.ARITY, f"{len(value)} value{'' if len(value) == 1 else 's'} for {schema.arity} columns")
+        return faults.wrong_number(len(value), "value", schema.arity)
     for i, column in enumerate(schema.columns):
         if column.base is Base.FLOAT and isinstance(value[i], str):
             value[i] = _SPECIAL.get(value[i], value[i])

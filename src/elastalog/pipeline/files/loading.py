@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,14 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from elastalog.analysis.program import Relation
+from elastalog.analysis.program import CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
+from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
-from elastalog.pipeline.files.plain_lines import Lines, PlainFile, plain_file
+from elastalog.pipeline.files.plain_lines import BLOCK, Lines, PlainFile, plain_file
 from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.relations.limits import Words
@@ -39,6 +39,10 @@ Encode: TypeAlias = Callable[[str, pa.Table], Words]
 """The words of a table of a relation's facts, which are known to be good."""
 
 
+_Read: TypeAlias = FactsRead | Lines
+"""What is read at once: all files of a relation, or a block of lines."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The facts of a relation, in parts, and how the reading went."""
@@ -47,42 +51,63 @@ class Loaded:
     report: Report
 
 
-def load_inputs(
-    relations: Sequence[Relation], root: Path, policy: Policy, dictionary: Dictionary, encode: Encode
-) -> Generator[Loaded, None, None]:
-    """The facts of relations with `.input`, in order; what is read ahead, and by how many threads, changes nothing."""
-    # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
-    threads = allowance().jobs if policy.mode == "fail" else 1
-    files = {relation.name: _plain_file(relation, root) for relation in relations}
-    if sum(file.size for file in files.values() if file is not None) < LEAST_SIZE:
-        files = dict.fromkeys(files)
-    reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
-    with closing(_results(reads, threads)) as read:
-        for relation in relations:
-            file = files[relation.name]
+def inputs_of(program: CheckedProgram) -> list[Relation]:
+    """The relations that are read."""
+    return [
+        relation
+        for relation in program.relations.values()
+        if any(directive.kind == "input" for directive in relation.directives)
+    ]
+
+
+class InputFiles:
+    """The files of relations with `.input`. Where several threads may read, they begin with `begin`, under the limits
+    of whoever calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
+    nothing."""
+
+    def __init__(self, relations: Sequence[Relation], root: Path, policy: Policy) -> None:
+        self._relations = relations
+        self._policy = policy
+        # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
+        self._threads = allowance().jobs if policy.mode == "fail" else 1
+        files = {relation.name: _plain_file(relation, root) for relation in relations}
+        if sum(file.size for file in files.values() if file is not None) < LEAST_SIZE:
+            files = dict.fromkeys(files)
+        self._files = files
+        self._reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
+        self._ahead: Ahead[_Read] | None = None
+
+    def begin(self) -> None:
+        """Whoever calls this has seen to it that `close` is called, whatever happens."""
+        if self._threads > 1:
+            self._ahead = Ahead(self._reads, self._threads, "reading")
+            self._ahead.start()
+
+    def close(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
+
+    def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
+        """The facts of the relations, in order, once."""
+        texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
+        if texts >= LEAST_SIZE:
+            dictionary.symbols.expect(texts)
+        parts = (part.make() for part in self._reads) if self._ahead is None else iter(self._ahead)
+        for relation in self._relations:
+            file = self._files[relation.name]
             if file is None:
-                given = next(read)
+                given = next(parts)
                 assert isinstance(given, FactsRead)
-                yield Loaded(list(_encoded(relation.name, given.table, encode)), given.report)
+                yield relation.name, Loaded(list(_encoded(relation.name, given.table, encode)), given.report)
             else:
-                lines = _Assembled(file, policy, dictionary, encode)
+                lines = _Assembled(file, self._policy, dictionary, encode)
                 for _ in file.blocks():
-                    part = next(read)
+                    part = next(parts)
                     assert isinstance(part, Lines)
                     lines.add(part)
-                yield lines.loaded()
-    # Arrow keeps what it has given back, for tables that will not come.
-    pa.default_memory_pool().release_unused()
-
-
-def _results(
-    reads: Iterator[Callable[[], FactsRead | Lines]], threads: int
-) -> Generator[FactsRead | Lines, None, None]:
-    if threads < 2:
-        return (read() for read in reads)
-    from elastalog.pipeline.files.ahead import read_ahead
-
-    return read_ahead(reads, threads)
+                yield relation.name, lines.loaded()
+        # Arrow keeps what it has given back, for tables that will not come.
+        pa.default_memory_pool().release_unused()
 
 
 def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
@@ -95,18 +120,17 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        return plain_file(Schema.of(relation), path, directives[0])
+        file = plain_file(Schema.of(relation), path, directives[0])
+        return None if file is None or file.begins_with_names() else file
     except ElastalogError:
         return None  # raised again in its turn
 
 
-def _reads(
-    relation: Relation, file: PlainFile | None, root: Path, policy: Policy
-) -> Iterator[Callable[[], FactsRead | Lines]]:
+def _reads(relation: Relation, file: PlainFile | None, root: Path, policy: Policy) -> Iterator[Part[_Read]]:
     if file is None:
-        yield partial(read_input, relation, root, policy)
+        yield Part(partial(read_input, relation, root, policy))
     else:
-        yield from file.blocks()
+        yield from (Part(block, BLOCK) for block in file.blocks())
 
 
 def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:

@@ -10,7 +10,6 @@ from typing import Literal, assert_never, get_args
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
 from elastalog.pipeline.files.atomic import replacing
-from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 
 MOST_REPORTED = 5
@@ -119,7 +118,7 @@ def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
         code=row.fault.code,
         message=f"bad row for `{relation}`: {row.fault.reason}",
         notes=tuple(notes),
-        help=faults.helps(row.fault.code),
+        help=row.fault.help,
         location=row.location,
     )
 

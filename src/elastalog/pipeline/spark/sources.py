@@ -132,7 +132,7 @@ def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination
         match source.kind:
             case "text":
                 form = Format.of(source.options, source.place.rstrip("/"))
-                is_plain = not (form.has_header or form.is_rfc4180 or not schema.columns)
+                is_plain = not (form.has_header or form.is_rfc4180 or form.columns or not schema.columns)
                 if is_plain:
                     return read_lines(spark, schema, place, form, into)
                 return read_whole_files(spark, schema, place, form)

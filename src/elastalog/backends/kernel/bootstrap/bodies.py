@@ -68,8 +68,10 @@ def bodies_of(
         else:
             goal = members[0].gather.goal
             assert goal is not None
-            clauses: list[Clause] = [member.clause for member in members]
-            bodies.append(Body(members, bind(plan_heads(clauses, goal, statistics))))
+            clauses: tuple[Clause, ...] = tuple(member.clause for member in members)
+            shared = bind(plan_heads(clauses, goal, statistics))
+            shared.clauses = clauses
+            bodies.append(Body(members, shared))
     return bodies
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.bootstrap.bodies import Body, bodies_of
-from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -22,6 +21,9 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
+
+PATIENCE = 300
+"""Rounds, and variants that they have run, after which it pays to lay the rest out for the machine, and to load it."""
 
 _GROWN = 4
 """Plans are made anew when the relations of a recursive stratum have grown by this factor."""
@@ -37,12 +39,13 @@ class StratumVariants:
         relations: Mapping[str, KernelRelation],
         dictionary: Dictionary,
         source: Source,
+        statistics: KernelStatistics | None = None,
     ) -> None:
         self._stratum = stratum
         self._relations = relations
         self.dictionary = dictionary
         self._source = source
-        statistics = self._statistics = KernelStatistics(relations)
+        statistics = self._statistics = statistics or KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
         self.by_delta = [
@@ -149,11 +152,12 @@ def evaluate(
     if begun is not None:
         iteration = begun.rounds + 1
         start = {name: begun.before_last_round(name) for name in stratum.relations}
-    small = 0
+    steps = 0
     is_complete = True
     while True:
         bounds = Bounds(start, stop)
-        workers.run_round(variants.runs(start, stop, is_first=iteration == 1), bounds, stop)
+        runs = variants.runs(start, stop, is_first=iteration == 1)
+        workers.run_round(runs, bounds, stop)
         workers.end_round()
         found = 0
         start = stop
@@ -174,18 +178,31 @@ def evaluate(
             is_complete = False
             break
         iteration += 1
-        small = small + 1 if found <= FEW else 0
-        if small >= PATIENCE and workers.is_plain and not limits:
-            progress = run_small_iterations(
-                stratum.number, stratum.relations, variants.by_delta, relations, variants.dictionary, watch, start,
-                stop, iteration, variants.still_planned_for,
-            )  # fmt: skip
-            if progress.is_done:
-                break
-            start, stop, iteration, small = progress.start, progress.stop, progress.iteration, 0
-            variants.adapt()
-            workers.extend_indexes(own)
+        steps += 1 + len(runs)
+        if steps >= PATIENCE and workers.is_plain and not limits:
+            _finish_in_machine(stratum, variants, workers, start, stop, iteration)
+            break
     for relation in own:
         relation.present = relation.used
         relation.trim()
     return is_complete
+
+
+def _finish_in_machine(
+    stratum: LogicalStratum,
+    variants: StratumVariants,
+    workers: Workers,
+    start: Mapping[str, int],
+    stop: Mapping[str, int],
+    iteration: int,
+) -> None:
+    """The rest of an evaluation, in compiled code: left only when plans are to be made anew."""
+    rounds = None
+    while True:
+        if rounds is None or rounds.bodies is not variants.bodies:
+            rounds = workers.in_machine(stratum.number, stratum.relations, variants.bodies, variants.dictionary)
+        progress = rounds.run(start, stop, iteration, variants.still_planned_for)
+        if progress.is_done:
+            return
+        start, stop, iteration = progress.start, progress.stop, progress.iteration
+        variants.adapt()

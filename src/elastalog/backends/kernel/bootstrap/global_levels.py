@@ -16,7 +16,7 @@ import numpy as np
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.small_rounds import FEW, GlobalLevels, run_small_iterations
+from elastalog.backends.kernel.bootstrap.machine_rounds import GlobalLevels, MachineRounds
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
@@ -33,8 +33,15 @@ from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
 from elastalog.relations.words import Dictionary
 
+FEW = 512
+"""Facts of a small iteration."""
+
 PATIENCE = 50
-"""Small iterations in a row after which the machine takes over: fewer than with local levels, as each costs more."""
+"""Small iterations in a row after which the machine takes over."""
+
+MOST_WORK = 1 << 13
+"""Rows that an iteration of the machine may look at or make; the next is run here, where those that are high enough
+need not carry levels."""
 
 
 class GlobalLevelEvaluation:
@@ -169,11 +176,12 @@ class GlobalLevelEvaluation:
             self.workers.extend_indexes(self.own)
             small = small + 1 if found <= FEW else 0
             if small >= PATIENCE and self.workers.is_plain:
-                progress = run_small_iterations(
-                    self.stratum.number, self.stratum.relations, recursive.by_delta, self.relations, self.dictionary,
-                    self.watch, start, stop, level + 1, recursive.still_planned_for,
-                    GlobalLevels(self.flat, waiting.workspace),
+                carrying_bodies = [Body([variant]) for variant in recursive.by_delta]
+                rounds = MachineRounds(
+                    self.stratum.number, self.stratum.relations, carrying_bodies, self.relations, self.dictionary,
+                    self.watch, GlobalLevels(self.flat, waiting.workspace),
                 )  # fmt: skip
+                progress = rounds.run(start, stop, level + 1, recursive.still_planned_for, MOST_WORK)
                 if progress.is_done:
                     return
                 start, stop, level, small = progress.start, progress.stop, progress.iteration - 1, 0

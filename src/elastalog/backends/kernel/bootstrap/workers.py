@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
@@ -12,6 +12,10 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,11 @@ def whole_run(variant: BoundVariant, relations: Mapping[str, KernelRelation]) ->
 
 
 class Workers:
-    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
+    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else.
+    `shares_strata`: a round is the faster the more there is to share in it, of several strata too."""
 
     is_plain: ClassVar[bool] = True
+    shares_strata: ClassVar[bool] = False
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self.relations = relations
@@ -58,6 +64,14 @@ class Workers:
         began, derivations, rows = time.perf_counter(), scratch.derivations, scratch.rows
         body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
+
+    def in_machine(
+        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
+    ) -> MachineRounds:
+        """Bodies of a stratum, for rounds in compiled code."""
+        from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
+
+        return MachineRounds(stratum, own, bodies, self.relations, dictionary, self.watch)
 
     def end_round(self) -> None:
         """What else there is to be found in a round, and before the first one."""

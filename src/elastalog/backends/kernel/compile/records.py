@@ -11,6 +11,9 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from elastalog.jit.records import record_at, record_of
 
 R = TypeVar("R", bound=ctypes.Structure)
@@ -45,6 +48,11 @@ class Table(Generic[R]):
         self._array = (kind * size)()
         self._rows: list[R] = list(self._array)
         self.address = ctypes.addressof(self._array)
+
+    def as_array(self) -> npt.NDArray[Any]:
+        """The same memory as an array of records, for arithmetic on a field of all of them."""
+        described: np.dtype[Any] = np.dtype(self._array._type_)
+        return np.ndarray(len(self), described, cast(Any, self._array))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
+from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Probe, Variant
 from elastalog.relations.words import Dictionary
 
@@ -124,11 +125,11 @@ class Bounds:
 class BoundVariant:
     """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
     numbers. `derivations`, `rows` that were looked at or made, `start_rows` and `seconds` say what it has done, and how
-    long that took."""
+    long that took. `clauses`: what it is run for, if they are several, which differ in their heads only."""
 
     __slots__ = (
-        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "rows", "seconds", "start_rows",
-        "start_transform",
+        "clause", "clauses", "derivations", "gather", "gather_take", "own", "planned", "probes", "rows", "seconds",
+        "start_rows", "start_transform",
     )  # fmt: skip
 
     is_negated_start: ClassVar[bool] = False
@@ -136,6 +137,7 @@ class BoundVariant:
     def __init__(self, planned: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
         self.planned = planned
         self.clause = planned.clause
+        self.clauses: tuple[Clause, ...] = ()
         self.own = own
         self.gather = planned.gather
         self.gather_take = columns(planned.gather.take)

@@ -24,6 +24,9 @@ from elastalog.planning.logical import EquivalenceRule
 _CLOSE = 8
 """Words lie close together if there are fewer than so many values between them for each."""
 
+_FEW = 64
+"""Words up to which Python sorts them sooner."""
+
 _NOBODY = 1 << 40
 """Represents those that are in no class."""
 
@@ -124,9 +127,12 @@ class Members:
 
     def __init__(self, *given: Vector) -> None:
         words = np.concatenate([part.reshape(-1) for part in given])
+        self._places: Vector | None = None
+        if len(words) <= _FEW:
+            self._least, self.words = 0, np.array(sorted(set(words.tolist())), np.int32)
+            return
         self._least = int(words.min()) if len(words) else 0
         extent = int(words.max()) - self._least + 1 if len(words) else 0
-        self._places: Vector | None = None
         if extent <= _CLOSE * len(words):
             is_there = np.zeros(extent, np.bool_)
             is_there[words - self._least] = True
@@ -163,11 +169,12 @@ class Members:
         ends, ascending = self.places(pairs[order]), np.ascontiguousarray(levels[order], np.int32)
         unite_by_level(ends, ascending, parent, sizes, joined)
         meet(self.places(asked), parent, joined, found)
-        first = np.full(count, np.iinfo(np.int32).max, np.int32)
-        for column in (0, 1):
-            np.minimum.at(first, ends[:, column], ascending)
         is_one = asked[:, 0] == asked[:, 1]
-        found[is_one] = first[self.places(asked[is_one, 0])]
+        if is_one.any():
+            first = np.full(count, np.iinfo(np.int32).max, np.int32)
+            for column in (0, 1):
+                np.minimum.at(first, ends[:, column], ascending)
+            found[is_one] = first[self.places(asked[is_one, 0])]
         return found
 
     def way(self, pairs: Matrix, left: int, right: int) -> Vector:

@@ -17,7 +17,7 @@ from elastalog.backends.kernel.execution.bound_variant import (
     columns,
 )
 from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
-from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, WAS, view
+from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, MARKS, WAS, view
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -61,6 +61,10 @@ GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DEL
 BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
 """What is there in both epochs."""
 
+BEFORE = Phase(False, view(WAS, 0), view(WAS, 0), view(0, WAS), view(0, WAS))
+NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
+"""What was there, and what is there now, for those to whom it does no harm that a derivation may be found twice."""
+
 
 class DeltaVariant:
     """`flat` are the lower relations whose facts count as level 0 (all of them with local levels). `clauses`: what it
@@ -99,6 +103,13 @@ class DeltaVariant:
         for probe in self.probes:
             if not probe.is_member and probe.key_columns:
                 relations[probe.relation].index(probe.key_columns)
+
+    def concerned(self, relation: KernelRelation, changed: Vector, phase: Phase) -> Vector:
+        """Of the changed entries of the relation that it starts at those through which a derivation fired BEFORE and
+        does not any more, or fires NOW and did not."""
+        marks = relation.touched[changed, MARKS] & (WAS | IS)
+        found: Vector = changed[marks == (WAS if (phase is BEFORE) != self.is_negated_start else IS)]
+        return found
 
     def run(
         self,

@@ -14,6 +14,7 @@ from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.backends.rows import are_in
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
@@ -124,10 +125,11 @@ class Equivalence:
         return self.levels_of_chains(words) + np.int32(1)
 
     def levels_of_chains(self, words: Matrix) -> Vector:
-        """Of each of some pairs the least, over all chains of stored pairs, of the highest level in the chain."""
+        """Of each of some pairs the least, over all chains of stored pairs, of the highest level in the chain; in an
+        update, as long as it has not reached their classes."""
         members = Members(self._class_of(words))
         rows = rows_of_keys(self.pairs, MEMBER, members.words.reshape(-1, 1))
-        return members.levels(self.pairs.rows[rows], self.pairs.level[rows], words)
+        return members.levels(self.pairs.rows[rows], levels_now(self.pairs, rows), words)
 
 
 __all__ = ["Equivalence"]

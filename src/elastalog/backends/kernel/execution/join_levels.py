@@ -108,6 +108,22 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
 
 
 @inlined
+def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
+    """Copies columns of a row of a relation to a row of bindings; column -1 is a number."""
+    for c in range(take.shape[0]):
+        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
+
+
+@inlined
+def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
+    """The same with the levels of the fact; column -1 is the row."""
+    copy_columns(rows, row, row, take, place, out, i)
+    width = out.shape[1]
+    out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
+    out[i, width - 1] = level_before(level, touched, row, is_loss, is_flat)
+
+
+@inlined
 def _join_members(  # type: ignore[no-untyped-def]
     left, start, stop, key, table, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place, take,
     take_place, out, state,
@@ -138,8 +154,7 @@ def _join_members(  # type: ignore[no-untyped-def]
                 continue
             for c in range(keep.shape[0]):
                 out[filled, keep_place[c]] = left[i + g, keep[c]]
-            for c in range(take.shape[0]):
-                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            copy_columns(rows, row, row, take, take_place, out, filled)
             now = level_now(level, touched, row, is_loss, is_flat)
             before = level_before(level, touched, row, is_loss, is_flat)
             out[filled, out_width - 2] = max(left[i + g, left_width - 2], now)
@@ -149,6 +164,44 @@ def _join_members(  # type: ignore[no-untyped-def]
     state[NEXT] = i
     state[WITHIN] = 0
     state[FILLED] = filled
+
+
+@inlined
+def _ask_where(left, i, key, kind, table, keys, high, slots, flat_slots):  # type: ignore[no-untyped-def]
+    """Asks for the memory that says which rows a row of bindings is joined with."""
+    if kind == MEMBER:
+        prefetch(table, int64(hash_columns(left, i, key) >> high))
+    elif kind == DIRECT:
+        word = int64(left[i, key[0]])
+        if word >= 0 and word < slots.shape[0]:
+            prefetch(flat_slots, word * SLOT_WIDTH)
+    elif kind == HASHED:
+        home = hash_key(index_key(left, i, key)) >> high
+        prefetch(keys, int64(home))
+        prefetch(flat_slots, int64(home) * SLOT_WIDTH)
+
+
+@inlined
+def _ask_rows(left, i, key, kind, table, high, slots, pool, flat_rows, width, level):  # type: ignore[no-untyped-def]
+    """Asks for the first of these rows, once it is known which it is, or for the list of them."""
+    place = int64(-1)
+    if kind == MEMBER:
+        # Most slots hold another fact, whose row would only be in the way.
+        mask = uint64(table.shape[0] - 1)
+        value = hash_columns(left, i, key)
+        taken_slot = uint64(table[value >> high])
+        if has_tag(taken_slot, value & LOW, mask):
+            place = row_in(taken_slot, mask)
+    elif kind == DIRECT:
+        word = int64(left[i, key[0]])
+        if word >= 0 and word < slots.shape[0]:
+            if slots[word, LENGTH] == 1:
+                place = int64(slots[word, PLACE])
+            elif slots[word, LENGTH] > 1:
+                prefetch(pool, int64(slots[word, PLACE]))
+    if place >= 0:
+        prefetch(flat_rows, place * width)
+        prefetch(level, place)
 
 
 @operator(
@@ -169,13 +222,11 @@ def join_levels(  # type: ignore[no-untyped-def]
     room = out.shape[0]
     first_within = state[WITHIN]
     kept = keep.shape[0]
-    taken = take.shape[0]
     key_width = key.shape[0]
     left_width = left.shape[1]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
     table = halves_of(keys)
-    table_mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     flat_slots = flattened(slots)
     flat_rows = flattened(rows)
@@ -186,42 +237,24 @@ def join_levels(  # type: ignore[no-untyped-def]
             take, take_place, out, state,
         )  # fmt: skip
         return
+    # What later rows will look at is asked for now: first where to look, then what is found there.
+    if start + 1 < stop:
+        for i in range(start, min(start + AHEAD, stop)):
+            _ask_where(left, i, key, kind, table, keys, high, slots, flat_slots)
+        for i in range(start, min(start + AHEAD // 2, stop)):
+            _ask_rows(left, i, key, kind, table, high, slots, pool, flat_rows, width, level)
     for i in range(start, stop):
-        # What later rows will look at is asked for now: first where to look, then what is found there.
         if i + AHEAD < stop:
-            if kind == MEMBER:
-                prefetch(table, int64(hash_columns(left, i + AHEAD, key) >> high))
-            elif kind == DIRECT:
-                word = int64(left[i + AHEAD, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    prefetch(flat_slots, word * SLOT_WIDTH)
-            elif kind == HASHED:
-                home = hash_key(index_key(left, i + AHEAD, key)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
-            place = int64(-1)
-            if kind == MEMBER:
-                # Most slots hold another fact, whose row would only be in the way.
-                value = hash_columns(left, i + AHEAD // 2, key)
-                taken_slot = uint64(table[value >> high])
-                if has_tag(taken_slot, value & LOW, table_mask):
-                    place = row_in(taken_slot, table_mask)
-            elif kind == DIRECT:
-                word = int64(left[i + AHEAD // 2, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    if slots[word, LENGTH] == 1:
-                        place = int64(slots[word, PLACE])
-                    elif slots[word, LENGTH] > 1:
-                        prefetch(pool, int64(slots[word, PLACE]))
-                word = int64(left[i + 1, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    first = int64(slots[word, PLACE])
-                    for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD) if slots[word, LENGTH] > 1 else 0):
-                        prefetch(flat_rows, int64(pool[first + j]) * width)
-                        prefetch(level, int64(pool[first + j]))
-            if place >= 0:
-                prefetch(flat_rows, place * width)
-                prefetch(level, place)
+            _ask_where(left, i + AHEAD, key, kind, table, keys, high, slots, flat_slots)
+        if i + AHEAD // 2 < stop:
+            _ask_rows(left, i + AHEAD // 2, key, kind, table, high, slots, pool, flat_rows, width, level)
+        if kind == DIRECT and i + 1 < stop:
+            word = int64(left[i + 1, key[0]])
+            if word >= 0 and word < slots.shape[0] and slots[word, LENGTH] > 1:
+                first = int64(slots[word, PLACE])
+                for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD)):
+                    prefetch(flat_rows, int64(pool[first + j]) * width)
+                    prefetch(level, int64(pool[first + j]))
         length = int64(0)
         place = int64(0)
         if kind == MEMBER:
@@ -299,8 +332,7 @@ def join_levels(  # type: ignore[no-untyped-def]
                 return
             for c in range(kept):
                 out[filled, keep_place[c]] = left[i, keep[c]]
-            for c in range(taken):
-                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            copy_columns(rows, row, row, take, take_place, out, filled)
             out[filled, out_width - 2] = max(now, level_now(level, touched, row, is_loss, is_flat))
             out[filled, out_width - 1] = max(before, level_before(level, touched, row, is_loss, is_flat))
             filled += 1
@@ -329,15 +361,10 @@ def gather_entries(  # type: ignore[no-untyped-def]
         fact = entry_of(touched, entries[i])
         if not (view >> int64(fact.marks)) & 1:
             continue
-        row = int64(fact.row)
-        for c in range(take.shape[0]):
-            out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+        copy_fact(rows, int64(fact.row), level, touched, is_loss, is_flat, take, place, out, filled)
         if is_negated:
             out[filled, width - 2] = 0
             out[filled, width - 1] = 0 if is_loss else ABSENT
-        else:
-            out[filled, width - 2] = level_now(level, touched, row, is_loss, is_flat)
-            out[filled, width - 1] = level_before(level, touched, row, is_loss, is_flat)
         filled += 1
     state[FILLED] = filled
 
@@ -350,8 +377,7 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
     for i in range(start, stop):
         entry = entries[i]
         row = int64(entry_of(touched, entry).row)
-        for c in range(take.shape[0]):
-            out[i - start, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
+        copy_columns(rows, row, entry, take, place, out, i - start)
         out[i - start, width - 2] = 0
         out[i - start, width - 1] = 0
 
@@ -366,8 +392,7 @@ def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, 
     while i < stop and filled < room:
         now = level_now(level, touched, i, False, False)
         if now < ABSENT:
-            for c in range(take.shape[0]):
-                out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
+            copy_columns(rows, i, i, take, place, out, filled)
             if is_flat:
                 now = np_int32(0)
             out[filled, width - 2] = now

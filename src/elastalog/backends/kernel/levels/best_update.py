@@ -14,18 +14,17 @@ level above that of the fact it follows from, which stays as long as it does: pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.waiting_facts import at_once
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW, DeltaVariant, Phase
 from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, WAS, view
+from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now
@@ -34,15 +33,11 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.best_of_key import Comparison
 from elastalog.planning.logical import LogicalStratum, Scan
-from elastalog.planning.variants import plan_from_goal
+from elastalog.planning.variants import plan_wanted
 from elastalog.relations.words import Dictionary
 
 _WANTED = "@wanted"
 """The relation of the keys that are looked for."""
-
-_OLD = Phase(False, view(WAS, 0), view(WAS, 0), view(0, WAS), view(0, WAS))
-_NEW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
-"""What was there, and what is there now. That a derivation may be found twice does no harm."""
 
 
 class BestPlan:
@@ -68,12 +63,7 @@ class BestPlan:
         self.again = []
         for clause in stratum.clauses:
             wanted = Scan(_WANTED, tuple(clause.head_terms[column] for column in self.key))
-            asking = replace(
-                clause,
-                goals=(wanted, *clause.goals),
-                recursive_goals=tuple(goal + 1 for goal in clause.recursive_goals),
-            )
-            self.again.append(DeltaVariant(plan_from_goal(asking, 0, statistics), dictionary, source))
+            self.again.append(DeltaVariant(plan_wanted(clause, wanted, statistics), dictionary, source))
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""
@@ -123,7 +113,7 @@ class BestUpdate:
         gone = self._delete()
         entered = self._insert_explicit()
         self._look_again(gone)
-        self._run_changes(_NEW)
+        self._run_changes(NOW)
         self._settle(entered)
 
     def end(self) -> dict[str, Vector]:
@@ -140,13 +130,13 @@ class BestUpdate:
         """Deletes whatever is derived, by whatever way, from what goes. Returns it."""
         relation = self._relation
         rows = np.empty(0, np.int32) if self._deleted is None else relation.find(self._deleted)
-        self._run_changes(_OLD)
+        self._run_changes(BEFORE)
         deleted = []
         while len(rows := np.concatenate((rows, self._derived_rows(self._take()[0])))):
             entries = transaction.touch(relation, rows)
             transaction.set_annotation(relation, entries, 0, is_present=False)
             deleted.append(rows)
-            self._run_own(entries, _OLD)
+            self._run_own(entries, BEFORE)
             rows = rows[:0]
         return relation.rows[np.concatenate(deleted)] if deleted else relation.rows[:0]
 
@@ -179,12 +169,12 @@ class BestUpdate:
 
     def _settle(self, entered: Vector) -> None:
         """Has the best of what is offered enter, and offers what follows from it, as long as there is any."""
-        self._run_own(entered, _NEW)
+        self._run_own(entered, NOW)
         facts, levels = self._take()
         while len(facts):
             is_next = at_once(self._plan.values(facts))
             entered = self._enter(facts[is_next], levels[is_next])
-            self._run_own(entered, _NEW)
+            self._run_own(entered, NOW)
             more, more_levels = self._take()
             facts = np.concatenate((facts[~is_next], more))
             levels = np.concatenate((levels[~is_next], more_levels))
@@ -229,10 +219,8 @@ class BestUpdate:
     def _run_changes(self, phase: Phase) -> None:
         """Offers the heads of what fired through what has gone, or fires through what has come."""
         for name, changed in self._below.items():
-            marks = self._relations[name].touched[changed, MARKS] & (WAS | IS)
-            gone, come = changed[marks == WAS], changed[marks == IS]
             for variant in self._plan.forward.get(name, ()):
-                self._run([variant], gone if (phase is _OLD) != variant.is_negated_start else come, phase)
+                self._run([variant], variant.concerned(self._relations[name], changed, phase), phase)
 
     def _run_own(self, entries: Vector, phase: Phase) -> None:
         self._run(self._plan.forward.get(self._plan.name, ()), entries, phase)

@@ -217,8 +217,9 @@ class UpdateDrive:
         if self.is_within:
             machine_inputs.unmark(self._workspace.address)
             self._workspace.machine.part = layout.TO_ENTER
-        self._workspace.clear()
-        self._extend_indexes()
+            self._workspace.clear()
+        if self._grown:
+            self._extend_indexes()
 
     def end(self) -> None:
         """There is no drive under way."""
@@ -285,7 +286,7 @@ class UpdateDrive:
             if listed:
                 self.changed[name] = self._list[first : first + listed]
         record.moved_number = 0
-        if not self.is_within:
+        if self._grown and not self.is_within:
             self._extend_indexes()
 
     def _extend_indexes(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from types import ModuleType
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.compile.addresses import address_of
@@ -174,9 +175,10 @@ def _may_widen(variant: DeltaVariant) -> bool:
     return any(isinstance(action, Generate) for step in steps for action in step.actions)
 
 
-def load_operators() -> None:
-    """Compiles what updates run, or finds it in the cache, so that the first update need not."""
-    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes):
+def load_operators(*others: ModuleType) -> None:
+    """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
+    update need not."""
+    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.load()

@@ -19,7 +19,6 @@ from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.planning.forks import first_key, handicap
-from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
@@ -32,6 +31,9 @@ EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
 
 
 _NOWHERE = -1
+_MOST_AHEAD = 3
+"""Probes for which memory is asked for when a fact gets into a delta: in a program of many rules more are a burden."""
+
 _ARITHMETIC = {
     "+": layout.ADD,
     "-": layout.SUBTRACT,
@@ -55,7 +57,8 @@ class Code:
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
-    by the relation that a variant starts at, its first probe, and the columns that it looks for: see `Relation`."""
+    by the relation that variants start at, where the operands say which probes can be foreseen, and how many: see
+    `Relation`."""
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
-        self.ahead: dict[str, tuple[int, int, int]] = {}
+        self._aheads: dict[str, list[int]] = {}
         laid_out = [*variants, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
         self.variants = Table(layout.VariantCode, len(laid_out))
@@ -90,6 +93,9 @@ class Code:
             elif variant in whole:
                 code.whole = whole[variant][1]
             self._encode(variant, code)
+        self.ahead = {
+            name: (self._put(np.array(known)), len(known) // layout.AHEAD) for name, known in self._aheads.items()
+        }
         for usual, other in forks.items():
             self._encode_fork(usual, places[usual], places[other], is_other_way=False)
             self._encode_fork(other, places[other], places[usual], is_other_way=True)
@@ -113,12 +119,8 @@ class Code:
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
         code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
-        if variant.probes and not code.is_backward:
-            column_of = dict(zip(take_place.tolist(), take.tolist(), strict=True))
-            columns = [column_of.get(slot, -1) for slot in variant.probes[0].key.tolist()]
-            if min(columns, default=-1) >= 0:
-                place = self._put(np.array(columns))
-                self.ahead[start_of(variant)] = code.first_probe, place, len(columns)
+        if not code.is_backward:
+            self._look_ahead(variant, dict(zip(take_place.tolist(), take.tolist(), strict=True)))
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
@@ -127,6 +129,17 @@ class Code:
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
+
+    def _look_ahead(self, variant: Variant, column_of: Mapping[int, int]) -> None:
+        """Notes the first probes of which the start alone says what they look for; `column_of`: the columns of its
+        relation that it leaves in slots."""
+        known = self._aheads.setdefault(start_of(variant), [])
+        for number, probe in enumerate(variant.probes, self._encoded_probes):
+            columns = [column_of.get(slot, -1) for slot in probe.key.tolist()]
+            if min(columns, default=-1) >= 0 and len(known) < _MOST_AHEAD * layout.AHEAD:
+                known += [number, self._put(np.array(columns)), len(columns)]
+            kept = zip(probe.keep.tolist(), probe.keep_place.tolist(), strict=True)
+            column_of = {place: column_of[slot] for slot, place in kept if slot in column_of}
 
     def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
         """Writes which variant has the same start, and what the first join looks for."""
@@ -138,7 +151,7 @@ class Code:
 
     def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes where the words of each head are, if there are several."""
-        clauses = clauses_of(variant)
+        clauses = variant.clauses
         results = variant.planned.results
         size = 2 + max((len(clause.head_terms) for clause in clauses), default=0)
         code.heads, code.first_head, code.head_size = len(clauses), len(self._operands), size
@@ -263,11 +276,6 @@ def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
     return True
 
 
-def clauses_of(variant: Variant) -> tuple[Clause, ...]:
-    """The clauses that a variant is run for, if they are several."""
-    return variant.clauses if isinstance(variant, DeltaVariant) else ()
-
-
 def start_of(variant: Variant) -> str:
     """The relation that a variant starts at."""
     assert variant.gather.relation is not None
@@ -285,7 +293,7 @@ def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
     widest: list[int] = []
     for variant in variants:
         blocks = [max(variant.gather.width, 1), *(probe.width for probe in variant.probes)]
-        if clauses := clauses_of(variant):
+        if clauses := variant.clauses:
             blocks.append(max(len(clause.head_terms) for clause in clauses))
         for depth, width in enumerate(blocks):
             if depth == len(widest):

@@ -41,7 +41,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
                     if not starts(machine, variant):
                         machine.variant += 1
                         continue
-                    _begin(machine, variant)
+                    begin(machine, variant)
                 reason = run(machine, variant)
                 if reason != layout.DONE:
                     return reason
@@ -56,7 +56,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
 
 
 @piece
-def _begin(machine, variant):  # type: ignore[no-untyped-def]
+def begin(machine, variant):  # type: ignore[no-untyped-def]
     """Goes to the first place of the delta that a variant starts at."""
     machine.at = relation_at(machine.relations, variant.start).delta
     machine.depth = 0

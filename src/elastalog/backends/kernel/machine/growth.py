@@ -1,8 +1,9 @@
-"""Small iterations of a bootstrap in compiled code.
+"""Iterations of a bootstrap in compiled code.
 
-Semi-naive evaluation of a long chain is thousands of iterations that find a handful of facts each. The machine runs
-them without returning: the delta of a relation are rows, and what an iteration finds is appended. It leaves off as the
-machine of updates does, and when an iteration has found so much that it is better run outside.
+Semi-naive evaluation of a long chain is thousands of iterations that find a handful of facts each, that of many rules
+thousands of variants that do. The machine runs them without returning: the delta of a relation are rows, and what an
+iteration finds is appended. It leaves off as the machine of updates does, and when iterations have become so large that
+they are better run otherwise. Several machines, each in a thread, may share one iteration (see `shares`).
 
 With global levels bindings carry levels, and iterations are levels: what fires later waits in the calendar.
 """
@@ -13,16 +14,17 @@ from ctypes import Structure
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, int64, np_int32, operator
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, np_int32, operator
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
 from elastalog.backends.kernel.machine.calendar import insert_due, put_off
-from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
-from elastalog.backends.kernel.machine.layout import BLOCK, index_at, machine_at, relation_at
+from elastalog.backends.kernel.machine.driver import begin, driver, has_delta, runner
+from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, index_at, machine_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.queue import lowest_level
+from elastalog.backends.kernel.machine.shares import extend_shared, insert_shared, share_at, take_share
 from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store import set_table
 from elastalog.backends.kernel.store.memory import STATE_SIZE
@@ -36,12 +38,24 @@ _insert = piece(set_table.insert)
 
 @record
 class GrowthTask(Structure):
-    """`most_found`: a number of facts after which growth is left. `carried`: how many words rows of bindings carry
-    behind their slots."""
+    """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
+    more work. `carried`: how many words rows of bindings carry behind their slots. `rounds`: iterations that have
+    ended. `sharing`: the record of what several machines share, of which this is number `thread`; 0 if it is alone.
+
+    `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
+    began; `opened`: all work when the iteration did."""
 
     iteration: int
     most_found: int
+    most_work: int
     carried: int
+    rounds: int
+    thread: int
+    sharing: int
+    stop: int
+    began: int
+    began_at: int
+    opened: int
 
 
 _task_at = record_at(GrowthTask)
@@ -67,7 +81,7 @@ def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     first = machine.at
-    filled = min(relation.delta_end - first, BLOCK)
+    filled = min(task.stop - first, BLOCK)
     for i in range(filled):
         for c in range(variant.taken):
             out[i, place[c]] = rows[first + i, take[c]] if take[c] >= 0 else np_int32(first + i)
@@ -135,32 +149,113 @@ def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """Inserts what is left of the last block into the head, or says what is missing for that."""
-    task = _task_at(machine.task, 0)
-    head = relation_at(machine.relations, variant.head)
-    block = block_of(frame)
-    begun = frame.begun
-    if task.carried > 0:
-        before = frame.end
-        reason = put_off(machine, block, begun, before, task.iteration, variant.head, head.width)
-        if reason != layout.DONE:
-            return reason
-        frame.end = begun + machine.kept
-        # What was put off has been derived too.
-        begun -= before - frame.end
+def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-untyped-def]
+    """Inserts rows of a block into a relation; returns where it stopped, early if that has no room."""
+    head = relation_at(machine.relations, number)
+    machine.full = number
+    count = words_at(head.count, head.room if head.is_annotated else 0)
+    if task.sharing != 0:
+        return insert_shared(task.sharing, task.thread, number, head, count, block, start, stop)
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
-    _insert(
-        block, frame.begun, frame.end, rows_of(head), table_of(head), head.shift,
-        words_at(head.count, head.room if head.is_annotated else 0), head.delta_end, progress,
-    )  # fmt: skip
+    _insert(block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, progress)
     head.used = progress[USED]
-    machine.derived += progress[NEXT] - begun
-    variant.made += progress[NEXT] - begun
-    frame.begun = progress[NEXT]
-    machine.full = variant.head
-    return layout.DONE if frame.begun >= frame.end else layout.NO_ROOM
+    return progress[NEXT]
+
+
+@piece
+def _insert_later(machine, variant, frame, task):  # type: ignore[no-untyped-def]
+    """With global levels: inserts what is left of the last block, but for what fires later."""
+    head = relation_at(machine.relations, variant.head)
+    block = block_of(frame)
+    before = frame.end
+    reason = put_off(machine, block, frame.begun, before, task.iteration, variant.head, head.width)
+    if reason != layout.DONE:
+        return reason
+    frame.end = frame.begun + machine.kept
+    done = _insert_rows(machine, task, variant.head, block, frame.begun, frame.end)
+    # What was put off has been derived too.
+    made = done - frame.begun + before - frame.end
+    machine.derived += made
+    variant.made += made
+    frame.begun = done
+    return layout.DONE if done >= frame.end else layout.NO_ROOM
+
+
+@piece
+def _insert_heads(machine, variant, frame, task):  # type: ignore[no-untyped-def]
+    """Inserts what is left of the last block into one head after another, as much of it at a time as a block holds:
+    a range may have made more."""
+    given = block_of(frame)
+    spare = frame_at(machine.frames, variant.probes + 1)
+    while frame.begun < frame.end:
+        size = min(frame.end - frame.begun, BLOCK)
+        if machine.served == 0:
+            spare.begun = 0
+            machine.served = 1
+        while machine.served <= variant.heads:
+            place = variant.first_head + (machine.served - 1) * variant.head_size
+            head = operands(machine, place, variant.head_size)
+            width = head[1]
+            block = matrix_at(spare.usual, BLOCK, width)
+            for i in range(spare.begun, size):
+                for c in range(width):
+                    block[i, c] = given[frame.begun + i, head[2 + c]]
+            spare.begun = _insert_rows(machine, task, head[0], block, spare.begun, size)
+            if spare.begun < size:
+                return layout.NO_ROOM
+            spare.begun = 0
+            machine.served += 1
+        machine.served = 0
+        machine.derived += size * variant.heads
+        variant.made += size
+        frame.begun += size
+    return layout.DONE
+
+
+@piece
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Inserts what is left of the last block into the head, or the heads, or says what is missing for that."""
+    task = _task_at(machine.task, 0)
+    if task.carried > 0:
+        return _insert_later(machine, variant, frame, task)
+    if variant.heads > 0:
+        return _insert_heads(machine, variant, frame, task)
+    done = _insert_rows(machine, task, variant.head, block_of(frame), frame.begun, frame.end)
+    machine.derived += done - frame.begun
+    variant.made += done - frame.begun
+    frame.begun = done
+    return layout.DONE if done >= frame.end else layout.NO_ROOM
+
+
+@inlined
+def _all_work(machine):  # type: ignore[no-untyped-def]
+    return machine.work_before + machine.work
+
+
+@piece
+def _starts(machine, variant):  # type: ignore[no-untyped-def]
+    """A variant starts at the whole delta."""
+    relation = relation_at(machine.relations, variant.start)
+    task = _task_at(machine.task, 0)
+    task.began_at = relation.delta
+    task.stop = relation.delta_end
+    task.began = _all_work(machine)
+    return has_delta(machine, variant)
+
+
+_run_variant = runner(_gather, _probe, _sink)
+
+
+@piece
+def _run(machine, variant):  # type: ignore[no-untyped-def]
+    """Runs a variant, and notes what it has come to."""
+    reason = _run_variant(machine, variant)
+    if reason == layout.DONE:
+        task = _task_at(machine.task, 0)
+        variant.looked += _all_work(machine) - task.began
+        variant.started += task.stop - task.began_at
+    return reason
 
 
 @piece
@@ -185,18 +280,48 @@ def _close(machine):  # type: ignore[no-untyped-def]
     task = _task_at(machine.task, 0)
     found = _settle(machine, task.iteration)
     task.iteration += 1
+    task.rounds += 1
     if found == 0:
         if machine.levels_waiting == 0:
             return layout.DONE
         task.iteration = lowest_level(machine)
     task.most_found -= found
-    return layout.LARGE if found > BLOCK // 8 or task.most_found < 0 else layout.GO_ON
+    is_large = _all_work(machine) - task.opened > task.most_work
+    task.opened = _all_work(machine)
+    return layout.LARGE if is_large or task.most_found < 0 else layout.GO_ON
 
 
-_drive = driver(_open, has_delta, runner(_gather, _probe, _sink), _close)
+_drive = driver(_open, _starts, _run, _close)
+
+
+@piece
+def _run_shares(machine, task):  # type: ignore[no-untyped-def]
+    """Runs shares of an iteration as long as there are any."""
+    while True:
+        if machine.at < 0:
+            share = take_share(task.sharing)
+            if share == 0:
+                return layout.DONE
+            taken = share_at(share, 0)
+            machine.variant = taken.variant
+            begin(machine, variant_at(machine.variants, machine.variant))
+            machine.at = taken.start
+            task.began_at = taken.start
+            task.stop = taken.stop
+            task.began = _all_work(machine)
+        reason = _run(machine, variant_at(machine.variants, machine.variant))
+        if reason != layout.DONE:
+            return reason
+        machine.at = -1
 
 
 @operator(INT, INT)
 def grow(address):  # type: ignore[no-untyped-def]
-    """Runs iteration after iteration; returns why it stops."""
-    return _drive(machine_at(address, 0))
+    """Runs iteration after iteration, or shares of one; returns why it stops."""
+    machine = machine_at(address, 0)
+    task = _task_at(machine.task, 0)
+    if task.sharing == 0:
+        return _drive(machine)
+    if machine.stage == layout.OPENING:
+        return extend_shared(machine, task.sharing)
+    return _run_shares(machine, task)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import keys_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import (
-    GROUP,
     flattened,
     group_of_keys,
     hash_columns,
@@ -16,21 +15,22 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, operands, rows_of, table_of, touched_of
-from elastalog.backends.kernel.machine.layout import INDEXED, index_at, probe_at, relation_at
+from elastalog.backends.kernel.machine.layout import AHEAD, INDEXED, index_at, probe_at, relation_at
 from elastalog.backends.kernel.machine.queue import wait
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, LOST, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH, hash_key, index_key
-from elastalog.backends.kernel.store.set_table import add_row, fetch_facts, find_from
+from elastalog.backends.kernel.store.set_table import add_row, find_in_turn
 
 
 @inlined
 def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
-    """A head will be in the next delta, or in a later one: asks for the memory that the first probe from there will
+    """A head will be in the next delta, or in a later one: asks for the memory that the first probes from there will
     look at. In a long chain nothing else is there to wait for it."""
-    if head.ahead > 0:
-        probe = probe_at(machine.probes, head.ahead - 1)
-        columns = operands(machine, head.ahead_key, head.ahead_width)
+    known = operands(machine, head.ahead, head.aheads * AHEAD)
+    for a in range(0, head.aheads * AHEAD, AHEAD):
+        probe = probe_at(machine.probes, known[a])
+        columns = operands(machine, known[a + 1], known[a + 2])
         if probe.kind == MEMBER:
             relation = relation_at(machine.relations, probe.relation)
             prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))
@@ -58,10 +58,7 @@ def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
     homes = group_of_keys()
     tags = group_of_keys()
     for i in range(used):
-        at = i % GROUP
-        if at == 0:
-            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
-        row = find_from(block, i, rows, table, homes[at], tags[at])
+        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
         if row < 0:
             continue
         value = level[row]
@@ -95,13 +92,10 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
     homes = group_of_keys()
     tags = group_of_keys()
     for i in range(used):
-        at = i % GROUP
-        if at == 0:
-            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_from(block, i, rows, table, homes[at], tags[at])
+        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
         if row < 0:
             add_row(block, i, -1 - row, rows, table, head.used)
             row = head.used
@@ -148,10 +142,7 @@ def recover_listed(block, used, relation, head, first, machine):  # type: ignore
     tags = group_of_keys()
     found = 0
     for i in range(used):
-        at = i % GROUP
-        if at == 0:
-            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
-        row = find_from(block, i, rows, table, homes[at], tags[at])
+        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
         if row < 0 or level[row] < REFERENCE:
             continue
         entry = level[row] - REFERENCE

@@ -36,6 +36,9 @@ GO, ACTED, SINK = range(3)
 FORWARDS, AGAINST, SOUGHT = 1, 2, 4
 """Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
 
+AHEAD = 3
+"""Numbers that say of a probe what it will look for: see `Relation.ahead`."""
+
 NEVER = 1 << 40
 """How far an index goes that is not brought up to date."""
 
@@ -119,9 +122,9 @@ class Relation(Place):
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum. `ahead`: one more than the number of a probe
-    that a fact of it will need if it gets into the delta, 0 if none is known; `ahead_key`: the columns that it looks
-    for, in the operands."""
+    none. `used_before`: the rows it had when a drive came to the stratum. `aheads`: how many
+    probes are known that a fact of it will need if it gets into the delta; the operands from `ahead` on say of each, in
+    AHEAD numbers, which it is, where in the operands the columns are that it looks for, and how many."""
 
     is_flat: int
     is_own: int
@@ -132,8 +135,7 @@ class Relation(Place):
     vectors: int
     used_before: int
     ahead: int
-    ahead_key: int
-    ahead_width: int
+    aheads: int
 
     may_lose: int
     may_gain: int
@@ -156,8 +158,9 @@ class IndexPlace(IndexWhereabouts):
 @record
 class VariantCode(Structure):
     """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
-    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
-    derivations growth has made by it.
+    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`, `looked`,
+    `started`: how many derivations growth has made by it, from how many rows that it looked at or made, and how many
+    that it started at.
 
     `heads`: how many heads the variant has if it is run for several rules at once, else 0; the operands from
     `first_head` on say of each, in `head_size` numbers, its relation, its width, and the places of its words.
@@ -183,6 +186,8 @@ class VariantCode(Structure):
     actions_end: int
     lists: int
     made: int
+    looked: int
+    started: int
     heads: int
     first_head: int
     head_size: int

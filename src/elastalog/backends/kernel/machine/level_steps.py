@@ -7,7 +7,7 @@ import numpy as np
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import inlined, int64
 from elastalog.backends.kernel.execution import delta_variant, join_levels
-from elastalog.backends.kernel.execution.join_levels import level_before, level_now
+from elastalog.backends.kernel.execution.join_levels import copy_columns, copy_fact
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.forks import goes_here
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
@@ -43,8 +43,7 @@ def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped
     for i in range(filled):
         entry = touched[machine.at + i, relation.listed_in]
         row = int64(entry_of(touched, entry).row)
-        for c in range(variant.taken):
-            out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
+        copy_columns(rows, row, entry, take, place, out, i)
         out[i, width - 2] = 0
         out[i, width - 1] = 0
     machine.at += filled
@@ -84,14 +83,10 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
         row = int64(fact.row)
         if is_forked and not goes_here(machine, variant, rows, row):
             continue
-        for c in range(variant.taken):
-            out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+        copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, filled)
         if is_negated:
             out[filled, width - 2] = 0
             out[filled, width - 1] = 0 if is_loss else ABSENT
-        else:
-            out[filled, width - 2] = level_now(level, touched, row, is_loss, is_flat)
-            out[filled, width - 1] = level_before(level, touched, row, is_loss, is_flat)
         filled += 1
     machine.at = at
     return filled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
 from elastalog.backends.kernel.compile.signatures import int64, np_int32
-from elastalog.backends.kernel.execution.join_levels import level_before, level_now, state_of
+from elastalog.backends.kernel.execution.join_levels import copy_fact, state_of
 from elastalog.backends.kernel.machine.arrays import levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.driver import has_delta
 from elastalog.backends.kernel.machine.layout import BLOCK, RECOVERING, relation_at, variant_at
@@ -58,8 +58,7 @@ def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
     touched = touched_of(relation)
     rows = rows_of(relation)
     level = levels_of(relation)
-    width = variant.width
-    out = matrix_at(frame.usual, BLOCK, width)
+    out = matrix_at(frame.usual, BLOCK, variant.width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
     is_flat = relation.is_flat != 0
@@ -68,10 +67,7 @@ def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
     filled = int64(0)
     while row < relation.used and filled < BLOCK:
         if (seen >> state_of(level, touched, row)) & 1:
-            for c in range(variant.taken):
-                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else np_int32(row)
-            out[filled, width - 2] = level_now(level, touched, row, False, is_flat)
-            out[filled, width - 1] = level_before(level, touched, row, False, is_flat)
+            copy_fact(rows, row, level, touched, False, is_flat, take, place, out, filled)
             filled += 1
         row += 1
     machine.work += row - machine.at - filled

@@ -124,14 +124,14 @@ def extend_indexes(machine):  # type: ignore[no-untyped-def]
         relation = relation_at(machine.relations, r)
         for i in range(relation.first_index, relation.indexes_end):
             index = index_at(machine.indexes, i)
-            if index.added < relation.used and not _extend(index, relation):
+            if index.added < relation.used and not extend_index(index, relation):
                 machine.full_index = i
                 return False
     return True
 
 
 @piece
-def _extend(index, relation):  # type: ignore[no-untyped-def]
+def extend_index(index, relation):  # type: ignore[no-untyped-def]
     """Adds the latest rows of a relation to an index; False if it is full."""
     index.added = _append(
         rows_of(relation), index.added, relation.used, numbers_at(index.columns, index.columns_number),
@@ -152,7 +152,7 @@ def catch_up(machine, number):  # type: ignore[no-untyped-def]
         return False
     home = index_whereabouts_at(index.home, 0)
     index.added = home.added
-    is_done = _extend(index, relation_at(machine.relations, index.relation))
+    is_done = extend_index(index, relation_at(machine.relations, index.relation))
     home.added = index.added
     if is_done:
         index.is_missing = 0

@@ -7,7 +7,7 @@ from ctypes import addressof
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, table_at, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, WORDS, np_int32, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, operator, types
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.bookkeeping import set_explicit, touch
@@ -17,20 +17,16 @@ from elastalog.backends.kernel.store.set_table import find_row
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
 
 
-@operator(INT, INT, MATRIX, WORDS)
+@operator(types.void, INT, MATRIX, types.Array(types.boolean, 1))
 def _find_explicit(address, facts, found):  # type: ignore[no-untyped-def]
-    """The row of each fact that is there at level 0, otherwise -1; returns how many are."""
+    """Which facts are there at level 0."""
     home = whereabouts_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
-    number = 0
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
-        is_explicit = row >= 0 and level[row] == 0
-        found[i] = np_int32(row) if is_explicit else np_int32(-1)
-        number += 1 if is_explicit else 0
-    return number
+        found[i] = row >= 0 and level[row] == 0
 
 
 @operator(INT, INT, MATRIX, types.boolean)
@@ -57,9 +53,9 @@ def _change(address, facts, is_present):  # type: ignore[no-untyped-def]
 
 def are_explicit(relation: KernelRelation, facts: Matrix) -> Vector:
     """Which facts are explicit, outside an update, where these are those of level 0."""
-    found: Vector = np.empty(len(facts), np.int32)
+    found: Vector = np.empty(len(facts), np.bool_)
     _find_explicit(addressof(relation.lay_out()), np.ascontiguousarray(facts, np.int32), found)
-    return found >= 0
+    return found
 
 
 def change(relation: KernelRelation, facts: Matrix, is_present: bool) -> None:

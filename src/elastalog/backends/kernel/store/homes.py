@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from ctypes import addressof
 
 import numpy as np
 
 from elastalog.backends.changed_words import ListedChanges
 from elastalog.backends.kernel.compile.addresses import address_of, matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, int64, operator, prefetch, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, int64, operator, prefetch
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.shifts import Shift
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
 
 NOWHERE: Matrix = np.empty((3, 0), np.int32)
@@ -23,34 +24,35 @@ NOWHERE: Matrix = np.empty((3, 0), np.int32)
 _FIRST_WORDS = 1024
 """Room for words of changed facts at first."""
 
-_FATES = 3
-"""What a commit says of a relation: see `bookkeeping.GROWN`."""
+_RELATION, _ENTRIES, _USED, _FATES = range(3, 7)
+"""What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, and
+how many rows it has."""
 
 _commit = piece(bookkeeping.commit)
 _came_and_went = piece(bookkeeping.came_and_went)
 
 
-@operator(INT, STATE, NUMBERS)
-def _list_touched(homes, touched):  # type: ignore[no-untyped-def]
-    """Lists relations that have touched entries, their numbers and how many entries; returns how many are listed."""
-    listed = 0
+@operator(INT, STATE, NUMBERS, INT, MATRIX)
+def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
+    """Makes current annotations those of the epoch; nothing is touched any more. Says what became of relations that
+    were touched, and returns how many these are. Rows, levels and counts of touched facts as they were go to `before`,
+    relation after relation, if they are no more than `most`; where it has no room for them nothing is done, and -1 -
+    their number is returned."""
+    number = 0
+    entries_in_all = 0
     for r in range(homes.shape[0]):
-        entries = whereabouts_at(homes[r], 0).touched_used
-        if entries > 0:
-            touched[0, listed] = r
-            touched[1, listed] = entries
-            listed += 1
-    return listed
-
-
-@operator(types.void, STATE, NUMBERS, INT, NUMBERS, MATRIX)
-def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untyped-def]
-    """Makes current annotations those of the epoch; nothing is touched any more. Rows, levels and counts of touched
-    facts as they were go to `before`, relation after relation, if it has room."""
-    is_noted = before.shape[1] > 0
+        used = whereabouts_at(homes[r], 0).touched_used
+        if used > 0:
+            fates[number, _RELATION] = r
+            fates[number, _ENTRIES] = used
+            entries_in_all += used
+            number += 1
+    is_noted = entries_in_all <= most
+    if is_noted and entries_in_all > before.shape[1]:
+        return -1 - entries_in_all
     noted = 0
     for i in range(number):
-        home = whereabouts_at(homes[touched[0, i]], 0)
+        home = whereabouts_at(homes[fates[i, _RELATION]], 0)
         entries = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
         level = words_at(home.level, home.room)
         count = words_at(home.count, home.room)
@@ -65,34 +67,42 @@ def commit_all(homes, touched, number, fates, before):  # type: ignore[no-untype
                 noted += 1
         _commit(entries, home.touched_used, level, count, fates[i])
         home.touched_used = 0
+        fates[i, _USED] = home.used
+    return number
 
 
-@operator(INT, STATE, STATE, NUMBERS, INT, INT)
-def _list_changes(homes, hidden, listed, place, room):  # type: ignore[no-untyped-def]
+@operator(INT, STATE, STATE, NUMBERS, INT, INT, STATE)
+def _list_changes(homes, hidden, listed, place, room, sums):  # type: ignore[no-untyped-def]
     """Copies the facts that came and went of the relations of which some have changed, but for those `hidden`, to room
-    for so many words at a place, one relation after the other. Lists these relations, how many of their facts have
-    changed in some way, came, and went; returns how many are listed, or -1 - the words that there must be room for."""
+    for so many words at a place, one relation after the other. Lists these relations, their widths, how many of their
+    facts have changed in some way, came, and went. Returns how many came and went in all, and in `sums` how many
+    relations and words there are; or -1 - the words that there must be room for."""
     words = 0
     number = 0
     for r in range(homes.shape[0]):
         home = whereabouts_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
             words += home.changed_number * home.width
-            listed[0, number] = r
-            listed[1, number] = home.changed_number
+            listed[number, 0] = r
             number += 1
     if words > room:
         return -1 - words
+    sums[0] = number
+    sums[1] = words
+    impact = 0
     for i in range(number):
-        home = whereabouts_at(homes[listed[0, i]], 0)
+        home = whereabouts_at(homes[listed[i, 0]], 0)
         numbers = _came_and_went(
             words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
             matrix_at(home.rows, home.room, home.width), matrix_at(place, home.changed_number, home.width),
         )  # fmt: skip
-        listed[2, i] = numbers & 0xFFFFFFFF
-        listed[3, i] = numbers >> 32
+        listed[i, 1] = home.width
+        listed[i, 2] = home.changed_number
+        listed[i, 3] = numbers & 0xFFFFFFFF
+        listed[i, 4] = numbers >> 32
+        impact += listed[i, 3] + listed[i, 4]
         place += 4 * home.changed_number * home.width
-    return number
+    return impact
 
 
 class Homes:
@@ -107,7 +117,8 @@ class Homes:
         self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
         self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._listed: Vector = np.zeros((4, len(self.names)), np.int64)
+        self._listed: Vector = np.zeros((len(self.names), 5), np.int64)
+        self._sums: Vector = np.zeros(2, np.int64)
         self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
         self._make_room(_FIRST_WORDS)
 
@@ -116,48 +127,44 @@ class Homes:
         self._words_at = address_of(self._words)
 
     def look_again(self) -> int:
-        """Sees to it that addresses are those of the relations that there are. Returns a number that is another one
-        whenever an array has moved, or a relation was replaced, since the last time."""
+        """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
+        that is another one whenever an array has moved, or a relation was replaced, since the last time."""
         stamp = STAMPS.last
         if stamp != self._stamp:
-            self.addresses[:] = [addressof(relation.whereabouts) for relation in self._relations.values()]
+            self.addresses[:] = [
+                addressof(one.whereabouts if one.stamp == one.laid_out else one.lay_out())
+                for one in self._relations.values()
+            ]
             self._stamp = stamp  # last: Ctrl-C may come before
         return stamp
 
-    def changes(self, changed: Iterable[str], with_hidden: bool) -> ListedChanges:
-        """The facts that came and went of relations whose whereabouts say which of their entries have `changed`; those
+    def changes(self, with_hidden: bool) -> ListedChanges:
+        """The facts that came and went of relations whose whereabouts say which of their entries have changed; those
         of hidden ones only `with_hidden`."""
-        for name in changed:
-            self._relations[name].lay_out()  # one that was evaluated anew may never have been
         self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
         while True:
-            number = int(_list_changes(self.addresses, hidden, self._listed, self._words_at, len(self._words)))
-            if number >= 0:
+            impact = _list_changes(self.addresses, hidden, self._listed, self._words_at, len(self._words), self._sums)
+            if impact >= 0:
                 break
-            self._make_room(-2 * number)
-        relations, sizes, came, went = self._listed[:, :number].tolist()
-        names = [self.names[r] for r in relations]
-        widths = [self._relations[name].width for name in names]
-        used = sum([size * width for size, width in zip(sizes, widths, strict=True)])
-        return ListedChanges(self._words[:used].copy(), (names, widths, sizes, came, went))
+            self._make_room(-2 * impact)
+        number, used = self._sums.tolist()
+        return ListedChanges(self._words[:used].copy(), self.names, self._listed[:number].copy(), impact)
 
-    def touched(self) -> dict[KernelRelation, int]:
-        """The relations that the update under way has touched, laid out, and how many entries each has."""
+    def touched(self) -> list[KernelRelation]:
+        """The relations that the update under way has touched."""
+        return [relation for relation in self._relations.values() if relation.touched_used]
+
+    def commit(self, shift: Shift | None = None) -> list[tuple[KernelRelation, list[int]]]:
+        """The current state of touched relations becomes that of the epoch, the one before that of a shift. Returns, of
+        each relation, by how much it has grown, and the lowest and the highest level of what is left of its touched
+        facts; then its number, how many facts were touched, and how many rows it has."""
         self.look_again()
-        number = _list_touched(self.addresses, self._listed)
-        numbers, entries = self._listed[:2, :number].tolist()
-        found = {}
-        for i, size in zip(numbers, entries, strict=True):
-            relation = self._relations[self.names[i]]
-            relation.lay_out()
-            found[relation] = size
-        return found
-
-    def commit(self, number: int, before: Matrix = NOWHERE) -> list[list[int]]:
-        """The current state of the relations listed last, so many, becomes that of the epoch. Rows, levels and counts
-        of touched facts as they were go to `before`, one relation after the other, unless there is no room. Returns by
-        how much each relation has grown, and the lowest and the highest level of what is left of its touched facts."""
-        commit_all(self.addresses, self._listed, number, self._fates, before)
-        fates: list[list[int]] = self._fates[:number].tolist()
-        return fates
+        noted, most = (NOWHERE, -1) if shift is None else (shift.noted, shift.most)
+        number = commit_all(self.addresses, self._fates, most, noted)
+        if number < 0:
+            assert shift is not None
+            shift.noted = np.empty((3, -1 - number), np.int32)
+            number = commit_all(self.addresses, self._fates, most, shift.noted)
+        names, relations = self.names, self._relations
+        return [(relations[names[fate[_RELATION]]], fate) for fate in self._fates[:number].tolist()]

@@ -130,7 +130,7 @@ def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-de
 
 
 @inlined
-def fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
+def _fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
     """Asks for all that a look at facts of a block will need, in groups: their slots, then the rows and levels that
     these lead to. `homes` are the slots from which `find_from` may go on, `tags` what it wants to know."""
     mask = uint64(table.shape[0] - 1)
@@ -145,6 +145,16 @@ def fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes,
         row = row_in(uint64(table[homes[g]]), mask)
         if row >= 0:
             prefetch(level, row)
+
+
+@inlined
+def find_in_turn(block, i, used, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
+    """As `find_row`, for one fact of a block after the other, from the first on: what a group of them will need is
+    asked for when it is the turn of the first."""
+    at = i % GROUP
+    if at == 0:
+        _fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, shift, level, homes, tags)
+    return find_from(block, i, rows, table, homes[at], tags[at])
 
 
 @inlined

@@ -9,35 +9,50 @@ back before the shift is used again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 
+_FEW = 64
+"""Facts that there is room for at first: most updates touch fewer."""
+
+Side: TypeAlias = tuple[KernelRelation, int, int, int]
+"""A relation, its generation, how many facts are present, and how many are noted."""
+
 
 class Shift:
     """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
     are ever made, so that to be ready for one costs little: a commit notes what was."""
 
-    __slots__ = ("_touched", "noted")
+    __slots__ = ("_touched", "most", "noted")
 
-    def __init__(self, touched: Mapping[KernelRelation, int]) -> None:
-        """The shift back from the update that is about to be committed, given how many facts it has touched."""
-        self._touched = [(relation, relation.generation, relation.present, size) for relation, size in touched.items()]
-        self.noted: Matrix = np.empty((3, sum(touched.values())), np.int32)
+    def __init__(self, most: int) -> None:
+        """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
+        self.most = most
+        self.noted: Matrix = np.empty((3, _FEW), np.int32)
+        self._touched: list[Side] | None = None
+
+    def begin(self, touched: list[Side], entries: int) -> None:
+        """The update has been committed: of each relation, what it was before, and how many facts were touched, as they
+        were in all."""
+        if entries <= self.most:
+            self._touched = touched
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
-        """Whether all rows are still those of the same facts."""
-        return all(
+        """Whether it has been noted what was, and all rows are still those of the same facts."""
+        return self._touched is not None and all(
             relation.generation == generation and relations.get(relation.name) is relation
             for relation, generation, _, _ in self._touched
         )
 
     def toggle(self) -> None:
         """Goes to the other side."""
-        first, here = 0, []
-        for relation, generation, present, size in self._touched:
+        first = 0
+        here: list[Side] = []
+        for relation, generation, present, size in self._touched or ():
             rows, levels, counts = self.noted[:, first : first + size]
             here.append((relation, generation, relation.present, size))
             levels_here, counts_here = relation.level[rows], relation.count[rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Container
 from dataclasses import field
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.homes import NOWHERE, Homes
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
-from elastalog.backends.kernel.store.shifts import Shift
+from elastalog.backends.kernel.store.shifts import Shift, Side
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.late import dataclass
 
@@ -22,9 +22,8 @@ from elastalog.late import dataclass
 class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
-    `vectors` what was counted for them. `anew`: relations that must be. `touched`: all that were, and how many entries
-    each has, once it is known that there will be no others; `shift`: what leads back, to be filled by the commit.
-    `is_told`: the whereabouts of all `changed` relations say which entries these are."""
+    `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
+    commit. `is_told`: the whereabouts of all `changed` relations say which entries these are."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
@@ -32,7 +31,6 @@ class Transaction:
     replaced: dict[str, KernelRelation] = field(default_factory=dict)
     vectors: dict[str, Vectors] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
-    touched: Mapping[KernelRelation, int] | None = None
     shift: Shift | None = None
     is_told: bool = False
 
@@ -104,23 +102,28 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
     return changed_entries(relation, is_level_change)
 
 
-def commit(
-    homes: Homes, touched: Collection[KernelRelation], replaced: Container[str], shift: Shift | None = None
-) -> list[KernelRelation]:
+def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -> list[KernelRelation]:
     """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
     those that were evaluated anew in this update. Returns those of which most rows are of facts that are gone."""
-    sparse = []
-    fates = homes.commit(len(touched), NOWHERE if shift is None else shift.noted)
-    for relation, (grown, lowest, highest) in zip(touched, fates, strict=True):
+    sparse: list[KernelRelation] = []
+    before: list[Side] = []
+    touched = 0
+    for relation, (grown, lowest, highest, _, size, used) in homes.commit(shift):
+        present = relation.present
+        before.append((relation, relation.generation, present, size))
+        touched += size
         if lowest < relation.lowest:
             relation.lowest = lowest
         if highest > relation.highest:
             relation.highest = highest
-        if relation.name not in replaced:
-            relation.present += grown
-        relation.is_settled = relation.present == relation.used
-        if not relation.is_settled and relation.is_sparse:
+        if grown and relation.name not in replaced:
+            present += grown
+            relation.present = present
+        relation.is_settled = present == used
+        if present < used and relation.is_sparse:
             sparse.append(relation)
+    if shift is not None:
+        shift.begin(before, touched)
     return sparse
 
 

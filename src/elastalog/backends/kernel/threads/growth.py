@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from elastalog.backends.kernel.store import inserting as operators
 from elastalog.backends.kernel.store.memory import Vector, slots_for
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import inserting as operators
 
 
 class Growth:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from elastalog.backends.kernel.store import inserting as operators
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import inserting as operators
 from elastalog.backends.kernel.threads.growth import Growth
 
 LEAST_ROOM = 1 << 16
@@ -19,24 +21,37 @@ TURNS = 16
 """So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
 after the other are looked at one after the other in the next round, and lie near to each other."""
 
-LEAST_TURN, MOST_TURN = 1 << 8, 1 << 14
+LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
 """Rows that a thread is given at a time."""
 
 
 class SharedHead:
     """A relation while so many threads insert into it; facts from row `counted_from` on are counted. `is_full`: some
-    thread has found no room."""
+    thread has found no room. What is given out is noted in vectors of the caller's, if there are any."""
 
     __slots__ = ("_counted_from", "_given", "_states", "_turn", "is_full", "relation")
 
-    def __init__(self, relation: KernelRelation, counted_from: int, threads: int, expected: int) -> None:
+    def __init__(
+        self,
+        relation: KernelRelation,
+        counted_from: int,
+        threads: int,
+        expected: int,
+        given: Vector | None = None,
+        states: Sequence[Vector] = (),
+    ) -> None:
         self.relation = relation
+        self._given: Vector = np.zeros(1, np.int64) if given is None else given
+        self._states = states or [np.zeros(operators.TURN_STATE_SIZE, np.int64) for _ in range(threads)]
+        self.open(counted_from, expected)
+
+    def open(self, counted_from: int, expected: int) -> None:
+        """A round begins, which is expected to add so many rows."""
+        relation = self.relation
         self.is_full = False
         self._counted_from = counted_from
-        self._given: Vector = np.zeros(1, np.int64)
-        self._states: list[Vector] = [np.zeros(operators.TURN_STATE_SIZE, np.int64) for _ in range(threads)]
         self._turn = min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
-        size = relation.used + max(expected, 2 * threads * self._turn)
+        size = relation.used + max(expected, 2 * len(self._states) * self._turn)
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
         self._give_out()

@@ -1,15 +1,13 @@
 """A round in several threads: the start rows of all its runs are shared out, what is derived is inserted by all.
 
-The threads run by themselves until one of them finds no room in a relation, or all are done. Then they meet: one makes
-room for rows, all fill a wider set table if one is needed. Between meetings facts are added to the relations of the
-heads, in rows beyond those that the round reads, and nothing is moved.
+Facts are added to the relations of the heads, in rows beyond those that the round reads (see `meeting`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -18,7 +16,7 @@ from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Scr
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Stopped, in_threads
-from elastalog.backends.kernel.threads.growth import Growth
+from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
 
@@ -41,6 +39,10 @@ LEAST_COST = 1 << 11
 
 Share: TypeAlias = tuple[int, int, int]
 """The number of a run, and a range of its start rows."""
+
+
+MOST_EXPECTED = 1 << 18
+"""Facts for which there is room from the start in the first round of a stratum, at most."""
 
 
 def expected_work(run: Run) -> int:
@@ -81,21 +83,18 @@ class SharedRound:
         self._bounds = bounds
         self._watch = watch
         self._heads: dict[str, SharedHead] = {}
-        for name in dict.fromkeys(member.clause.head for run in runs for member in run.body.members):
-            # About as many facts as in the round before.
-            expected = counted[name] - bounds.start[name]
+        starts: Counter[str] = Counter()
+        for run in runs:
+            starts.update(dict.fromkeys((member.clause.head for member in run.body.members), run.stop - run.start))
+        for name, rows in starts.items():
+            # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
+            expected = counted[name] - bounds.start[name] if bounds.start[name] else min(rows, MOST_EXPECTED)
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
         self._shares: list[deque[Share]] = [deque() for _ in scratch]
         self._share_out()
         self._done = [[_Done() for _ in runs] for _ in scratch]
         self._lock = threading.Lock()
-        self._is_stopped = False
-        self._wants_meeting = False
-        self._running = len(scratch)
-        self._is_over = False
-        self._assembled = threading.Barrier(len(scratch), self._make_room)
-        self._growing: list[tuple[SharedHead, Growth]] = []
-        self._grown = threading.Barrier(len(scratch), self._finish_growth)
+        self._meeting = Meeting(self._heads.values(), len(scratch))
 
     def _share_out(self) -> None:
         """Gives every thread a part of each run, in shares, or of small ones a whole one, the largest first."""
@@ -134,10 +133,11 @@ class SharedRound:
         for scratch in self._scratch:
             scratch.look = self._look
         try:
-            in_threads(len(self._scratch), self._work, self._abort)
+            in_threads(len(self._scratch), self._work, self._meeting.abort)
         finally:
             for scratch in self._scratch:
                 scratch.look = self._watch.step
+        self._meeting.close()
         for number, run in enumerate(self._runs):
             parts = [done[number] for done in self._done]
             seconds = sum(part.seconds for part in parts) / len(parts)
@@ -145,7 +145,7 @@ class SharedRound:
             note(run, derivations, rows, seconds, self._watch)
 
     def _look(self) -> None:
-        if self._is_stopped:
+        if self._meeting.is_stopped:
             raise Stopped
         self._watch.step()
 
@@ -162,56 +162,25 @@ class SharedRound:
             done.derivations += scratch.derivations - derivations
             done.rows += scratch.rows - rows
             done.seconds += time.perf_counter() - began
-        with self._lock:
-            self._running -= 1
-        while not self._is_over:
-            self._meet(thread)
+        self._meeting.leave()
 
     def _sink(self, thread: int, run: Run) -> Sink:
-        body, scratch = run.body, self._scratch[thread]
+        body, scratch, meeting = run.body, self._scratch[thread], self._meeting
         heads = [self._heads[member.clause.head] for member in body.members]
 
         def insert(block: Matrix, used: int) -> None:
-            if self._is_stopped:
+            if meeting.is_stopped:
                 raise Stopped
             with self._lock:
                 self._watch.derived(used * len(heads))
             for head, facts in zip(heads, body.facts(block, used, scratch), strict=True):
                 done = 0
                 while True:
-                    if self._wants_meeting:
-                        self._meet(thread)
+                    if meeting.is_wanted:
+                        meeting.meet(thread)
                     done = head.insert(thread, facts, done, used)
                     if done == used:
                         break
-                    head.is_full = self._wants_meeting = True
+                    meeting.ask_for_room(head)
 
         return insert
-
-    def _meet(self, thread: int) -> None:
-        """All threads come here; when they leave, there is room."""
-        self._assembled.wait()
-        if self._growing:
-            for _, growth in self._growing:
-                growth.work(thread)
-            self._grown.wait()
-
-    def _make_room(self) -> None:
-        """Makes rows dense, and room for more unless all threads are done."""
-        self._is_over = not self._running
-        self._wants_meeting = False
-        for head in self._heads.values():
-            if self._is_over:
-                head.take_back()
-            elif head.is_full and (growth := head.make_room()) is not None:
-                self._growing.append((head, growth))
-
-    def _finish_growth(self) -> None:
-        for head, growth in self._growing:
-            head.take_table(growth)
-        self._growing.clear()
-
-    def _abort(self) -> None:
-        self._is_stopped = True
-        self._assembled.abort()
-        self._grown.abort()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
+from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
@@ -16,6 +17,10 @@ from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
 LEAST_ROWS = 8_000
 """Fewer rows to add to indexes are left to one thread."""
@@ -26,6 +31,8 @@ LEAST_WORK = 60_000
 
 class ParallelWorkers(Workers):
     """Runs rounds in several threads, this one among them; small ones and actions on texts in this one only."""
+
+    shares_strata: ClassVar[bool] = True
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
@@ -49,6 +56,14 @@ class ParallelWorkers(Workers):
                 self.run(run, bounds, counted)
         if shared:
             SharedRound(self._scratch, shared, self.relations, bounds, counted, self.watch).run()
+
+    def in_machine(
+        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
+    ) -> MachineRounds:
+        """Bodies of a stratum, for rounds in compiled code that all threads share."""
+        from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
+
+        return SharedGrowth(len(self._scratch), stratum, own, bodies, self.relations, dictionary, self.watch)
 
     def _make_indexes(self, runs: Sequence[Run]) -> None:
         """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""

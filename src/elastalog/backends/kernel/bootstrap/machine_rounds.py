@@ -1,0 +1,138 @@
+"""Handing the rounds of a bootstrap to the machine (see `machine.growth`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.machine import growth, layout
+from elastalog.backends.kernel.machine.layout import VariantCode
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
+from elastalog.relations.words import Dictionary
+
+NO_LIMIT: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is one."""
+
+    start: dict[str, int]
+    stop: dict[str, int]
+    iteration: int
+    is_done: bool
+
+
+class GlobalLevels(NamedTuple):
+    """What global levels need: the relations whose facts count as level 0, and the workspace whose queue is the
+    calendar, filed under the relations' places among those of the stratum."""
+
+    flat: frozenset[str]
+    workspace: Workspace
+
+
+class MachineRounds:
+    """The bodies of a stratum, laid out for the machine. With `global_levels`, of one variant each, iterations are
+    levels, and facts of lower relations have theirs."""
+
+    def __init__(
+        self,
+        stratum: int,
+        own: Sequence[str],
+        bodies: Sequence[Body],
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        watch: Watch,
+        global_levels: GlobalLevels | None = None,
+    ) -> None:
+        self.bodies = bodies
+        self._stratum = stratum
+        self._own = own
+        self._relations = relations
+        self._watch = watch
+        carried, flat, workspace = (
+            (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
+        )
+        self._plan = MachinePlan(own, flat, [body.variant for body in bodies], [], [], dictionary, carried)
+        self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
+        self._task = growth.GrowthTask(carried=carried)
+        workspace.attach(self._plan, self._task)
+        self._run = MachineRun(self._plan, workspace, relations, own, watch, self._tell)
+        self._told = self._told_rounds = 0
+
+    def run(
+        self,
+        start: Mapping[str, int],
+        stop: Mapping[str, int],
+        iteration: int,
+        most_found: int,
+        most_work: int = NO_LIMIT,
+    ) -> Progress:
+        """Runs iterations, from the one of the given number on, until the fixpoint, `most_found` facts, or one that
+        took more than `most_work`. Not every iteration is told the watch, but where it is whenever limits are looked
+        at, and at the end."""
+        plan, task = self._plan, self._task
+        plan.refresh(self._relations)
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.is_checked = not self._relations[name].is_settled
+            if name in stop:
+                row.delta, row.delta_end = start[name], stop[name]
+        task.iteration, task.most_found, task.most_work, task.rounds = iteration, most_found, most_work, 0
+        self._told, self._told_rounds = sum(stop.values()), 0
+        began = time.perf_counter()
+        try:
+            reason = self._go_on()
+        finally:
+            self._note(time.perf_counter() - began)
+        return Progress(
+            {name: row.delta for name, row in self._rows.items()},
+            {name: row.delta_end for name, row in self._rows.items()},
+            task.iteration,
+            reason == layout.DONE,
+        )
+
+    def _go_on(self) -> int:
+        """Runs iterations; returns DONE, or LARGE if there are others."""
+        return self._alone()
+
+    def _alone(self) -> int:
+        """The same in this thread."""
+        machine = self._run.workspace.machine
+        machine.served = 0
+        self._task.opened = machine.work_before
+        reason = self._run.run(growth.grow)
+        self._tell()
+        return reason
+
+    def _tell(self) -> None:
+        now = sum(self._relations[name].used for name in self._own)
+        self._watch.rounds += self._task.rounds - self._told_rounds
+        self._told_rounds = self._task.rounds
+        self._watch.tell(self._stratum, self._task.iteration, now - self._told)
+        self._told = now
+
+    def _codes(self) -> Sequence[Sequence[VariantCode]]:
+        """Where it is written what variants have done, by thread."""
+        return [list(self._plan.code.variants)]
+
+    def _note(self, seconds: float) -> None:
+        """Tells bodies what they have come to. Nobody has measured the time of each; rows are the best measure of their
+        shares."""
+        threads = self._codes()
+        looked = max(sum(code.looked for codes in threads for code in codes), 1)
+        for codes in threads:
+            for body, code in zip(self.bodies, codes, strict=True):
+                for member in body.members:
+                    member.derivations += code.made
+                    member.rows += code.looked
+                    member.start_rows += code.started
+                    member.seconds += seconds * code.looked / looked / len(body.members)
+                code.made = code.looked = code.started = 0
