@@ -5,8 +5,8 @@
 Equivalences: one class of all members, as a path in a random order and as a random tree, and classes of ten; building,
 joining with one side bound, deleting one pair and ten, and the memory of the relation. Congruence: the closure of a
 random function and a few equal pairs, as classes that grow in their own recursion and by all pairs (global levels); an
-update of ten facts; memory of the relation. Shortest paths: usroads, with lengths of 1 to 9 that its ends determine,
-from one node, against Dijkstra's algorithm; and updates against evaluation anew.
+update of ten facts; memory of the relation; one fact among many small classes. Shortest paths: usroads, with lengths of
+1 to 9 that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation anew.
 """
 
 from __future__ import annotations
@@ -117,6 +117,26 @@ def congruence() -> None:
             db.close()
 
 
+def small_classes(number: int = 20_000) -> None:
+    """Functions of four values, two of which are equal, and so the two others: one fact among all goes and comes."""
+    edges = [(10 * i, 10 * i + 1) for i in range(number)]
+    following = [(10 * i + k, 10 * i + k + 2) for i in range(number) for k in (0, 1)]
+    print(f"congruence, {2 * number:,} classes of two")
+    for way, levels in (("classes", "local"), ("all pairs", "global")):
+        elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 1)]}, levels=levels).close()
+        db = timed(f"  {way}", partial(elastalog.open, CONGRUENT, {"edge": edges, "next": following}, levels=levels))
+        db.prepare()
+        spent = []
+        for edge in edges[:100]:
+            for update in ({"deleted": {"edge": [edge]}}, {"inserted": {"edge": [edge]}}):
+                began = time.process_time()
+                db.apply(**update)
+                spent.append(time.process_time() - began)
+        stored = sum(size for name, size in db._backend.profile().bytes.items() if name.endswith("same"))
+        print(f"  one fact {statistics.median(spent) * 1e3:.2f} ms of the processor; {stored:,} bytes")
+        db.close()
+
+
 def roads(folder: Path, nodes: int | None) -> tuple[list[tuple[int, int, int]], int]:
     """The roads in both directions with lengths, between the first so many nodes, and a node of the middle."""
     table = pq.read_table(folder / "graphs" / "usroads_165435.parquet")
@@ -203,6 +223,7 @@ def main() -> None:
         equivalences(options.members)
     if "congruence" in parts:
         congruence()
+        small_classes()
     if "shortest" in parts:
         folder = data_folder(options.data)
         if folder is None:

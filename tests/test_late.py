@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -239,3 +240,60 @@ def test_a_frozen_class_fills_its_slots_directly_and_refuses_all_the_same() -> N
         Place()  # type: ignore[call-arg]
     assert Named(1).name == "?"
     assert "setattr" not in Place.__init__.__code__.co_names + Place.__init__.__code__.co_freevars
+
+
+@pytest.mark.parametrize("first", [repr, hash, lambda made: made == made, lambda made: made != 1, lambda made: {made}])
+def test_whatever_is_asked_of_an_instance_first_is_answered_as_later(first: Any) -> None:
+    """Comparing, hashing and showing are written when they are first called."""
+
+    @late.dataclass(frozen=True, slots=True)
+    class Fresh:
+        x: int
+        y: str = "y"
+
+    @dataclass(frozen=True, slots=True)
+    class Usual:
+        x: int
+        y: str = "y"
+
+    assert first(Fresh(1)) == first(Fresh(1))
+    assert (Fresh(1) == Fresh(1), Fresh(1) == Fresh(2), Fresh(1) == Usual(1), Fresh(1) == 1) == (True, *[False] * 3)
+    assert hash(Fresh(1)) == hash(Usual(1))
+    assert repr(Fresh(1)) == repr(Usual(1)).replace("Usual", "Fresh")
+    assert str(inspect.signature(Fresh)) == str(inspect.signature(Usual))
+
+
+def test_the_standard_library_and_plain_python_may_make_a_class_of_one() -> None:
+    @late.dataclass(frozen=True, slots=True)
+    class Base:
+        x: int
+
+    @dataclass(frozen=True)
+    class More(Base):
+        y: int = 2
+
+    class Free(Base):
+        pass
+
+    assert repr(More(1)).endswith("More(x=1, y=2)")
+    assert More(1) == More(1, 2)
+    free = Free(1)
+    free.note = "kept"  # type: ignore[attr-defined]
+    assert (free == Free(1), hash(free) == hash(Base(1)), free == Base(1)) == (True, True, False)
+    for name in ("x", "y"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(Base(1), name, 3)
+        with pytest.raises(FrozenInstanceError):
+            delattr(Base(1), name)
+    with pytest.raises(FrozenInstanceError):
+        free.x = 3  # type: ignore[misc]
+
+
+def test_a_field_without_a_default_behind_one_that_has_it_is_refused() -> None:
+    @late.dataclass(frozen=True, slots=True)
+    class Wrong:
+        x: int = 1
+        y: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match="non-default argument 'y' follows default argument"):
+        Wrong(1, 2)

@@ -60,6 +60,12 @@ def test_load_points_at_the_byte_that_is_not_utf8(tmp_path: Path) -> None:
     assert error.source.locate(error.labels[0].span.start) == (2, 4)
 
 
+def test_a_program_in_utf_16_is_known_by_its_beginning(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(".decl a(x: number)\n", encoding="utf-16")
+    with pytest.raises(ElastalogError, match="`iconv -f utf-16 -t utf-8`"):
+        Program.load(tmp_path / "p.dl")
+
+
 def test_a_program_does_not_change() -> None:
     program = Program.parse(TEXT)
     with pytest.raises(FrozenInstanceError):

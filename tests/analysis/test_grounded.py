@@ -79,6 +79,22 @@ def test_wildcard_where_a_value_is_needed(rule: str, where: str) -> None:
     assert (error.code, error.message) == ("E0321", f"`_` has no value in {where}")
 
 
+@pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ("p([x, _]) :- edge(x, _).", "name a variable here and bind it in a positive atom"),
+        ("path(x, x) :- edge(x, _), !p([x, _]).", "take the value apart in a rule of its own, and negate what that"),
+        ("path(x, x) :- edge(x, _), !p([x, _]), p([_, _]).", "take the value apart in a rule of its own, and negate"),
+    ],
+)
+def test_wildcard_in_a_record_that_is_built(rule: str, advice: str) -> None:
+    error = only_error(EDGES + ".type P = [x: number, y: number]\n.decl p(r: P)\n.input p\n" + rule)
+    assert (error.code, error.message) == ("E0321", "`_` has no value in a record that is built")
+    assert error.help is not None
+    assert error.help.startswith(advice)
+    assert labelled(error) == [("_", "a value is needed here", True)]
+
+
 @pytest.mark.parametrize("rule", ["path(x, range(1, 2)) :- edge(x, _).", "path(x, x) :- edge(x, _), 1 = range(1, x)."])
 def test_range_elsewhere_gets_a_variable(rule: str) -> None:
     (checked,) = accepted(EDGES + rule).rules

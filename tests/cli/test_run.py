@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from click.testing import CliRunner, Result
 
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
+from elastalog.pipeline.files import lines_in_threads, write
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -74,6 +76,28 @@ def test_several_threads_write_what_one_writes(folder: Path) -> None:
     assert results[0][1]["r1.csv"] == ["2\ts2", "2\ts3", "3\ts3"]
 
 
+def test_several_threads_write_a_large_file_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "LEAST_ROWS", 1)
+    monkeypatch.setattr(write, "MANY_ROWS", 20)
+    monkeypatch.setattr(lines_in_threads, "ROWS", 4)
+    together: list[int] = []
+
+    def counted(file: BinaryIO, words: Any, *rest: Any) -> bool:
+        together.append(len(words))
+        return write_really(file, words, *rest)
+
+    write_really = lines_in_threads.write_in_threads
+    monkeypatch.setattr(lines_in_threads, "write_in_threads", counted)
+    relations = ".decl large(x: number, s: symbol)\n.output large\n.decl small(x: number)\n.output small\n"
+    (folder / "large.dl").write_text(f'{relations}large(x, cat("s", to_string(x))) :- x = range(0, 100).\nsmall(1).\n')
+    for jobs in ("1", "2"):
+        result = run(folder, "-D", str(folder / "out"), "-j", jobs, program="large.dl")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert sorted(lines(folder / "out" / "large.csv")) == sorted(f"{x}\ts{x}" for x in range(100))
+        assert lines(folder / "out" / "small.csv") == ["1"]
+    assert together == [100]
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_symbol_that_breaks_its_line_is_written_with_a_warning(folder: Path, jobs: str) -> None:
     bad = '.decl bad(s: symbol)\n.output bad\nbad("a\\tb").\n.decl good(x: number)\n.output good\ngood(1).\n'
@@ -128,6 +152,17 @@ def test_warnings_of_the_program_are_shown_and_do_not_fail(folder: Path) -> None
     assert result.exit_code == 0
     assert result.stderr.startswith("warning[E")
     assert run(folder, "-D", str(folder / "out"), "-q").stderr == ""
+
+
+@pytest.mark.parametrize(("options", "number"), [([], 1), (["-q"], 0)])
+def test_warnings_about_facts_are_shown_unless_only_errors_are_wanted(
+    folder: Path, caplog: pytest.LogCaptureFixture, options: list[str], number: int
+) -> None:
+    (folder / "p.dl").write_text(".decl calls(caller: symbol, callee: symbol)\n.input calls\n.output calls\n")
+    (folder / "facts" / "calls.facts").write_text("caller\tcallee\na\tb\n")
+    assert run(folder, "-D", str(folder / "out"), *options).exit_code == 0
+    assert lines(folder / "out" / "calls.csv") == ["a\tb", "caller\tcallee"]
+    assert len([told for told in caplog.messages if told.startswith("warning[E0527]")]) == number
 
 
 # --- statistics

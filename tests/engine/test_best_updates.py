@@ -138,3 +138,17 @@ def test_the_plan_says_whether_updates_are_followed() -> None:
     assert followed in list_plans(program, NoStatistics())
     program = lower(elastalog.Program.parse(PATHS.replace("n + w", "max(n, w)")).checked)
     assert "  dominated facts leave; updates are evaluations anew" in list_plans(program, NoStatistics())
+
+
+def test_what_is_not_derived_may_overflow() -> None:
+    text = (
+        ".decl a(x: number)\n.decl b(x: number, y: number)\n.decl e(x: number, n: number)\n"
+        ".decl far(x: number, n: number)\nfar(x, n) :- e(x, n).\nfar(x * y, n + 1) :- b(x, y), a(x), far(x, n).\n"
+        + LEAST
+    )
+    facts = {"a": [(i,) for i in range(1_000)], "b": [(2, 3), (2**62, 4)], "e": [(2, 0), (6, 9)]}
+    with elastalog.open(text, facts, budget=None) as db:
+        assert set(db["far"]) == {(2, 0), (6, 1)}
+        db.apply(deleted={"e": [(2, 0)]})
+        assert {s.how for s in db.log()[-1].strata if "far" in s.relations} == {"update"}
+        assert set(db["far"]) == {(6, 9)}

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 import elastalog
-from elastalog.evaluation import costs, unit_costs
+from elastalog.evaluation import costs, experience, unit_costs
 from elastalog.evaluation.costs import AUTO, CostModel
 from elastalog.evaluation.experience import Experience
 from elastalog.evaluation.past_bootstraps import Bootstrap
 from elastalog.evaluation.past_updates import Observed, Occasion
-from elastalog.evaluation.stopping import FACTOR
+from elastalog.evaluation.stopping import FACTOR, End
 from elastalog.evaluation.unit_costs import WEIGHT
 from elastalog.planning.logical import LogicalStratum
 from tests.engine.judging import levels_of
@@ -343,7 +343,8 @@ def test_an_update_that_has_lost_all_it_can_goes_on_to_its_end(
     """
     leaves = 20_000
     edges = [(0, leaf) for leaf in range(1, leaves + 1)] + [(-2, -1), (-1, 0)]
-    monkeypatch.setattr(costs, "best_end", lambda *_: (3.0, 1.0))
+    monkeypatch.setattr(costs, "best_end", lambda *_: End(3.0, 1.0, 1.0))
+    monkeypatch.setattr(experience, "_SHARE_LOST", 0.0)  # as whoever has seen such deletions knows
     facts = {"source": [(0,), (-2,)], "edge": edges}
     with elastalog.open(program, facts, budget=budget, engine="local") as db:
         db.apply({}, {"source": [(0,)]})

@@ -115,7 +115,7 @@ def test_who_keeps_global_levels_keeps_all_pairs_and_the_plan_says_so() -> None:
     checked = Program.parse(CONGRUENT).checked
     merged = lower(checked, equivalences=kept_as_classes(checked, can_merge=True))
     plans = "\n".join(list_plans(merged, NoStatistics()))
-    assert "classes of same are formed in every round; an update that reaches it evaluates it anew" in plans
+    assert "classes of same are formed in every round; an update forms those anew that it concerns" in plans
     assert "all pairs of same are kept" not in plans
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import elastalog
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
 from elastalog.analysis.regular import NotRegular, matcher
@@ -592,3 +593,16 @@ def test_bitwise_and_division_agree_with_the_model_on_large_blocks(rows: list[tu
 
 def test_codes_are_in_the_catalogue() -> None:
     assert {"E0601", "E0602", "E0613", "E0614"} <= set(CATALOGUE)
+
+
+def test_pairs_of_texts_that_come_again_are_joined_once_and_in_their_order() -> None:
+    rows = [(f"a{i * 7 % 5}", f"b{i * 11 % 9}", i) for i in range(400)]
+    program = """
+    .decl given(a: symbol, b: symbol, i: number)
+    .decl made(s: symbol, i: number)
+    made(cat(a, b), i) :- given(a, b, i).
+    """
+    with elastalog.open(program, facts={"given": rows}, engine="local") as db:
+        assert set(db["made"]) == {(a + b, i) for a, b, i in rows}
+        words = list(dict.fromkeys(db._backend.facts("made").words[:, 0].tolist()))
+    assert words == list(range(words[0], words[0] + 45))

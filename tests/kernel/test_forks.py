@@ -50,7 +50,8 @@ def test_levels_and_counts(levels: str, strategy: str, seed: int, monkeypatch: p
     widths = {"below": 2, "both": 3, "barred": 1}
     explicit = {"below": some(40, 2), "both": some(60, 3), "barred": some(3, 1)}
     options: dict[str, Any] = {"engine": "local", "levels": levels, "strategy": strategy}
-    with elastalog.open(BELOW, explicit, **options, **({"budget": None} if strategy == "elastic" else {})) as db:
+    only: dict[str, Any] = {"budget": None} if strategy == "elastic" else {}
+    with elastalog.open(BELOW, explicit, **options, **only) as db:
         for epoch in range(8):  # without `prepare`: indexes are missing at first
             gone = {
                 name: set(choice.sample(sorted(facts), choice.randrange(len(facts) // 2 + 1)))

@@ -6,18 +6,22 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 import elastalog
 from elastalog import ElastalogError
 from elastalog.backends.watch import Watch
-from elastalog.pipeline.files import ahead, loading
+from elastalog.pipeline.files import ahead, loading, plain_lines
 from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import Allowance, allowance, reading_within
+
+T = TypeVar("T")
 
 PROGRAM = "".join(f".decl r{i}(x: symbol, y: number)\n.input r{i}\n" for i in range(6))
 
@@ -34,6 +38,13 @@ def are_reading() -> bool:
     return any(thread.name.startswith("elastalog reading") for thread in threading.enumerate())
 
 
+@contextmanager
+def started(parts: Iterable[Part[T]], threads: int) -> Iterator[Ahead[T]]:
+    with closing(Ahead(parts, threads, "reading")) as coming:
+        coming.start()
+        yield coming
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_results_come_in_order_and_few_are_ahead(threads: int) -> None:
     begun: list[int] = []
@@ -42,12 +53,12 @@ def test_results_come_in_order_and_few_are_ahead(threads: int) -> None:
         begun.append(number)
         return number
 
-    with closing(Ahead((Part(partial(read, i)) for i in range(9)), threads, "reading")) as coming:
+    with started((Part(partial(read, i)) for i in range(9)), threads) as coming:
         for number in coming:
             assert set(range(number + 1)) <= set(begun)
             assert len(begun) <= number + 1 + threads
     assert sorted(begun) == list(range(9))
-    with closing(Ahead[int]([], threads, "reading")) as coming:
+    with started([], threads) as coming:
         assert list(coming) == []
     assert not are_reading()
 
@@ -60,7 +71,7 @@ def test_reading_begins_before_anyone_asks_and_stops_when_much_is_ahead(monkeypa
         begun.append(number)
         return number
 
-    with closing(Ahead((Part(partial(read, i), 30) for i in range(9)), 2, "reading")) as coming:
+    with started((Part(partial(read, i), 30) for i in range(9)), 2) as coming:
         until = time.monotonic() + 10
         while len(begun) < 3 and time.monotonic() < until:
             time.sleep(0.001)
@@ -81,7 +92,7 @@ def test_who_asks_helps_while_others_read() -> None:
             may_go_on.set()
         return number
 
-    with closing(Ahead((Part(partial(read, i), 1) for i in range(4)), 2, "reading")) as coming:
+    with started((Part(partial(read, i), 1) for i in range(4)), 2) as coming:
         while not by:
             time.sleep(0.001)
         assert list(coming) == [0, 1, 2, 3]
@@ -95,7 +106,7 @@ def test_what_a_read_raises_is_raised_in_its_turn() -> None:
             raise ValueError("the second")
         return number
 
-    with closing(Ahead((Part(partial(read, i)) for i in range(4)), 2, "reading")) as coming:
+    with started((Part(partial(read, i)) for i in range(4)), 2) as coming:
         assert next(coming) == 0
         with pytest.raises(ValueError, match="the second"):
             next(coming)
@@ -116,8 +127,7 @@ def test_ctrl_c_ends_reading(size: int | None) -> None:
         time.sleep(0.02)
         return number
 
-    coming = Ahead((Part(partial(read, i), size) for i in range(50)), 1, "reading")
-    with pytest.raises(KeyboardInterrupt), closing(coming):
+    with pytest.raises(KeyboardInterrupt), started((Part(partial(read, i), size) for i in range(50)), 1) as coming:
         list(coming)
     assert len(begun) < 50
     assert not are_reading()
@@ -125,7 +135,7 @@ def test_ctrl_c_ends_reading(size: int | None) -> None:
 
 def test_limits_hold_in_the_other_thread() -> None:
     allowed = Allowance(Watch(), 7)
-    with reading_within(allowed), closing(Ahead([Part(allowance), Part(allowance)], 2, "reading")) as coming:
+    with reading_within(allowed), started([Part(allowance), Part(allowance)], 2) as coming:
         assert list(coming) == [allowed, allowed]
 
 
@@ -177,3 +187,27 @@ def test_reading_ends_before_evaluation_begins(facts: Path, monkeypatch: pytest.
         assert len(db["s"]) == 100
     assert not any(seen)
     assert seen
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_ctrl_c_while_files_are_read_and_the_program_is_planned(
+    facts: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """At the first block the program is not planned yet; at a later one facts are encoded."""
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
+    monkeypatch.setattr(plain_lines, "BLOCK", 64)
+    caller = threading.get_ident()
+    begun: list[int] = []
+
+    def read(file: plain_lines.PlainFile, start: int) -> plain_lines.Lines:
+        begun.append(start)
+        if len(begun) > at and threading.get_ident() != caller and told.acquire(blocking=False):
+            signal.pthread_kill(caller, signal.SIGINT)
+        return read_really(file, start)
+
+    told = threading.Lock()
+    read_really = plain_lines.PlainFile._read
+    monkeypatch.setattr(plain_lines.PlainFile, "_read", read)
+    with pytest.raises(KeyboardInterrupt):
+        elastalog.open(PROGRAM, facts=facts, jobs=2, engine="local")
+    assert not are_reading()

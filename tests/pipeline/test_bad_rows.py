@@ -53,7 +53,7 @@ ALIKE = "give every row as many values as the relation has columns"
         (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
         (b"1\t2\n", {"delimiter": ","}, 'say how the file is written: `.input pair(delimiter="\\t")`'),
         (
-            b"1\t2\t3\n",
+            b"1\t2\t3\n1\t2\n",
             {},
             f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out',
         ),

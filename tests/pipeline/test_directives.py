@@ -17,11 +17,6 @@ from tests.analysis.checking import codes
 EDGE = ".decl e(x: number, s: symbol)\n"
 
 
-def write(path: Path, data: bytes) -> Path:
-    path.write_bytes(data)
-    return path.parent
-
-
 def read(folder: Path, directive: str, **files: bytes) -> list[tuple[object, ...]]:
     for name, data in files.items():
         (folder / name.replace("_", ".")).write_bytes(data)
@@ -47,11 +42,58 @@ def test_columns_are_chosen_behind_a_byte_order_mark(tmp_path: Path) -> None:
     assert read(tmp_path, '.input e(columns="1:0")', e_facts=b"\xef\xbb\xbfa\t7\n") == [(7, "a")]
 
 
-def test_a_row_of_more_columns_says_how_to_leave_them_out(tmp_path: Path) -> None:
-    with pytest.raises(ElastalogError, match="2 fields for 1 column") as raised:
-        elastalog.open(".decl n(x: number)\n.input n", facts=write(tmp_path / "n.facts", b"1\ta\n"))
+@pytest.mark.parametrize("number", [1, 30_000])  # large files of plain lines are read another way
+def test_a_file_of_more_columns_is_refused_and_the_help_says_how_to_leave_them_out(tmp_path: Path, number: int) -> None:
+    with pytest.raises(ElastalogError, match="3 fields for 2 columns") as raised:
+        read(tmp_path, ".input e", e_facts=b"1\ta\tx\n" * number)
     assert raised.value.diagnostics[0].help is not None
-    assert raised.value.diagnostics[0].help.endswith('; `.input n(columns="0")` leaves the others out')
+    assert raised.value.diagnostics[0].help.endswith('; `.input e(columns="0:1")` leaves the others out')
+
+
+CALLS = ".decl calls(caller: symbol, callee: symbol)\n.input calls"
+
+
+@pytest.mark.parametrize("number", [1, 30_000])
+def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    rows = [("Caller", "callee"), *((f"a{i}", f"b{i}") for i in range(number))]
+    (tmp_path / "calls.facts").write_text("".join(f"{x}\t{y}\n" for x, y in rows))
+    with elastalog.open(CALLS, facts=tmp_path) as db:
+        assert sorted(db["calls"]) == sorted(rows)
+    (told,) = caplog.messages
+    assert told.startswith("warning[E0527]: the first line of the file has the names of the columns of `calls`")
+    assert told.endswith("if it is none: `.input calls(headers=true)`")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "text"),
+    [
+        (CALLS + "(headers=true)", "calls.facts", "caller\tcallee\na\tb\n"),
+        (CALLS, "calls.facts", "a\tb\ncaller\tcallee\n"),
+        (".decl s(x: symbol, y: symbol)\n.input s", "s.facts", "x\ty\n"),
+        (".decl done()\n.input done", "done.facts", "()\n"),
+        (CALLS, "calls.facts", ""),
+    ],
+)
+def test_other_first_lines_are_not_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: str, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    elastalog.open(program, facts=tmp_path).close()
+    assert not caplog.messages
+
+
+def test_single_lines_of_more_columns_are_bad_rows(tmp_path: Path) -> None:
+    for data in (b"1\ta\tx\n2\tb\n", b"1\ta\n2\tb\ty\n", b"1\ta\tx\n2\tb\ty\tz\n"):
+        with pytest.raises(ElastalogError, match=r"[34] fields for 2 columns"):
+            read(tmp_path, ".input e", e_facts=data)
+
+
+def test_long_quoted_fields_and_long_delimiters_beside_chosen_columns(tmp_path: Path) -> None:
+    text = "x" * 200_000
+    directive = '.input e(columns="2:0", rfc4180=true, delimiter="::")'
+    assert read(tmp_path, directive, e_facts=f'"{text}"::0::5\n'.encode()) == [(5, text)]
 
 
 def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:

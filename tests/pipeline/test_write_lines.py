@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from elastalog import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.pipeline.files import lines_in_threads
 from elastalog.pipeline.files import write as module
 from elastalog.pipeline.files.write import write_lines, write_output
 from elastalog.relations import blocks_of_lines
@@ -75,3 +82,85 @@ def test_other_relations_are_left_to_others(tmp_path: Path) -> None:
     assert write_lines(relation(EDGE, {}, kind="printsize"), facts(EDGE, [(1, "a")]), tmp_path) is None
     assert write_lines(relation(FLAG, {}, kind="output"), facts(FLAG, [()]), tmp_path) is None
     assert not list(tmp_path.iterdir())
+
+
+# --- threads -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MANY_ROWS", 10)
+    monkeypatch.setattr(lines_in_threads, "ROWS", 7)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads_write_the_same_bytes_together(tmp_path: Path, threads: int) -> None:
+    choice = random.Random(5)
+    narrow = [number for number in NUMBERS if -(2**30) <= number < 2**30]
+    rows = [(choice.choice(narrow), choice.choice(TEXTS)) for _ in range(300)]
+    path = write_lines(relation(EDGE, {}, kind="output"), facts(EDGE, rows), tmp_path, threads=threads)
+    assert path is not None
+    assert path.read_text() == "".join(f"{x}\t{y}\n" for x, y in rows)
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_one_thread_writes_what_needs_a_closer_look(tmp_path: Path) -> None:
+    """Numbers that are wide, and symbols that break their line, of which the doubt is told as with one thread."""
+    rows = [(n if n % 40 else 2**40 + n, "a\tb" if n == 77 else f"text {n}") for n in range(100)]
+    written, told = [], []
+    for threads in (1, 3):
+        doubts: list[Diagnostic] = []
+        given = facts(EDGE, rows)
+        path = write_lines(relation(EDGE, {}, kind="output"), given, tmp_path, doubts.append, threads)
+        assert path is not None
+        written.append(path.read_text())
+        told.append([(doubt.code, doubt.message) for doubt in doubts])
+    assert written[0] == written[1] == "".join(f"{x}\t{y}\n" for x, y in rows)
+    assert told[0] == told[1] != []
+    with pytest.raises(ElastalogError) as error:
+        write_lines(relation(EDGE, {"filename": "other.csv"}, kind="output"), facts(EDGE, rows), tmp_path, threads=3)
+    assert [found.code for found in error.value.diagnostics] == ["E0516"]
+    assert [found.name for found in tmp_path.iterdir()] == ["edge.csv"]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(file: int, data: memoryview, begin: int) -> int:
+        if begin > 500:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_really(file, data[:10], begin)  # a part of what was asked for, as systems may
+
+    write_really = os.pwrite
+    monkeypatch.setattr(os, "pwrite", write)
+    given = facts(EDGE, [(n, f"text {n}") for n in range(100)])
+    with pytest.raises(ElastalogError) as error:
+        write_lines(relation(EDGE, {}, kind="output"), given, tmp_path, threads=2)
+    assert [found.code for found in error.value.diagnostics] == ["E0517"]
+    assert not list(tmp_path.iterdir())
+    few = facts(EDGE, [(n, f"text {n}") for n in range(30)])
+    path = write_lines(relation(EDGE, {}, kind="output"), few, tmp_path, threads=2)
+    assert path is not None
+    assert path.read_text() == "".join(f"{n}\ttext {n}\n" for n in range(30))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_ctrl_c_while_threads_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = threading.get_ident()
+    told: list[int] = []
+
+    def write(file: int, data: memoryview, begin: int) -> int:
+        if threading.get_ident() != caller and not told:
+            told.append(begin)
+            signal.pthread_kill(caller, signal.SIGINT)
+        time.sleep(0.01)
+        return write_really(file, data, begin)
+
+    write_really = os.pwrite
+    monkeypatch.setattr(os, "pwrite", write)
+    given = facts(EDGE, [(n, f"text {n}") for n in range(500)])
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(relation(EDGE, {}, kind="output"), given, tmp_path, threads=2)
+    assert not list(tmp_path.iterdir())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("elastalog writing")]

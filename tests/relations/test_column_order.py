@@ -55,8 +55,9 @@ def test_one_known_name_requires_them_all(names):
 
 
 def test_a_column_that_is_there_twice():
-    with pytest.raises(ElastalogError, match="the table has column `from` more than once"):
+    with pytest.raises(ElastalogError, match="the table has column `from` more than once") as raised:
         column_order(EDGE, ("from", "from"))
+    assert raised.value.diagnostics[0].help == "give every column a name of its own"
 
 
 def test_another_number_of_columns_lists_both_sides():

@@ -243,3 +243,29 @@ def test_a_limit_that_is_no_number_is_none(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv(mapped.VARIABLE, "much")
     assert mapped.most_in_memory() > 1 << 20
     assert not mapped.is_mapped(mapped.zeros(1000, np.int64))
+
+
+def test_texts_that_are_expected_get_the_ids_they_would_have_had() -> None:
+    """Room that was made beforehand, too little of it or too much, changes nothing; neither do texts that are there."""
+    texts = [f"text {number} {'x' * (number % 50)}" for number in range(5_000)]
+    for size in (0, 1, 1_000, 100_000, 10_000_000):
+        known = Symbols()
+        assert known.encode_texts(["first", "text 7 xxxxxxx"]).tolist() == [0, 1]
+        known.expect(size)
+        assert known.are_many
+        assert known.find("first") == 0
+        assert known.encode(pa.array(texts)).tolist() == [*range(2, 9), 1, *range(9, 5_001)]
+        assert known.strings_from(0) == ["first", "text 7 xxxxxxx", *texts[:7], *texts[8:]]
+        known.expect(size)  # once more, when there are many
+        assert known.encode_one("text 4999 " + "x" * 49) == 5_000
+        assert known.encode_one("new") == 5_001
+
+
+def test_no_more_memory_is_expected_than_texts_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELASTALOG_TEXT_MEMORY", "4096")
+    known = Symbols()
+    known.expect(1 << 40)
+    texts = known._texts
+    assert isinstance(texts, LargeInterner)
+    assert len(texts._bytes) == 4096
+    assert not mapped.is_mapped(texts._bytes)

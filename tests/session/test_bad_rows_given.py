@@ -75,3 +75,4 @@ def test_rows_may_name_their_values() -> None:
         with pytest.raises(ElastalogError) as error:
             db.apply({"edge": [{"to": 2, "src": 1}]})
     assert error.value.diagnostics[0].message == "row 1 given for `edge`: no attribute `from`"
+    assert error.value.diagnostics[0].help == "name the values as they are declared: `from`, `to`"

@@ -126,6 +126,9 @@ class _RuleGrounder:
         return assumed == set(given)
 
     def report(self, name: str, spans: list[Span], body: Sequence[Literal]) -> None:
+        if written_name(name) == "_":
+            self.report_wildcard(spans[0], body)
+            return
         written = quoted(written_name(name))
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
@@ -144,6 +147,14 @@ class _RuleGrounder:
             note=note,
             advice=advice,
         )
+
+    def report_wildcard(self, span: Span, body: Sequence[Literal]) -> None:
+        """A wildcard in a record or branch that is to be built, and not taken apart."""
+        advice = "name a variable here and bind it in a positive atom"
+        if any(type(literal) is Negation and literal.span.start <= span.start < literal.span.end for literal in body):
+            advice = "take the value apart in a rule of its own, and negate what that rule derives"
+        told = "`_` has no value in a record that is built"
+        self.findings.error("E0321", told, primary(span, "a value is needed here"), advice=advice)
 
     def is_only_negated(self, name: str) -> bool:
         occurrences = [v.name for v in (*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments))]

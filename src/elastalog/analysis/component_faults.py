@@ -10,12 +10,11 @@ from elastalog.syntax.tree import Component, ComponentType, Init, Instance, Over
 
 def unknown(wanted: ComponentType, known: Collection[str], findings: Findings) -> None:
     """E0211."""
-    near = findings.nearest(wanted.name, known)
     findings.error(
         "E0211",
         f"unknown component {quoted(wanted.name)}",
         primary(wanted.name_span, "not declared"),
-        advice=f"did you mean {quoted(near)}?" if near else f"declare it: `.comp {wanted.name[:60]} {{ … }}`",
+        advice=findings.did_you_mean(wanted.name, known) or f"declare it: `.comp {wanted.name[:60]} {{ … }}`",
     )
 
 

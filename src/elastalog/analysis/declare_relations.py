@@ -160,12 +160,11 @@ def _choices(item: RelationDeclaration, findings: Findings) -> tuple[tuple[int, 
     for key in item.choices:
         for name, span in key:
             if name not in columns:
-                near = findings.nearest(name, columns)
                 findings.error(
                     "E0245",
                     f"relation {quoted(item.name)} has no attribute {quoted(name)}",
                     primary(span, "not an attribute"),
-                    advice=f"did you mean {quoted(near)}?" if near else f"its attributes are {', '.join(columns)}",
+                    advice=findings.did_you_mean(name, columns) or f"its attributes are {', '.join(columns)}",
                 )
     return tuple([tuple([columns[name] for name, _ in key if name in columns]) for key in item.choices])
 

@@ -76,12 +76,11 @@ def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
     """E0203, with the nearest name."""
-    near = findings.nearest(name, candidates)
     findings.error(
         "E0203",
         f"unknown type {quoted(name)}",
         primary(span, "not declared"),
-        advice=f"did you mean {quoted(near)}?" if near else f"declare it, for example `.type {name[:60]} <: symbol`",
+        advice=findings.did_you_mean(name, candidates) or f"declare it, for example `.type {name[:60]} <: symbol`",
     )
 
 

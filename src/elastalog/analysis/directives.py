@@ -98,12 +98,12 @@ def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
 def _report_unknown(
     item: tree.Directive, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
 ) -> None:
-    near = findings.nearest(item.relation, declarations)
     findings.error(
         "E0204",
         f"unknown relation {quoted(item.relation)}",
         primary(item.relation_span, "not declared"),
-        advice=f"did you mean {quoted(near)}?" if near else f"declare it: `.decl {item.relation[:60]}(x: number)`",
+        advice=findings.did_you_mean(item.relation, declarations)
+        or f"declare it: `.decl {item.relation[:60]}(x: number)`",
     )
 
 
@@ -118,13 +118,12 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
                 advice="remove the other one",
             )
         if name not in PARAMETERS[item.kind]:
-            near = findings.nearest(name, PARAMETERS[item.kind])
-            allowed = ", ".join(PARAMETERS[item.kind])
+            allowed = PARAMETERS[item.kind]
             findings.warning(
                 "E0214",
                 f"`.{item.kind}` has no parameter {quoted(name)}",
                 primary(_of_name(item, name, span, findings.source), "it is ignored"),
-                advice=f"did you mean {quoted(near)}?" if near else f"it takes: {allowed}",
+                advice=findings.did_you_mean(name, allowed) or f"it takes: {', '.join(allowed)}",
             )
         else:
             values[name] = value

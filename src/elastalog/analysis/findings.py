@@ -60,6 +60,11 @@ class Findings:
             self._suggestions[name] = nearest(name, candidates, self._effort)
         return self._suggestions[name]
 
+    def did_you_mean(self, name: str, candidates: Collection[str]) -> str | None:
+        """The help line that names what was probably meant, if anything was."""
+        near = self.nearest(name, candidates)
+        return None if near is None else f"did you mean {quoted(near)}?"
+
     def _add(
         self,
         severity: Severity,

@@ -176,6 +176,6 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
             findings.warning(
                 "E0223",
                 f"relation {quoted(name)} never holds a fact",
-                primary(relation.span, "no `.input`, no fact and no rule for it"),
+                primary(relation.span, "no `.input`, no fact, and no rule that can hold"),
                 advice=f"add `.input {name[:60]}`, or a rule for it",
             )

@@ -9,7 +9,7 @@ from elastalog.analysis.constants import constant_value
 from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
@@ -40,10 +40,10 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
     if relation is None:
-        close = nearest(atom.relation, program.relations)
         raise _wrong(
             source, "E0606", f"there is no relation `{atom.relation}`", atom.relation_span,
-            advice=f"did you mean `{close}`?" if close else "`elastalog show --stage checked` lists the relations",
+            advice=did_you_mean(atom.relation, program.relations)
+            or "`elastalog show --stage checked` lists the relations",
         )  # fmt: skip
     if len(atom.arguments) != relation.arity:
         raise _wrong(

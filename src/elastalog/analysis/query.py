@@ -15,7 +15,7 @@ from elastalog.analysis.check import check
 from elastalog.analysis.program import CheckedProgram, Value
 from elastalog.analysis.values import NIL, Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
@@ -154,8 +154,7 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
             return term
         name = term.name[1:]
         if name not in parameters:
-            near = nearest(name, parameters)
-            advice = f"did you mean `{near}`?" if near else f"give it a value: `db.query(…, {name or 'name'}=1)`"
+            advice = did_you_mean(name, parameters) or f"give it a value: `db.query(…, {name or 'name'}=1)`"
             span = Span(term.span.start - shift, term.span.end - shift)
             raise _wrong(text, "E0619", f"parameter `{term.name}` has no value", span, advice)
         used.add(name)

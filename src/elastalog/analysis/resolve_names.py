@@ -182,7 +182,6 @@ class _ClauseResolver:
         functor = functor_of(call.functor, self.users)
         given = len(call.arguments)
         if functor is None:
-            near = self.findings.nearest(call.functor, FUNCTORS)
             if call.functor[0] == "@":
                 near = self.findings.nearest(call.functor[1:], self.users)
                 example = f".functor {call.functor[1:60]}(x: number): number"
@@ -190,7 +189,8 @@ class _ClauseResolver:
             elif call.functor in self.declarations:
                 advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
             else:
-                advice = f"did you mean {quoted(near)}?" if near else "the reference lists the functors of the dialect"
+                near = self.findings.did_you_mean(call.functor, FUNCTORS)
+                advice = near or "the reference lists the functors of the dialect"
             message = f"unknown functor {quoted(call.functor)}"
             self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), advice=advice)
         elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
@@ -207,14 +207,12 @@ class _ClauseResolver:
             return
         structure = self.constructors.get(call.functor)
         if structure is None:
-            near = self.findings.nearest(call.functor, self.constructors)
             self.findings.error(
                 "E0241",
                 f"unknown branch {quoted(call.functor)}",
                 primary(call.functor_span, "of no declared type"),
-                advice=f"did you mean {quoted(near)}?"
-                if near
-                else f"declare it, for example `.type T = {call.functor[1:60]} {{}}`",
+                advice=self.findings.did_you_mean(call.functor, self.constructors)
+                or f"declare it, for example `.type T = {call.functor[1:60]} {{}}`",
             )
             return
         fields = structure.branches[call.functor]
@@ -230,15 +228,13 @@ class _ClauseResolver:
     def report_atom(self, atom: tree.Atom) -> None:
         declaration = self.declarations.get(atom.relation)
         if declaration is None:
-            near = self.findings.nearest(atom.relation, self.declarations)
             attributes = ", ".join(f"x{i}: number" for i in range(1, 1 + min(len(atom.arguments), 4)))
             self.findings.error(
                 "E0204",
                 f"unknown relation {quoted(atom.relation)}",
                 primary(atom.relation_span, "not declared"),
-                advice=f"did you mean {quoted(near)}?"
-                if near
-                else f"declare it, for example `.decl {atom.relation[:60]}({attributes})`",
+                advice=self.findings.did_you_mean(atom.relation, self.declarations)
+                or f"declare it, for example `.decl {atom.relation[:60]}({attributes})`",
             )
             return
         expected, given = len(declaration.attributes), len(atom.arguments)

@@ -17,7 +17,7 @@ ROWS_A_DERIVATION = 6
 """Rows that joins look at, or make, for what a derivation costs."""
 
 
-_WITH_REST = 2.5
+WITH_REST = 2.5
 """What work may cost in all, in terms of what its first half did."""
 
 
@@ -62,6 +62,8 @@ class Watch:
         self._allowed = 0
         self._begun = 0
         self._is_extended = False
+        self._left: Callable[[int], float] | None = None
+        self._lost = 0
         self._blocks = 0
         self._steps = 0
 
@@ -71,11 +73,18 @@ class Watch:
         return _Within(self, seconds)
 
     def allow(
-        self, derivations: int | None, whole: Callable[[], int | None] | None = None, *, is_extended: bool = False
+        self,
+        derivations: int | None,
+        whole: Callable[[], int | None] | None = None,
+        *,
+        is_extended: bool = False,
+        left: Callable[[int], float] | None = None,
     ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
         without end: asked once, when the first `derivations` are spent, which is seldom. `is_extended`:
-        it grows when the costlier half of the work is done (see `extend`)."""
+        it grows when the costlier half of the work is done (see `extend`). `left`: the share of it that is left when so
+        many derivations are lost (see `lose`)."""
+        self._left, self._lost = left, 0
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
         self._allowed = derivations or 0
@@ -88,8 +97,18 @@ class Watch:
         to say how large it is in all."""
         if self._is_extended and self._budget is not None and self._whole_budget is None:
             spent = self.effort - self._begun + _effort(derivations, rows)
-            self._budget = max(self._budget, self._begun + int(_WITH_REST * spent))
+            self._budget = max(self._budget, self._begun + int(WITH_REST * spent))
         self._is_extended = False
+
+    def lose(self, derivations: int) -> None:
+        """So many of the derivations that there were are lost. Whoever evaluates anew need not make them: the budget is
+        smaller from now on, if somebody says how much is left."""
+        if self._left is None:
+            return
+        self._lost += derivations
+        budget = self._whole()
+        if budget is not None:
+            self._budget = min(budget, self._begun + int(self._allowed * self._left(self._lost)))
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""
@@ -97,6 +116,7 @@ class Watch:
         if whole is not None and self._budget is not None:
             derivations = whole()
             self._budget = None if derivations is None else self._budget - self._allowed + derivations
+            self._allowed = derivations or 0
         return self._budget
 
     @property

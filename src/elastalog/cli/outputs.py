@@ -16,25 +16,39 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 
+_LARGE = 1.5
+"""How many times what a thread would write, were all alike, the facts of a relation are that threads write together."""
+
+
 def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt = None) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
-    many threads write files, a relation each. `doubt` is told of symbols that plain text does not hold as they are;
-    without it they are errors."""
+    many threads write files, a relation each, or a large one together. `doubt` is told of symbols that plain text does
+    not hold as they are; without it they are errors."""
     relations = session.program.checked.relations.values()
     if output == "-":
         for relation in relations:
             _print_output(session, relation)
         sys.stdout.buffer.flush()
         return []
+    from elastalog.pipeline.files.ahead import Ahead, Part
+    from elastalog.pipeline.files.write import is_for_threads
+
     apart = [relation for relation in relations if jobs > 1 and _is_alone(relation)]
-    files = dict(
-        zip((relation.name for relation in apart), _write_together(session, apart, output, jobs, doubt), strict=True)
-    )
-    for relation in relations:
-        if relation.name not in files:
-            files[relation.name] = _write_output(session, relation, output, doubt)
+    # A file at a time is written by each thread, unless one would still be at work when all others are done.
+    share = _LARGE * sum(len(session[relation.name]) for relation in apart) / jobs
+    apart = [r for r in apart if len(session[r.name]) < share or not is_for_threads(r, session[r.name])]
+    # What is made are lists of paths: all files may be begun.
+    parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in apart)
+    names = {relation.name for relation in apart}
+    files: list[Path] = []
+    with closing(Ahead(parts, jobs, "writing")) as written:
+        if apart:
+            written.start()
+        for relation in relations:
+            is_apart = relation.name in names
+            files += next(written) if is_apart else _write_output(session, relation, output, doubt, jobs)
     sys.stdout.buffer.flush()
-    return [file for relation in relations for file in files[relation.name]]
+    return files
 
 
 def _is_alone(relation: Relation) -> bool:
@@ -44,25 +58,12 @@ def _is_alone(relation: Relation) -> bool:
     return len(told) == 1 and kinds <= {"file"} and "filename" not in told[0].parameters
 
 
-def _write_together(
-    session: Session, relations: list[Relation], output: str, jobs: int, doubt: Doubt
-) -> list[list[Path]]:
-    if not relations:
-        return []
-    from elastalog.pipeline.files.ahead import Ahead, Part
-
-    # What is made are lists of paths: all files may be begun.
-    parts = (Part(partial(_write_output, session, relation, output, doubt), 0) for relation in relations)
-    with closing(Ahead(parts, jobs, "writing")) as written:
-        return list(written)
-
-
-def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt) -> list[Path]:
+def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt, jobs: int = 1) -> list[Path]:
     from elastalog.pipeline.files.write import write_lines, write_output
 
     if any(directive.kind == "output" for directive in relation.directives):
         facts = session[relation.name]
-        written = write_lines(relation, facts, output, doubt)
+        written = write_lines(relation, facts, output, doubt, jobs)
         return write_output(relation, facts.to_arrow(), output, doubt=doubt) if written is None else [written]
     _print_output(session, relation)
     return []

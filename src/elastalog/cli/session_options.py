@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -169,20 +169,19 @@ session_options: Final = together(
 @contextmanager
 def announcing(verbosity: Verbosity) -> Iterator[None]:
     """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine. With
-    `-v` the log goes there too: what was chosen for every stratum, and why."""
+    `-v` the log goes there too: what was chosen for every stratum, and why. With `-q` its warnings do not."""
     from elastalog.backends.kernel.compile.warm import shown_compilation
 
-    if verbosity == "quiet":
-        yield
-        return
     log = logging.getLogger("elastalog")
     handler = logging.StreamHandler(sys.stderr)
     level = log.level
     if verbosity == "verbose":
         log.addHandler(handler)
         log.setLevel(logging.INFO)
+    elif verbosity == "quiet":
+        log.setLevel(logging.ERROR)
     try:
-        with shown_compilation(sys.stderr):
+        with nullcontext() if verbosity == "quiet" else shown_compilation(sys.stderr):
             yield
     finally:
         log.removeHandler(handler)

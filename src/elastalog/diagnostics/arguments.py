@@ -9,7 +9,7 @@ from operator import index
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 
 
 class WrongArgument(ElastalogError, TypeError):
@@ -81,6 +81,6 @@ def require_number(option: str, value: object, least: float, *, whole: bool = Fa
 def require_one_of(option: str, value: object, allowed: tuple[str, ...]) -> None:
     """Raises ElastalogError unless an option has one of the values that are allowed."""
     if value not in allowed:
-        close = nearest(value, allowed) if isinstance(value, str) else None
-        advice = f"did you mean `{close}`?" if close else "one of " + ", ".join(f"`{name}`" for name in allowed)
+        close = did_you_mean(value, allowed) if isinstance(value, str) else None
+        advice = close or "one of " + ", ".join(f"`{name}`" for name in allowed)
         raise ElastalogError([Diagnostic("E0612", f"`{value}` is not a known {option}", help=advice)])

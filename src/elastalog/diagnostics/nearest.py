@@ -41,6 +41,12 @@ def nearest(name: str, candidates: Iterable[str], effort: Effort | None = None) 
     return best
 
 
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """The help line that names what was probably meant, None when nothing is near. Editors know it by its words."""
+    near = nearest(name, candidates)
+    return None if near is None else f"did you mean `{near}`?"
+
+
 def _distance(left: str, right: str, most: int) -> int:
     """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other; `most + 1` when
     there are more than `most`. Only the band around the diagonal is looked at: outside of it there are more."""

@@ -26,7 +26,7 @@ from elastalog.backends.protocol import Small
 from elastalog.evaluation.experience import Experience
 from elastalog.evaluation.past_updates import Expectation, Occasion
 from elastalog.evaluation.stopping import FACTOR, best_end
-from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT
+from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -110,11 +110,19 @@ class CostModel:
         return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
 
     def updated(
-        self, stratum: LogicalStratum, occasion: Occasion, derivations: int, touched: int | None = None
+        self,
+        stratum: LogicalStratum,
+        occasion: Occasion,
+        derivations: int,
+        touched: int | None = None,
+        lost: int | None = None,
     ) -> Experience:
-        """Remembers what an update cost, and how many facts it touched if that is known. Returns what is known now."""
+        """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
+        known. Returns what is known now."""
         known = self.known(stratum)
         known.observe(occasion, derivations, touched)
+        if touched is not None and lost is not None:
+            known.observe_lost(touched, lost)
         known.skipped = 0
         if derivations > LEAST_BUDGET:
             anew = cost_anew(known, occasion)
@@ -222,6 +230,26 @@ def cost_anew(known: Experience, occasion: Occasion) -> float:
     return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
 
 
+def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
+    """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
+    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing, as long as no
+    deletion has told."""
+    if not occasion.is_loss or not known.touched:
+        return 0.0
+    bootstrap = known.bootstrap_of(occasion.inputs)
+    derivations = anew / known.weight_of(is_loss=True)
+    return known.share_lost * derivations / max(most_of_update(bootstrap.derivations, 0, is_loss=True), 1.0)
+
+
+def left_of_budget(known: Experience, before: int, after: int, facts: int, lost: int) -> float:
+    """The share of a budget that is left when so many derivations are lost for now, some of them for good. It was given
+    in proportion to what a bootstrap should cost that reads what there is `after` the update, and stays in proportion
+    to what is left of one that reads what there was `before`. `facts`: those of the stratum."""
+    was, will = known.bootstrap_of(before), known.bootstrap_of(after)
+    left = 1 - known.share_lost * min(lost / max(was.derivations, 1), 1.0)
+    return min(rebuild_cost(left * was.cost, facts) / rebuild_cost(will.cost, facts), 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """How, why, and the derivations that are allowed."""
@@ -235,10 +263,11 @@ def _choose_freely(
     known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
 ) -> _Choice:
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
-    end, cost = best_end(expected, weight, max(anew, 1), spent)
-    if expected is not None and cost > 1 and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
+    end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
+    is_dear = expected is not None and end.cost > end.instead
+    if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
         return _Choice("bootstrap", "other updates as large were in vain", 0)
-    return _update_within(changes, int(end * anew / weight))
+    return _update_within(changes, int(end.share * anew / weight))
 
 
 def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:

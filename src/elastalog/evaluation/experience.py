@@ -13,6 +13,9 @@ from elastalog.evaluation.past_updates import MEMORY, Expectation, Observed, Occ
 from elastalog.evaluation.unit_costs import OF_LOSS, WEIGHT, most_of_update, weight_of
 from elastalog.late import dataclass
 
+_SHARE_LOST = 0.5
+"""Of the facts that updates touch which delete, so many do not come back, as long as nothing is known."""
+
 _LEAST_TO_WEIGH = 200
 """Derivations of an update from which something is learnt of their weight."""
 
@@ -23,7 +26,7 @@ class Experience:
     those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
     how many more need not be (see `costs`). `sizes`: updates by `past_updates.bucket_of`. `weight`: what a derivation
     of an update costs, and `weighed` how often that was seen. `excess`: how much more than usual updates have
-    enumerated at most."""
+    enumerated at most. `lost`: how many facts lately did not come back of those `touched` by updates that delete."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -37,6 +40,8 @@ class Experience:
     weighed: int = 0
     failed_losses: int = 0
     excess: float = 1.0
+    lost: float = 0.0
+    touched: float = 0.0
 
     # --- bootstraps ---
 
@@ -63,6 +68,16 @@ class Experience:
             weight = weight_of(derivations, touched)
             self.weight = MEMORY * self.weight + (1 - MEMORY) * weight if self.weighed else weight
             self.weighed += 1
+
+    def observe_lost(self, touched: int, lost: int) -> None:
+        """An update that deletes touched so many facts, of which so many did not come back."""
+        self.lost = MEMORY * self.lost + min(max(lost, 0), touched)
+        self.touched = MEMORY * self.touched + touched
+
+    @property
+    def share_lost(self) -> float:
+        """How many of the facts that an update touches which deletes should not come back."""
+        return self.lost / self.touched if self.touched else _SHARE_LOST
 
     def observe_least(self, occasion: Occasion, derivations: int) -> None:
         """An update was abandoned after so many derivations: it would have taken more, most likely as many again."""
@@ -110,6 +125,7 @@ class Experience:
         self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
         self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
         self.skipped, self.excess = earlier.skipped, earlier.excess
+        self.lost, self.touched = earlier.lost, earlier.touched
         self.sizes = earlier.copy().sizes
 
     # --- keeping ---
@@ -127,15 +143,17 @@ class Experience:
             self.failures, self.failed_changes,
             [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
             self.credit, last, [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
-            self.weight, self.weighed, self.failed_losses, self.excess,
+            self.weight, self.weighed, self.failed_losses, self.excess, self.lost, self.touched,
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
         """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
         derivations, seconds, _, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0)
-        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, excess = *rest, *nothing[len(rest) :]
+        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0, 0.0, 0.0)
+        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, excess, lost, touched = (
+            *rest, *nothing[len(rest) :],
+        )  # fmt: skip
         sizes = {
             int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
             for bucket, mean, spread, seen, *size in observed
@@ -147,4 +165,5 @@ class Experience:
         ]
         counts = int(skipped), int(failures), int(failed_changes)
         learnt = float(weight), int(weighed), int(failed_losses)
-        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, float(excess))
+        facts = float(excess), float(lost), float(touched)
+        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, *facts)

@@ -51,7 +51,8 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
         if stratum.equivalence is not None:
             yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
         for rule in stratum.merges:
-            yield f"  classes of {rule.pairs} are formed in every round; an update that reaches it evaluates it anew"
+            yield f"  classes of {rule.pairs} are formed in every round; an update forms those anew that it concerns"
+            yield "    (strategy `elastic`; under others it evaluates the stratum anew)"
         for name in stratum.relations:
             declared = program.checked.relations.get(name)
             if declared is not None and declared.is_equivalence and program.relations[name].classes is None:

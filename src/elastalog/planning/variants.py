@@ -7,7 +7,7 @@ the head (backward evaluation). Variables are kept only while something later ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import assert_never
 
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
@@ -88,6 +88,15 @@ def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = F
     return _plan(clause, None, bound, statistics, results, from_head=True)
 
 
+def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> Variant:
+    """The variant that starts at the facts of another goal, which tells what is wanted of heads: it finds what is
+    derived of that. As backwards, what overflows leads to nothing: it may do so before it is known to be derived."""
+    asking = replace(
+        clause, goals=(wanted, *clause.goals), recursive_goals=tuple(goal + 1 for goal in clause.recursive_goals)
+    )
+    return _plan(asking, 0, set(), statistics, asking.head_terms, is_sought=True)
+
+
 def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
     rows = tuple(body_row(i) for i in range(len(clause.scans))) if with_rows else ()
     return (*clause.head_terms, *rows)
@@ -128,13 +137,20 @@ def _plan(
     results: tuple[str | Constant, ...],
     hint: tuple[int, ...] = (),
     from_head: bool = False,
+    is_sought: bool = False,
 ) -> Variant:
-    visits = order_goals(clause, start, bound, statistics, hint, solves=from_head)
-    return _plan_visits(clause, start, visits, results, from_head)
+    is_sought = is_sought or from_head
+    visits = order_goals(clause, start, bound, statistics, hint, solves=is_sought)
+    return _plan_visits(clause, start, visits, results, from_head, is_sought)
 
 
 def _plan_visits(
-    clause: Clause, start: int | None, visits: list[Visit], results: tuple[str | Constant, ...], from_head: bool = False
+    clause: Clause,
+    start: int | None,
+    visits: list[Visit],
+    results: tuple[str | Constant, ...],
+    from_head: bool = False,
+    is_sought: bool = False,
 ) -> Variant:
     rows = _wanted_rows(clause, results)
     drafts = [_draft_start(clause, visits[0], rows, from_head)]
@@ -142,7 +158,7 @@ def _plan_visits(
     for visit in visits[1:]:
         drafts.append(_draft_probe(clause, visit, known, drafts[-1], rows))
         known |= drafts[-1].bound_here()
-    return _lay_out(clause, start, drafts, results, from_head)
+    return _lay_out(clause, start, drafts, results, from_head, is_sought)
 
 
 def _draft_start(clause: Clause, visit: Visit, rows: dict[int, str], from_head: bool) -> _Draft:
@@ -225,6 +241,7 @@ def _lay_out(
     drafts: list[_Draft],
     results: tuple[str | Constant, ...],
     from_head: bool,
+    is_sought: bool,
 ) -> Variant:
     # What the steps after each one still need, from the last to the first.
     needs: list[set[str]] = []
@@ -262,7 +279,7 @@ def _lay_out(
                 copies.append(Copy(placed[name], slot))
             else:
                 placed[name] = slot
-        actions += _actions(clause, draft, placed, from_head) + copies
+        actions += _actions(clause, draft, placed, is_sought) + copies
         if i == 0:
             relation = clause.head if from_head else None if start is None else _relation(clause, start)
             is_direct = relation is not None and not actions and not is_last and all(c != ROW for c, _ in take)
@@ -303,7 +320,7 @@ def _relation(clause: Clause, goal: int) -> str:
     return literal.relation
 
 
-def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bool) -> list[Action]:
+def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], is_sought: bool) -> list[Action]:
     actions: list[Action] = [KeepConstant(slots[name], constant) for name, constant in draft.fixed]
     actions += [KeepEqual(slots[left], slots[right]) for left, right in draft.same]
     actions += [Fill(slots[name], constant) for name, constant in draft.fills]
@@ -318,7 +335,7 @@ def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bo
             continue
         binds = test.variable.name if isinstance(test, Bind) else None
         # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
-        actions.append(_test_action(goal, binds, slots, drops_errors=from_head and can_fail(goal)))
+        actions.append(_test_action(goal, binds, slots, drops_errors=is_sought and can_fail(goal)))
     return actions
 
 

@@ -192,13 +192,14 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
     """Points at the byte, in the text with every byte that is no UTF-8 replaced."""
     start = len(data[:offset].decode("utf-8"))
     source = Source(path, data.decode("utf-8", errors="replace"))
+    likely = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
     return ElastalogError(
         (
             Diagnostic(
                 "E0231",
                 f"the program is not UTF-8: byte 0x{data[offset]:02x} at offset {offset}",
                 (Label(Span(start, start + 1), "no character in UTF-8"),),
-                help="save the file in UTF-8, for example with `iconv -f latin1 -t utf-8`",
+                help=f"save the file in UTF-8, for example with `iconv -f {likely} -t utf-8`",
                 source=source,
             ),
         )

@@ -36,7 +36,7 @@ from elastalog.analysis.variable_names import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
@@ -307,8 +307,7 @@ def _value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Val
     known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
     base = known.get(name)
     if base is None:
-        close = nearest(str(name), known)
-        advice = f"did you mean `{close}`?" if close else "its variables are: " + ", ".join(known)
+        advice = did_you_mean(str(name), known) or "its variables are: " + ", ".join(known)
         raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
     found = _value_of(base, value)
     if found is None:

@@ -23,10 +23,11 @@ from elastalog.relations.words import Dictionary
 
 KINDS: Final = {Base.SYMBOL: operators.SYMBOL, Base.NUMBER: operators.NUMBER, Base.UNSIGNED: operators.UNSIGNED}
 
-_BYTES_OF_A_SYMBOL = 32
-"""Of a block, for each distinct symbol that its table is made for at first."""
+_BYTES_OF_A_SYMBOL = 128
+"""Of a block, for each distinct symbol that its table is made for at first, unless the block before had more: a small
+table stays near the processor."""
 
-_BYTES_AT_ONCE = 1 << 20
+_BYTES_AT_ONCE = 1 << 17
 _STRANGE_ROWS = 1 << 14
 """Rows that are given back where one cannot be written: others are not far."""
 
@@ -56,8 +57,8 @@ def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, k
     are not plain. The bytes must stay as they are until the block is encoded."""
     size = stop - start
     state = np.zeros(3, np.int64)
-    width = max(8, (2 * size // _BYTES_OF_A_SYMBOL).bit_length())
     scratch = _SPARE.pop() if _SPARE else _Scratch()
+    width = max(8, (2 * max(size // _BYTES_OF_A_SYMBOL, int(size * scratch.distinct))).bit_length())
     rows = scratch.rows_for(size // len(kinds) + 1, len(kinds))
     while True:
         room = 1 << (width - 1)
@@ -70,19 +71,22 @@ def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, k
             break
         width += 2
     words = rows[: int(state[operators.ROWS])].copy()
+    used = int(state[operators.DISTINCT])
+    scratch.distinct = used / size
     _SPARE.append(scratch)
     if outcome == operators.STRANGE or not (state[operators.IS_ASCII] or _is_utf8(data[start:stop])):
         return None
-    used = int(state[operators.DISTINCT])
     return BlockOfLines(words, kinds, PlacedTexts(data, begins[:used], ends[:used], hashes[:used]))
 
 
 class _Scratch:
-    """Arrays that a thread needs while it reads a block: memory that was used before is had for nothing."""
+    """Arrays that a thread needs while it reads a block: memory that was used before is had for nothing. `distinct`:
+    how many symbols a byte of the last block had."""
 
-    __slots__ = ("_rows", "_slots")
+    __slots__ = ("_rows", "_slots", "distinct")
 
     def __init__(self) -> None:
+        self.distinct = 0.0
         self._rows: Words = np.empty(0, np.int32)
         self._slots: Unsigned = np.empty(0, np.uint64)
 
@@ -122,6 +126,12 @@ def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictiona
             out = np.empty(2 * int(state[operators.NEEDED]), np.uint8)
 
 
+def size_of_lines(words: Words, kinds: Integers, dictionary: Dictionary) -> int:
+    """How many bytes the lines of rows of words take, if all can be written so."""
+    _, ends = dictionary.symbols.placed()
+    return int(operators.size_of_lines(words, kinds, ends))
+
+
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
     try:
         str(data.data, "utf-8")
@@ -130,4 +140,4 @@ def _is_utf8(data: NDArray[np.uint8]) -> bool:
     return True
 
 
-__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "lines_of", "read_block"]
+__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "lines_of", "read_block", "size_of_lines"]

@@ -72,11 +72,12 @@ def values_by_name(schema: Schema, row: Mapping[str, Any]) -> list[Any] | Fault:
     names = list(row)
     places = places_by_name(schema.names, names)
     missing = next((name for name, place in zip(schema.names, places, strict=True) if place is None), None)
+    advice = f"name the values as they are declared: {', '.join(map(shown, schema.names))}"
     if missing is not None:
-        return Fault(faults.ARITY, f"no attribute `{missing}`")
+        return Fault(faults.ARITY, f"no attribute `{missing}`", advice)
     unknown = next((name for place, name in enumerate(names) if place not in places), None)
     if unknown is not None:
-        return Fault(faults.ARITY, f"no column for attribute {shown(unknown)}")
+        return Fault(faults.ARITY, f"no column for attribute {shown(unknown)}", advice)
     return [row[names[place]] for place in places if place is not None]
 
 
@@ -93,13 +94,15 @@ def _unmatched(
     twice = [name for name, number in Counter(names).items() if number > 1 and name in missing]
     if twice:
         found = f"{_listed('column', twice)} more than once"
+        advice = "give every column a name of its own"
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
+        advice = f"rename {_listed('column', unknown)}: some names are declared ones, so all columns go by name"
     return Diagnostic(
         code=faults.NAMES,
         message=f"{what} has {found}",
         notes=(f"declared as {schema}", columns_given(names)),
-        help=f"rename {_listed('column', unknown)}: some names are declared ones, so all columns go by name",
+        help=advice,
         location=location,
     )
 

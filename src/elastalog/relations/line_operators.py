@@ -217,6 +217,17 @@ def is_plain(texts, start, end, delimiter):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def digits_of(value):  # type: ignore[no-untyped-def]
+    """How many decimal digits a number has that is not negative."""
+    digits = 1
+    bound = int64(10)
+    while value >= bound:
+        digits += 1
+        bound *= 10
+    return digits
+
+
+@inlined
 def put_number(value, out, start):  # type: ignore[no-untyped-def]
     """Writes a number in decimal digits; returns where it ends."""
     rest = value
@@ -224,15 +235,30 @@ def put_number(value, out, start):  # type: ignore[no-untyped-def]
         out[start] = _MINUS
         start += 1
         rest = -rest
-    digits = 1
-    bound = int64(10)
-    while rest >= bound:
-        digits += 1
-        bound *= 10
+    digits = digits_of(rest)
     for place in range(digits):
         out[start + digits - 1 - place] = _ZERO + rest % 10
         rest //= 10
     return start + digits
+
+
+@operator(types.int64, GIVEN_MATRIX, PLACES, GIVEN_PLACES)
+def size_of_lines(words, kinds, ends):  # type: ignore[no-untyped-def]
+    """How many bytes rows take as lines, if all can be written so (see `write_lines`)."""
+    columns = kinds.shape[0]
+    size = 0
+    for row in range(words.shape[0]):
+        for column in range(columns):
+            word = int64(words[row, column])
+            if kinds[column] == SYMBOL:
+                if row + _AHEAD < words.shape[0]:
+                    prefetch(ends, int64(words[row + _AHEAD, column]))
+                size += ends[word + 1] - ends[word] + 1
+            elif word < 0:
+                size += digits_of(-word) + 2
+            else:
+                size += digits_of(word) + 1
+    return size
 
 
 @operator(types.int64, GIVEN_MATRIX, INT, INT, PLACES, INT, GIVEN_BYTES, GIVEN_PLACES, BYTES, PLACES)

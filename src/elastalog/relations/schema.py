@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ def schema_named(schemas: Mapping[str, Schema], name: str) -> Schema:
     require_text("a relation is named by a text", name, 'give its name, as in `"path"`')
     schema = schemas.get(name)
     if schema is None:
-        close = nearest(name, schemas)
-        advice = f"did you mean `{close}`?" if close else "the program declares: " + ", ".join(schemas)
+        advice = did_you_mean(name, schemas) or "the program declares: " + ", ".join(schemas)
         raise UnknownRelation([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
     return schema

@@ -63,6 +63,13 @@ class Symbols:
         ids = self._encode_plain(chunks[-1].dictionary)
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
 
+    def expect(self, size: int) -> None:
+        """Texts from files of so many bytes are going to be encoded, many of them."""
+        with self._lock:
+            known = self._room_for(FEW + 1)
+            assert isinstance(known, LargeInterner)
+            known.expect(size)
+
     def encode_placed(self, texts: PlacedTexts) -> Words:
         """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
         with self._lock:

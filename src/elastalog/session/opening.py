@@ -230,7 +230,10 @@ def _first_epoch(
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
             with reading_within(settings.reading(watch)):
-                return reading.enter_context(InputFiles(inputs_of(program.checked), Path(folder), given.policy))
+                files = InputFiles(inputs_of(program.checked), Path(folder), given.policy)
+                reading.callback(files.close)
+                files.begin()
+                return files
 
         folder = None if isinstance(given.facts, Mapping) or given.engine == "spark" else given.facts
         if folder is not None and not is_address(folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.cursor import new_span
@@ -148,8 +148,7 @@ class DeclarationParser(ClauseParser):
             elif self.is_first_on_line(index):
                 break
             else:
-                found = nearest(word, QUALIFIERS)
-                advice = f"did you mean `{found}`?" if found else f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
+                advice = did_you_mean(word, QUALIFIERS) or f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
                 self.position += 1
                 message = f"unknown qualifier `{self.describe(index)[1:-1]}`"
                 self.report("E0123", message, self.span_of(index), "unknown qualifier", advice=advice)

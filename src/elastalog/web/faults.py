@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 
 
 class Busy(LimitReached):
@@ -23,8 +23,7 @@ def wrong_page(reason: str) -> ElastalogError:
 
 def unknown_column(relation: str, column: str, columns: Iterable[str]) -> ElastalogError:
     known = list(columns)
-    near = nearest(column, known)
-    advice = f"did you mean `{near}`?" if near is not None else f"it has {', '.join(f'`{name}`' for name in known)}"
+    advice = did_you_mean(column, known) or f"it has {', '.join(f'`{name}`' for name in known)}"
     return ElastalogError([Diagnostic("E0920", f"`{relation}` has no column `{column}` to order by", help=advice)])
 
 

@@ -13,6 +13,7 @@ from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
@@ -20,6 +21,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
@@ -60,6 +62,9 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
+        # Of the first epoch: many strata read the same relations. Derivations of those evaluated before their turn.
+        self._statistics: KernelStatistics | None = None
+        self._ahead: dict[int, int] = {}
         self._last_lookups: dict[int, list[str]] | None = None
         self._limits = program.limits
         self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
@@ -96,7 +101,14 @@ class KernelEvaluation:
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
-        derivations = self.evaluate(stratum)
+        if self._statistics is None:
+            self._statistics = KernelStatistics(self.held.relations)
+        if stratum.number not in self._ahead:
+            self._go_ahead(stratum)
+        ahead = self._ahead.pop(stratum.number, None)
+        derivations = self.evaluate(stratum) if ahead is None else ahead
+        if stratum.number == self.program.strata[-1].number:
+            self._statistics = None
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -104,6 +116,39 @@ class KernelEvaluation:
                 if name not in self.held.evicted:
                     self.held.relations[name].forget_table()
         return derivations
+
+    def _go_ahead(self, stratum: LogicalStratum) -> None:
+        """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
+        if not self._workers.shares_strata or self._place is not None or self.held.evicted:
+            return
+        from elastalog.backends.kernel.threads.shareable import is_shareable
+
+        left = [other for other in self.program.strata if other.number >= stratum.number]
+        beside = strata_beside([other for other in left if other.number not in self._ahead], self._is_plain)
+        if len(beside) < 2 or beside[0] is not stratum:
+            return
+        relations, source = self.held.relations, self.program.checked.source
+        together = {}
+        for each in beside:
+            variants = StratumVariants(each, relations, self.dictionary, source, self._statistics)
+            # New texts get their ids in the order of strata.
+            if each is stratum or all(map(is_shareable, variants.once)):
+                together[each.number] = each
+                self.variants[each.number] = variants
+        self._ahead |= evaluate_together(together, self.variants, relations, self._workers, self.watch)
+
+    def _is_plain(self, stratum: LogicalStratum) -> bool:
+        """Whether one round of its clauses is all that a stratum needs."""
+        return bool(
+            stratum.clauses
+            and not stratum.is_recursive
+            and not stratum.is_folded
+            and not stratum.merges
+            and stratum.number not in self.not_maintained
+            and stratum.number not in self.chosen
+            and not self.held.annotation.is_kept
+            and not self.held.annotation.is_global
+        )
 
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
@@ -143,7 +188,8 @@ class KernelEvaluation:
             self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
-                variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
+                source = self.program.checked.source
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self._statistics)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits

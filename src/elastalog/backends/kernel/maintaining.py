@@ -84,8 +84,10 @@ class KernelMaintenance:
             self._best_plan(stratum).prepare(self._held.relations)
             others = (join_levels,)
         elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
+            from elastalog.backends.kernel.levels import merging_update
+
             self._merging_plan(stratum).prepare(self._held.relations)
-            others = (join_levels, classes)
+            others = (join_levels, classes, merging_update)
         else:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):

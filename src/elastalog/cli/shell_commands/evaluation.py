@@ -25,7 +25,7 @@ def _stats(state: ShellState, arguments: Piece) -> None:
 
 
 def _strategy(state: ShellState, arguments: Piece) -> None:
-    from elastalog.diagnostics.nearest import nearest
+    from elastalog.diagnostics.nearest import did_you_mean
     from elastalog.evaluation.strategies import STRATEGIES
 
     if not arguments.text:
@@ -33,8 +33,7 @@ def _strategy(state: ShellState, arguments: Piece) -> None:
         return
     name = arguments.text
     if name not in STRATEGIES:
-        close = nearest(name, STRATEGIES)
-        advice = f"did you mean `{close}`?" if close else f"there are: {', '.join(STRATEGIES)}"
+        advice = did_you_mean(name, STRATEGIES) or f"there are: {', '.join(STRATEGIES)}"
         raise arguments.error("E0652", f"there is no strategy `{name[:60]}`", advice=advice)
     program = state.session.program
     facts = {relation: list(state.session.explicit(relation)) for relation in state.session}

@@ -11,7 +11,7 @@ from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.cli.explanations import FORMS, rendered, value_from
 from elastalog.cli.shell_commands.command import Command, Piece
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Rule, Value
@@ -152,8 +152,7 @@ def _setdepth(state: ShellState, arguments: Piece) -> None:
 def _format(state: ShellState, arguments: Piece) -> None:
     form = arguments.text.lower()
     if form not in FORMS:
-        close = nearest(form, FORMS)
-        advice = f"did you mean `{close}`?" if close else "one of " + ", ".join(FORMS)
+        advice = did_you_mean(form, FORMS) or "one of " + ", ".join(FORMS)
         raise arguments.error("E0652", f"there is no form `{form[:40]}`", advice=advice)
     state.explanations.form = form
 

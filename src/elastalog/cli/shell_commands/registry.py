@@ -6,7 +6,7 @@ from typing import Final
 
 from elastalog.cli.shell_commands import control, debugging, evaluation, provenance, reading, updates
 from elastalog.cli.shell_commands.command import Command, Piece
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 
 COMMANDS: Final[tuple[Command, ...]] = (
     *updates.COMMANDS,
@@ -25,7 +25,6 @@ def find_command(name: str, place: Piece) -> Command:
     """The command of a name; an error at its place if there is none."""
     found = BY_NAME.get(name)
     if found is None:
-        close = nearest(name, BY_NAME)
-        advice = f"did you mean `{close}`?" if close else "`help` lists the commands"
+        advice = did_you_mean(name, BY_NAME) or "`help` lists the commands"
         raise place.error("E0651", f"there is no command `{name[:60]}`", advice=advice)
     return found

@@ -245,6 +245,17 @@ FACTS: tuple[Entry, ...] = (
         fix="store the column as int64",
     ),
     Entry(
+        code="E0527",
+        title="names of columns in the place of a fact",
+        explanation=(
+            "A warning. The first line of the file holds the names of the relation's attributes, as many tools write "
+            "them, and all columns are symbols, so that it is a fact like any other. `headers=true` says that the "
+            "first line of a file is none."
+        ),
+        example=".decl calls(caller: symbol, callee: symbol)\n.input calls\n\ncalls.facts begins with caller⇥callee",
+        fix=".decl calls(caller: symbol, callee: symbol)\n.input calls(headers=true)",
+    ),
+    Entry(
         "E0671",
         "chosen columns that do not fit",
         "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"

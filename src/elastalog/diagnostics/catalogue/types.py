@@ -134,7 +134,8 @@ TYPES: tuple[Entry, ...] = (
         "E0321",
         "wildcard without a value",
         "`_` stands for any value in an argument of an atom. In the head of a rule, in a comparison, in an "
-        "argument of a functor and as the target of an aggregate a certain value is needed.",
+        "argument of a functor, as the target of an aggregate, and in a record or branch that is built (in a head, or "
+        "in a negation, which looks for that very value) a certain value is needed.",
         ".decl edge(x: number, y: number)\n"
         ".input edge\n"
         ".decl path(x: number, y: number)\n"

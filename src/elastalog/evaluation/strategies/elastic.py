@@ -24,7 +24,7 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, left_of_budget, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
 from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -131,15 +131,16 @@ class Elastic:
             forecast = costs.choose(stratum, occasion, least or 0)
             return forecast.derivations_allowed
 
+        left = partial(self._left, backend, stratum) if self._is_loss and costs.budget == AUTO else None
         if least is not None:
-            watch.allow(least, choose, is_extended=True)
+            watch.allow(least, choose, is_extended=True, left=left)
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
                 work.how, work.reason = forecast.how, forecast.why
                 work.other = None if forecast.other is None else round(forecast.other)
                 return
-            watch.allow(allowed, is_extended=costs.budget == AUTO)
+            watch.allow(allowed, is_extended=costs.budget == AUTO, left=left)
         effort, touched = watch.effort, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
@@ -154,9 +155,17 @@ class Elastic:
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(stratum, occasion, spent, watch.touched - touched or None)
+        lost: int | None = None
+        if forecast is not None and self._is_loss:
+            lost = sum(map(backend.size, stratum.relations)) - _size_of(backend, stratum.relations)
+        costs.updated(stratum, occasion, spent, watch.touched - touched or None, lost)
         work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
         _tell(work, known.weight_of(occasion.is_loss), known.bootstrap_of(occasion.inputs), occasion.facts, spent)
+
+    def _left(self, backend: Backend, stratum: LogicalStratum, lost: int) -> float:
+        """What is left of the budget of an update when so many derivations are lost."""
+        before, facts = (sum(map(backend.size, names)) for names in (stratum.reads, stratum.relations))
+        return left_of_budget(self.costs.known(stratum), before, _size_of(backend, stratum.reads), facts, lost)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""

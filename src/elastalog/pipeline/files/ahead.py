@@ -27,10 +27,10 @@ class Part(NamedTuple, Generic[T_co]):
 
 
 class Ahead(Generic[T]):
-    """Parts, in order. Threads, one fewer than are allowed, begin to make them at once; whoever asks for a part that is
-    not there helps instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes.
-    What making a part raises is raised in its turn. Limits are those of whoever makes this (see `allowance`), who
-    closes it; `name` says what the threads do."""
+    """Parts, in order. Threads make them, one fewer than are allowed; whoever asks for a part that is not there helps
+    instead of waiting. What is made and not used yet is no more than `threads` parts, or few bytes. What making a part
+    raises is raised in its turn. Limits are those of whoever makes this (see `allowance`), who closes it; `name` says
+    what the threads do."""
 
     def __init__(self, parts: Iterable[Part[T]], threads: int, name: str) -> None:
         self._coming = iter(parts)
@@ -44,6 +44,9 @@ class Ahead(Generic[T]):
             Thread(target=context.copy().run, args=(self._work,), name=f"elastalog {name} {number}", daemon=True)
             for number in range(max(threads - 1, 1))
         ]
+
+    def start(self) -> None:
+        """The threads begin. Whoever calls this has seen to it that `close` is called, whatever happens."""
         for thread in self._threads:
             thread.start()
 
@@ -72,7 +75,8 @@ class Ahead(Generic[T]):
             self._next, self._coming = None, iter(())
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            if thread.is_alive():  # one that Ctrl-C has kept from its first step finds nothing to do
+                thread.join()
 
     def _work(self) -> None:
         while True:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.fields import records_of
 from elastalog.pipeline.files.format import Format
+from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 
 
@@ -30,12 +30,11 @@ def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
 
 
 def _of_quoted(data: bytes, columns: tuple[int, ...], form: Format) -> bytes:
-    import csv
-
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=form.delimiter, lineterminator="\n")
-    highest = max(columns, default=-1)
-    text = data.decode("utf-8", "surrogateescape")
-    for fields in csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter):
-        writer.writerow([fields[c] for c in columns] if highest < len(fields) else fields + [""] * len(columns))
-    return out.getvalue().encode("utf-8", "surrogateescape")
+    lines, highest = [], max(columns, default=-1)
+    for _, raw, fields in records_of(data, form):
+        if isinstance(fields, Fault):
+            lines.append(raw)  # it will be found again
+            continue
+        chosen = [fields[c] for c in columns] if highest < len(fields) else fields + [""] * len(columns)
+        lines.append(form.delimiter.join('"' + text.replace('"', '""') + '"' for text in chosen).encode())
+    return b"".join(line + b"\n" for line in lines)

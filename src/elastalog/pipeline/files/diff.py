@@ -20,7 +20,7 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.noted import noted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
@@ -225,8 +225,7 @@ def _value(column: Column, found: re.Match[str]) -> Any:
 
 
 def _unknown_relation(relation: str, schemas: Mapping[str, Schema]) -> _BadLineError:
-    near = nearest(relation, schemas)
-    advice = f"did you mean `{near}`?" if near else f"the relations are {', '.join(schemas) or 'none'}"
+    advice = did_you_mean(relation, schemas) or f"the relations are {', '.join(schemas) or 'none'}"
     return _BadLineError(f"no relation `{relation}`", faults.UNKNOWN, advice)
 
 

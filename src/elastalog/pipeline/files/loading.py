@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -61,9 +61,9 @@ def inputs_of(program: CheckedProgram) -> list[Relation]:
 
 
 class InputFiles:
-    """The files of relations with `.input`, for a block in which they are read: where several threads may, they begin
-    with it, under the limits of whoever makes this (see `allowance`), and have ended when it ends. What is read ahead,
-    and by how many, changes nothing."""
+    """The files of relations with `.input`. Where several threads may read, they begin with `begin`, under the limits
+    of whoever calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
+    nothing."""
 
     def __init__(self, relations: Sequence[Relation], root: Path, policy: Policy) -> None:
         self._relations = relations
@@ -77,17 +77,21 @@ class InputFiles:
         self._reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
         self._ahead: Ahead[_Read] | None = None
 
-    def __enter__(self) -> Self:
+    def begin(self) -> None:
+        """Whoever calls this has seen to it that `close` is called, whatever happens."""
         if self._threads > 1:
             self._ahead = Ahead(self._reads, self._threads, "reading")
-        return self
+            self._ahead.start()
 
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         if self._ahead is not None:
             self._ahead.close()
 
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
+        texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
+        if texts >= LEAST_SIZE:
+            dictionary.symbols.expect(texts)
         parts = (part.make() for part in self._reads) if self._ahead is None else iter(self._ahead)
         for relation in self._relations:
             file = self._files[relation.name]
@@ -116,7 +120,8 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
             return None
         path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        return plain_file(Schema.of(relation), path, directives[0])
+        file = plain_file(Schema.of(relation), path, directives[0])
+        return None if file is None or file.begins_with_names() else file
     except ElastalogError:
         return None  # raised again in its turn
 

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
+from elastalog.pipeline.files.first_look import is_like_a_header
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.read import unreadable
-from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_lines
+from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
 BLOCK = 1 << 20
 _MORE = 1 << 12
 _LINE_END = b"\n"
+_LONGEST_FIRST = 1 << 16
+"""Bytes of the first line that are looked at."""
+
 _PACKED = b"\x1f\x8b"
 
 
@@ -46,6 +51,17 @@ class PlainFile:
     path: Path
     form: Format
     size: int
+
+    @property
+    def has_texts(self) -> bool:
+        return any(column.base is Base.SYMBOL for column in self.schema.columns)
+
+    def begins_with_names(self) -> bool:
+        """Whether its first line has the names of columns, though it should be a fact."""
+        with self._opened() as file:
+            first = file.read(_LONGEST_FIRST).partition(_LINE_END)[0].removeprefix(BYTE_ORDER_MARK)
+        fields = first.removesuffix(b"\r").decode("utf-8", "replace").split(self.form.delimiter)
+        return is_like_a_header(self.schema, fields)
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""

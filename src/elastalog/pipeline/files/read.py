@@ -14,6 +14,7 @@ from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.first_look import look_at
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, require_file
@@ -133,6 +134,7 @@ def _is_packed(path: Path) -> bool:
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
     match form.kind:
         case Kind.TEXT:
+            look_at(data, schema, file, form)
             return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
             given = parquet_table(data, file)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_lines import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
@@ -169,8 +169,7 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _no_table(path: Path, name: str, known: list[str]) -> Diagnostic:
-    near = nearest(name, known)
-    advice = f"did you mean `{near}`?" if near else 'name the table or view: `name="…"`'
+    advice = did_you_mean(name, known) or 'name the table or view: `name="…"`'
     return Diagnostic("E0510", f"`{path}` has no table or view `{name}`", help=advice, location=str(path))
 
 

@@ -10,7 +10,6 @@ in a few places; then, and only then, the rows are read one by one, in the block
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.chosen_columns import chosen_columns
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK, are_names, records_of
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
@@ -31,7 +31,6 @@ from elastalog.relations.tables import joined, table_of_columns
 
 BLOCK = 1 << 20
 PIECE = 64 << 20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_text(
@@ -194,7 +193,7 @@ def _read_in_blocks(
 def _read_exactly(
     schema: Schema, data: bytes, file: str, form: Format, first_line: int
 ) -> tuple[pa.Table, list[BadRow]]:
-    records = _quoted_records(data, form.delimiter) if form.is_rfc4180 else _plain_records(data, form.delimiter)
+    records = records_of(data, form)
     parsers = [parser_of(column) for column in schema.columns]
     columns: list[list[Value]] = [[] for _ in parsers]
     bad: list[BadRow] = []
@@ -225,7 +224,7 @@ def _row(
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            if _are_names(schema, fields):
+            if are_names(schema, fields):
                 advice = f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
                 return Fault(value.code, value.reason, advice)
             return value
@@ -247,59 +246,6 @@ def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
         return fault
     why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})"
     parameters = ["rfc4180=true"] if found == "," else [f'delimiter="{found}"'.replace("\t", "\\t")]
-    parameters += ["headers=true"] if _are_names(schema, fields[0].split(found)) else []
+    parameters += ["headers=true"] if are_names(schema, fields[0].split(found)) else []
     advice = f"say how the file is written: `.input {schema.name}({', '.join(parameters)})`"
     return Fault(fault.code, fault.reason + why, advice)
-
-
-def _are_names(schema: Schema, fields: list[str]) -> bool:
-    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
-
-
-def _plain_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
-    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n")):
-        line = raw.removesuffix(b"\r")
-        try:
-            yield number, line, line.decode().split(delimiter)
-        except UnicodeDecodeError as error:
-            yield number, line, _not_utf8(error)
-
-
-def _quoted_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
-    """Records of RFC 4180 with the line they begin on, from 0. After a fault reading goes on at the next line."""
-    mark = re.escape(delimiter.encode())
-    # Possessive, so that an unclosed quote costs one scan and no backtracking.
-    quoted_or_plain = rb'(?:"((?:[^"]|"")*+)"|((?!")(?:(?!' + mark + rb"|\r?\n|\r?\Z).)*))"
-    field = re.compile(quoted_or_plain + rb"(" + mark + rb"|\r?\n|\r?\Z)", re.DOTALL)
-    position, line = 0, 0
-    while position < len(data):
-        start, first_line = position, line
-        fields: list[bytes] = []
-        fault: Fault | None = None
-        while fault is None:
-            found = field.match(data, position)
-            if found is None:
-                fault = Fault(faults.QUOTING, f"field {len(fields) + 1} is quoted wrongly")
-                break
-            quoted, plain, end = found.groups()
-            fields.append(plain if quoted is None else quoted.replace(b'""', b'"'))
-            position = found.end()
-            if end != delimiter.encode():
-                break
-        if fault is not None:
-            next_line = data.find(b"\n", start)
-            position = len(data) if next_line < 0 else next_line + 1
-        raw = data[start:position]
-        line += raw.count(b"\n")
-        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if fault is None:
-            try:
-                yield first_line, raw, [text.decode() for text in fields]
-                continue
-            except UnicodeDecodeError as error:
-                fault = _not_utf8(error)
-        yield first_line, raw, fault
-
-
-def _not_utf8(error: UnicodeDecodeError) -> Fault:
-    return Fault(faults.ENCODING, f"byte 0x{error.object[error.start]:02x} is not UTF-8")

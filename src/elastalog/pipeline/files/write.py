@@ -42,6 +42,9 @@ _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
 LEAST_ROWS = FEW_ROWS + 1
 """Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
 
+MANY_ROWS = 1 << 17
+"""Facts from which on several threads write one file."""
+
 
 def write_facts(
     schema: Schema,
@@ -107,33 +110,57 @@ def write_output(
     return written
 
 
-def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = None) -> Path | None:
+def write_lines(
+    relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = None, threads: int = 1
+) -> Path | None:
     """Obeys the only `.output` directive of a relation, if it has no other and asks for plain text, under `root`;
-    returns the file, None if nothing was done. The file is the one that `write_output` would write."""
-    told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
-    if len(told) != 1 or told[0].kind != "output" or told[0].parameters.get("IO", "file") != "file":
+    returns the file, None if nothing was done. The file is the one that `write_output` would write. So many threads
+    write a large one together."""
+    plain = _plain_output(relation, facts.schema)
+    if plain is None:
         return None
-    parameters = told[0].parameters
-    path = resolve_under(root, parameters.get("filename", f"{relation.name}.csv"))
-    form = Format.of(parameters, path.name)
-    is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip)
-    is_short = len(form.delimiter) == 1 and form.delimiter.isascii() and form.delimiter not in CHARACTERS_OF_NUMBERS
-    columns = facts.schema.columns
-    if not is_plain or not is_short or not columns or any(column.base not in _PLAIN for column in columns):
-        return None
+    path, form = resolve_under(root, plain[0]), plain[1]
     if len(facts) < LEAST_ROWS and not facts.dictionary.symbols.are_many:
         return None
     from elastalog.relations.blocks_of_lines import kinds_of, lines_of
 
-    words = facts.fact_words().words
+    words, kinds, delimiter = facts.fact_words().words, kinds_of(facts.schema), ord(form.delimiter)
     with replacing(path) as out:
-        for part in lines_of(words, kinds_of(facts.schema), ord(form.delimiter), facts.dictionary):
+        if threads > 1 and len(words) >= MANY_ROWS:
+            from elastalog.pipeline.files.lines_in_threads import write_in_threads
+
+            if write_in_threads(out, words, kinds, delimiter, facts.dictionary, threads):
+                return path
+            out.truncate(0)
+        for part in lines_of(words, kinds, delimiter, facts.dictionary):
             if isinstance(part, memoryview):
                 out.write(part)
             else:
                 for block in _text_blocks(facts.schema, to_table(facts.schema, part, facts.dictionary), form, doubt):
                     out.write(block)
     return path
+
+
+def is_for_threads(relation: Relation, facts: Facts) -> bool:
+    """Whether `write_lines` has several threads write the facts of a relation together."""
+    try:
+        return len(facts) >= MANY_ROWS and _plain_output(relation, facts.schema) is not None
+    except ElastalogError:
+        return False  # raised again in its turn
+
+
+def _plain_output(relation: Relation, schema: Schema) -> tuple[str, Format] | None:
+    """The file of the only `.output` directive of a relation, if it has no other and asks for lines of plain text."""
+    told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
+    if len(told) != 1 or told[0].kind != "output" or told[0].parameters.get("IO", "file") != "file":
+        return None
+    parameters = told[0].parameters
+    name = parameters.get("filename", f"{relation.name}.csv")
+    form = Format.of(parameters, name)
+    is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip)
+    is_short = len(form.delimiter) == 1 and form.delimiter.isascii() and form.delimiter not in CHARACTERS_OF_NUMBERS
+    is_flat = bool(schema.columns) and all(column.base in _PLAIN for column in schema.columns)
+    return (name, form) if is_plain and is_short and is_flat else None
 
 
 def print_size(name: str, count: int, stdout: BinaryIO) -> None:

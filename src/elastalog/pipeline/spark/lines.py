@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base
 from elastalog.folders.files import remove
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_text
+from elastalog.pipeline.files.text import read_text
 from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.pipeline.spark.texts import alike, numbered_facts

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.spark.applying import Arriving
 from elastalog.pipeline.spark.malformed import malformed
@@ -103,7 +103,6 @@ def require_table(spark: SparkSession, name: str) -> None:
             return
     database = ".".join(re.findall(_PART, name)[:-1])
     tables = sorted(_tables(spark, database))
-    near = nearest(name, tables)
     listed = ", ".join(tables[:_MOST_LISTED]) + (", …" if len(tables) > _MOST_LISTED else "")
     advice = "make the table, or name its database too; which catalogues there are is set with the Spark session"
     raise ElastalogError(
@@ -112,7 +111,7 @@ def require_table(spark: SparkSession, name: str) -> None:
                 code="E1110",
                 message=f"no table `{name}` in the catalogue of Spark",
                 notes=(f"there are {listed}" if tables else "there are no tables beside which it could be",),
-                help=f"did you mean `{near}`?" if near else advice,
+                help=did_you_mean(name, tables) or advice,
             )
         ]
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
@@ -66,8 +66,7 @@ def read_changes(
         raise fault(place, f"row {wrong.column(_ROW)[0]}: `op` is neither `+` nor `-`", "write `+` or `-`")
     for name, part in parts.items():
         if name not in schemas:
-            near = nearest(name, schemas)
-            advice = f"did you mean `{near}`?" if near else f"the relations are {', '.join(schemas)}"
+            advice = did_you_mean(name, schemas) or f"the relations are {', '.join(schemas)}"
             raise fault(place, f"row {part.column(_ROW)[0]}: no relation `{name}`", advice)
         schema = schemas[name]
         for op, side in (("+", diff.inserted), ("-", diff.deleted)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.frames import path_of
@@ -84,8 +84,7 @@ def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
         options.setdefault("store", options.pop(_PATH))
     for name in options:
         if name not in (*names, _PATH):
-            close = nearest(name, names)
-            advice = f"did you mean `{close}`?" if close else f"the options are {', '.join(names)}"
+            advice = did_you_mean(name, names) or f"the options are {', '.join(names)}"
             raise refused(f"the data source has no option `{name}`", advice)
     return options
 

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.schema import Schema
 from elastalog.spark.native.options import ReadOptions, WriteOptions, folder_of, refused
@@ -67,8 +67,7 @@ class ElastalogSource(DataSource):
         kinds = arrow_fields(schema, options.annotations)
         for name in options.columns or ():
             if name not in kinds:
-                close = nearest(name, kinds)
-                advice = f"did you mean `{close}`?" if close else f"it has {', '.join(kinds)}"
+                advice = did_you_mean(name, kinds) or f"it has {', '.join(kinds)}"
                 raise refused(f"relation `{schema.name}` has no column `{name}`", advice)
         chosen = {name: kinds[name] for name in options.columns or kinds}
         if options.changes:

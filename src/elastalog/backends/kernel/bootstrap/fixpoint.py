@@ -39,12 +39,13 @@ class StratumVariants:
         relations: Mapping[str, KernelRelation],
         dictionary: Dictionary,
         source: Source,
+        statistics: KernelStatistics | None = None,
     ) -> None:
         self._stratum = stratum
         self._relations = relations
         self.dictionary = dictionary
         self._source = source
-        statistics = self._statistics = KernelStatistics(relations)
+        statistics = self._statistics = statistics or KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
         self.by_delta = [

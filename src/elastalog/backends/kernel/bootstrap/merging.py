@@ -18,7 +18,7 @@ import numpy as np
 
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
-from elastalog.backends.kernel.execution.classes import unite
+from elastalog.backends.kernel.execution.classes import Members
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -82,9 +82,10 @@ class Merging:
         new = np.flatnonzero(is_new)
         if len(new):
             ends = np.sort(ends[new], axis=1)
-            _, first = np.unique(ends.astype(np.int64) @ np.array([1 << 32, 1]), return_index=True)
-            self._merge(ends[first])
-            new = new[first]
+            if len(new) > 1:
+                _, first = np.unique(ends.astype(np.int64) @ np.array([1 << 32, 1]), return_index=True)
+                ends, new = ends[first], new[first]
+            self._merge(ends)
         return np.ascontiguousarray(pairs[new])
 
     def moved(self) -> Matrix:
@@ -95,16 +96,14 @@ class Merging:
 
     def knows(self, words: Vector) -> Vector:
         """Which of some words are members of a class."""
-        if not len(self._members):
-            return np.zeros(len(words), np.bool_)
-        places = np.minimum(np.searchsorted(self._members, words), len(self._members) - 1)
-        are_known: Vector = self._members[places] == words
+        _, are_known = _sought(words, self._members)
         return are_known
 
     def are_joined(self, pairs: Matrix) -> Vector:
         """Which of some pairs are in one class."""
-        are_joined: Vector = self.knows(pairs[:, 0]) & self.knows(pairs[:, 1])
-        ends = self._representative[np.searchsorted(self._members, pairs[are_joined])]
+        places, are_known = _sought(pairs, self._members)
+        are_joined: Vector = are_known[:, 0] & are_known[:, 1]
+        ends = self._representative[places[are_joined]]
         are_joined[are_joined] = ends[:, 0] == ends[:, 1]
         return are_joined
 
@@ -118,29 +117,36 @@ class Merging:
 
     def _places(self, pairs: Matrix) -> Vector:
         """Where the values of pairs are among the members; those that were in no class are in one of their own."""
-        places: Vector = np.searchsorted(self._members, pairs)
-        is_known = np.zeros(pairs.shape, np.bool_)
-        if len(self._members):
-            is_known = self._members[np.minimum(places, len(self._members) - 1)] == pairs
-        if not is_known.all():
-            new = np.unique(pairs[~is_known])
-            where = np.searchsorted(self._members, new)
-            self._members = np.insert(self._members, where, new)
-            self._representative = np.insert(self._representative, where, new)
-            self._has_moved = np.insert(self._has_moved, where, True)
+        places, are_known = _sought(pairs, self._members)
+        if not are_known.all():
+            new = Members(pairs[~are_known]).words
+            order = np.argsort(np.concatenate((self._members, new)), kind="stable")
+            self._members = np.concatenate((self._members, new))[order]
+            self._representative = np.concatenate((self._representative, new))[order]
+            self._has_moved = np.concatenate((self._has_moved, np.ones(len(new), np.bool_)))[order]
             places = np.searchsorted(self._members, pairs)
         return places
 
     def _merge(self, ends: Matrix) -> None:
         """Makes one class of the classes with two representatives, for each pair of these."""
-        known, places = np.unique(ends, return_inverse=True)
-        root = np.arange(len(known), dtype=np.int32)
-        unite(np.ascontiguousarray(places.reshape(-1, 2), np.int32), root)
-        concerned = np.flatnonzero(np.isin(self._representative, known))
-        place = np.searchsorted(known, self._representative[concerned])
+        known = Members(ends)
+        root = known.united(ends)
+        place, is_concerned = _sought(self._representative, known.words)
+        concerned = np.flatnonzero(is_concerned)
+        place = place[concerned]
         by_size = np.argsort(np.bincount(place, minlength=len(known)), kind="stable")
         largest = np.empty(len(known), np.int64)
         largest[root[by_size]] = by_size  # the last that is written is the largest
-        other = known[largest[root]][place]
+        other = known.words[largest[root]][place]
         self._has_moved[concerned] |= other != self._representative[concerned]
         self._representative[concerned] = other
+
+
+def _sought(words: Matrix, known: Vector) -> tuple[Vector, Vector]:
+    """Where each of some words is among others, which are in ascending order, and whether it is there at all."""
+    places: Vector = np.searchsorted(known, words)
+    if not len(known):
+        return places, np.zeros(words.shape, np.bool_)
+    np.minimum(places, len(known) - 1, out=places)
+    are_there: Vector = known[places] == words
+    return places, are_there

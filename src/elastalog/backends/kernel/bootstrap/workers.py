@@ -34,9 +34,11 @@ def whole_run(variant: BoundVariant, relations: Mapping[str, KernelRelation]) ->
 
 
 class Workers:
-    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
+    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else.
+    `shares_strata`: a round is the faster the more there is to share in it, of several strata too."""
 
     is_plain: ClassVar[bool] = True
+    shares_strata: ClassVar[bool] = False
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self.relations = relations

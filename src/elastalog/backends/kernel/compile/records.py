@@ -52,7 +52,7 @@ class Table(Generic[R]):
     def as_array(self) -> npt.NDArray[Any]:
         """The same memory as an array of records, for arithmetic on a field of all of them."""
         described: np.dtype[Any] = np.dtype(self._array._type_)
-        return np.ndarray(len(self), described, self._array)
+        return np.ndarray(len(self), described, cast(Any, self._array))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -7,6 +7,7 @@ count 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -40,6 +41,9 @@ class Folded:
 
 FoldElsewhere: TypeAlias = Callable[[Matrix, Vector | None], Folded | None]
 """See `OtherPlace.fold`."""
+
+_FEW, _FEW_ROWS = 64, 1024
+"""A block for what so few keys have need not be large."""
 
 _ONE_GROUP: Matrix = np.zeros((1, 1), np.int32)
 _NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
@@ -187,12 +191,18 @@ def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matr
     return found[:, 0], found[:, 1]
 
 
+@cache
+def _join_columns(columns: tuple[int, ...], kept: int) -> tuple[Vector, ...]:
+    """Which columns a join looks at and copies, as the operators want them."""
+    keep = np.arange(len(columns), len(columns) + kept)
+    every, indexed = np.arange(len(columns)), np.array(columns, np.int64)
+    return every, indexed, keep, np.arange(kept), np.array([ROW_NUMBER]), np.array([kept])
+
+
 def _joined(relation: KernelRelation, columns: tuple[int, ...], left: Matrix, kept: int) -> Matrix:
     """The last `kept` words of rows whose first ones are a key, and the numbers of the present rows that have it."""
-    every, indexed = np.arange(len(columns)), np.array(columns, np.int64)
-    keep, keep_place = np.arange(len(columns), len(columns) + kept), np.arange(kept)
-    take, place = np.array([ROW_NUMBER]), np.array([kept])
-    out = np.empty((BLOCK, kept + 1), np.int32)
+    every, indexed, keep, keep_place, take, place = _join_columns(columns, kept)
+    out = np.empty((BLOCK if len(left) > _FEW else _FEW_ROWS, kept + 1), np.int32)
     state = state_vector()
     kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
     if columns:

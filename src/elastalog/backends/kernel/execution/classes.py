@@ -169,11 +169,12 @@ class Members:
         ends, ascending = self.places(pairs[order]), np.ascontiguousarray(levels[order], np.int32)
         unite_by_level(ends, ascending, parent, sizes, joined)
         meet(self.places(asked), parent, joined, found)
-        first = np.full(count, np.iinfo(np.int32).max, np.int32)
-        for column in (0, 1):
-            np.minimum.at(first, ends[:, column], ascending)
         is_one = asked[:, 0] == asked[:, 1]
-        found[is_one] = first[self.places(asked[is_one, 0])]
+        if is_one.any():
+            first = np.full(count, np.iinfo(np.int32).max, np.int32)
+            for column in (0, 1):
+                np.minimum.at(first, ends[:, column], ascending)
+            found[is_one] = first[self.places(asked[is_one, 0])]
         return found
 
     def way(self, pairs: Matrix, left: int, right: int) -> Vector:

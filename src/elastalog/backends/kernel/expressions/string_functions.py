@@ -187,11 +187,29 @@ def _row_by_row(
         for _, own, _ in columns:
             valid = both(valid, own)
         if valid is None:
-            return (*results(np.broadcast_arrays(*(values for values, _, _ in columns))), FULL)
+            return (*_each_once(results, np.broadcast_arrays(*(values for values, _, _ in columns))), FULL)
         valid, *arrays = np.broadcast_arrays(valid, *(values for values, _, _ in columns))
-        return _spread(*results([values[valid] for values in arrays]), valid)
+        return _spread(*_each_once(results, [values[valid] for values in arrays]), valid)
 
     return evaluate
+
+
+def _each_once(
+    results: Callable[[Sequence[Values]], tuple[Values, Mask | None]], arrays: Sequence[Values]
+) -> tuple[Values, Mask | None]:
+    """The results of many pairs of words, many of which come again: those of each pair are made once, in the order in
+    which pairs come, so that new texts get the same words as if they were not."""
+    if len(arrays) != 2 or len(arrays[0]) < _MANY or any(values.dtype != np.int32 for values in arrays):
+        return results(arrays)
+    pairs = arrays[0].astype(np.int64) << 32 | arrays[1].astype(np.uint32)
+    distinct, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    if 2 * len(distinct) > len(pairs):
+        return results(arrays)
+    in_order = np.argsort(first)
+    rank = np.empty_like(in_order)
+    rank[in_order] = np.arange(len(in_order))
+    found, is_found = results([values[first[in_order]] for values in arrays])
+    return found[rank[place]], None if is_found is None else is_found[rank[place]]
 
 
 def _texts_of(words: Values, dictionary: Dictionary) -> list[str]:

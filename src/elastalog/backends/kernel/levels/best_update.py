@@ -14,7 +14,6 @@ level above that of the fact it follows from, which stays as long as it does: pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.best_of_key import Comparison
 from elastalog.planning.logical import LogicalStratum, Scan
-from elastalog.planning.variants import plan_from_goal
+from elastalog.planning.variants import plan_wanted
 from elastalog.relations.words import Dictionary
 
 _WANTED = "@wanted"
@@ -64,12 +63,7 @@ class BestPlan:
         self.again = []
         for clause in stratum.clauses:
             wanted = Scan(_WANTED, tuple(clause.head_terms[column] for column in self.key))
-            asking = replace(
-                clause,
-                goals=(wanted, *clause.goals),
-                recursive_goals=tuple(goal + 1 for goal in clause.recursive_goals),
-            )
-            self.again.append(DeltaVariant(plan_from_goal(asking, 0, statistics), dictionary, source))
+            self.again.append(DeltaVariant(plan_wanted(clause, wanted, statistics), dictionary, source))
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""

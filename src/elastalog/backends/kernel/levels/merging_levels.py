@@ -50,6 +50,10 @@ class MergingLevels:
         levels[is_known] = np.minimum(levels_now(self._relations[name], rows[is_known]), ABSENT)
         return levels
 
+    def of_heads(self, name: str, facts: Matrix) -> Vector:
+        """The levels of heads of derivations that fired before, which are there for that reason."""
+        return self.of_pairs_read(name, facts) if name in self._equivalences else self.of_facts(name, facts)
+
     def of_pairs_read(self, name: str, pairs: Matrix) -> Vector:
         """The levels at which the members of pairs, which are there, came together; 0 in a class that grows, where it
         is no more than what is reached."""

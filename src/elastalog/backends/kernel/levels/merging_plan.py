@@ -19,7 +19,8 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
-from elastalog.planning.variants import plan_from_goal
+from elastalog.planning.steps import Variant
+from elastalog.planning.variants import plan_from_goal, plan_wanted
 from elastalog.relations.words import Dictionary
 
 _WANTED = "@wanted."
@@ -79,16 +80,13 @@ class MergingPlan:
         second = {goal for goals in pairs.values() for goal in goals[1:]}
         for position, goal in enumerate(clause.goals):
             if not isinstance(goal, Test):
-                found = Telling(self._planned(telling, position), width, read, position in second)
+                started = self._bound(plan_from_goal(telling, position, self._statistics))
+                found = Telling(started, width, read, position in second)
                 self.forward.setdefault(goal.relation, []).append(found)
         name = clause.head
         wanted = Scan(self.wanted_name(name), clause.head_terms[: self._key_width[name]])
-        asking = replace(
-            telling,
-            goals=(wanted, *clause.goals),
-            recursive_goals=tuple(goal + 1 for goal in clause.recursive_goals),
-        )
-        self.again[name].append(Telling(self._planned(asking, 0), width, read, is_repeated=False))
+        again = self._bound(plan_wanted(telling, wanted, self._statistics))
+        self.again[name].append(Telling(again, width, read, is_repeated=False))
 
     def _pairs_read(self, clause: Clause) -> dict[tuple[str, object], list[int]]:
         """The goals that read classes of the stratum, those of one pair together."""
@@ -98,8 +96,8 @@ class MergingPlan:
                 found.setdefault((goal.relation, goal.terms[1]), []).append(position)
         return found
 
-    def _planned(self, clause: Clause, goal: int) -> DeltaVariant:
-        return DeltaVariant(plan_from_goal(clause, goal, self._statistics), self._dictionary, self._source)
+    def _bound(self, planned: Variant) -> DeltaVariant:
+        return DeltaVariant(planned, self._dictionary, self._source)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs."""

@@ -9,8 +9,9 @@ head's level: other derivations are not why the head is where it is. So
     whole classes;
     what is forgotten is looked for in what is left, and comes back in the order of levels, with what follows from it.
 
-What comes out lower than it was in something that had not been forgotten, or joins such a class, has *escaped*: it is
-forgotten too, and all of it begins again. A derivation may be found twice: in such a stratum every count is 1.
+What comes out lower than it was though it had not been forgotten, or joins a class that had not, has *escaped*. It is
+taken for what it will be, to see what else escapes; then all of that is forgotten too, and it begins again. A
+derivation may be found twice: in such a stratum every count is 1.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import rows_of_keys
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.classes import MEMBER, rows_of_classes
+from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of_classes
 from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW
 from elastalog.backends.kernel.levels.merging_derivations import MergingDerivations
 from elastalog.backends.kernel.levels.merging_levels import MergingLevels
@@ -107,8 +108,10 @@ class MergingUpdate:
         """The heads of derivations just found that depend on them: their level is another without, or with them."""
         found = {}
         for name, (facts, fires) in self._derivations.take().items():
-            levels = self._levels.of_facts(name, facts)
-            depends = (fires <= levels) & (levels < ABSENT) if is_loss else fires < levels
+            if is_loss:
+                depends = fires <= self._levels.of_heads(name, facts)
+            else:
+                depends = fires < self._levels.of_facts(name, facts)
             if depends.any():
                 found[name] = facts[depends]
         return found
@@ -134,10 +137,13 @@ class MergingUpdate:
         classes, stored = self._relations[self._plan.classes[name]], self._relations[name]
         rows = rows_of_classes(classes, pairs)
         rows = rows[classes.level[rows] < REFERENCE]
-        members = np.ascontiguousarray(classes.rows[rows, :1])
-        self._watch.derived(0, len(members))
-        transaction.touch(stored, rows_of_keys(stored, MEMBER, members))
+        transaction.touch(stored, self._stored_rows(name, classes.rows[rows, 0]))
         self._touch(classes, rows)
+
+    def _stored_rows(self, name: str, members: Vector) -> Vector:
+        """The rows of the pairs that generate some classes, given their members."""
+        self._watch.derived(0, len(members))
+        return rows_of_keys(self._relations[name], MEMBER, np.ascontiguousarray(members.reshape(-1, 1)))
 
     def _touch(self, relation: KernelRelation, rows: Vector) -> None:
         """Forgets rows, if they are there, and finds what fired through them."""
@@ -158,15 +164,13 @@ class MergingUpdate:
                 for level in set(fires.tolist()):
                     waiting.setdefault(level, {}).setdefault(name, []).append(facts[fires == level])
             if not waiting:
-                return True
+                return not self._escaped
             self._levels.reached = min(waiting)
             entered = [
                 (relation, entries)
                 for name, parts in waiting.pop(self._levels.reached).items()
                 for relation, entries in self._enter(name, distinct(np.concatenate(parts)))
             ]
-            if self._escaped:
-                return False
             for relation, entries in entered:
                 self._derivations.through(relation, entries, NOW)
 
@@ -198,7 +202,7 @@ class MergingUpdate:
         rows = transaction.add_rows(relation, facts)
         levels = levels_now(relation, rows)
         self._let_escape(name, facts[(levels > level) & (levels < ABSENT)])
-        return [(name, _set(relation, rows[levels >= ABSENT], level))]
+        return [(name, _set(relation, rows[levels > level], level))]
 
     def _join(self, name: str, pairs: Matrix) -> Iterable[tuple[str, Vector]]:
         level, merging = self._levels.reached, self._levels.mergings[name]
@@ -207,8 +211,10 @@ class MergingUpdate:
             both = one & other
             has_escaped = one ^ other
             has_escaped[both] = self._levels.of_facts(name, pairs[both]) > level
-            self._let_escape(name, pairs[has_escaped])
-            pairs = pairs[~(one | other)]
+            if has_escaped.any():
+                self._let_escape(name, pairs[has_escaped])
+                merging.join(self._stored_with(name, pairs[has_escaped]))
+            pairs = pairs[~(one | other) | has_escaped]
         new = merging.join(pairs)
         kept = pairs if level == 0 else new  # all that are explicit
         if len(kept):
@@ -219,6 +225,13 @@ class MergingUpdate:
         self._watch.derived(0, len(moved))
         classes = self._relations[self._plan.classes[name]]
         return [(classes.name, _set(classes, transaction.add_rows(classes, moved), 1))]
+
+    def _stored_with(self, name: str, pairs: Matrix) -> Matrix:
+        """The pairs that generate the classes of members of some."""
+        classes = self._relations[self._plan.classes[name]]
+        members = Members(classes.rows[rows_of_classes(classes, pairs), 0])
+        stored: Matrix = self._relations[name].rows[self._stored_rows(name, members.words)]
+        return stored
 
     def _let_escape(self, name: str, facts: Matrix) -> None:
         if len(facts):

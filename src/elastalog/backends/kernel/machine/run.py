@@ -81,7 +81,9 @@ class MachineRun:
                 self._act(machine.depth, rows)
             case layout.CHECK:
                 derived, rows = machine.derived, machine.work
-                if machine.phase != layout.LOSING:
+                if machine.phase == layout.LOSING:
+                    self.watch.lose(derived)
+                else:
                     # What comes back now was lost before, but for what is new.
                     self.watch.extend(derived, rows)
                 machine.derived = 0

@@ -33,6 +33,9 @@ _MOST_ROWS = (1 << 30) - 64
 _SLACK = 16
 """A relation that was filled has room for one more row in so many."""
 
+_AT_ONCE = 4
+"""A relation into which facts are inserted grows by so many times its rows, if there are so many facts to come."""
+
 _FEW_ROWS = 4096
 MANY_ROWS = 1 << 20
 """From so many rows on a relation grows by less, and only where it is."""
@@ -206,7 +209,7 @@ class KernelRelation:
         state[row_operators.USED] = self.used
         while start < stop:
             if self.used >= self.full:
-                self.reserve(self.used + 64)
+                self._reserve_for(stop - start)
             try:
                 row_operators.insert(
                     block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
@@ -216,7 +219,11 @@ class KernelRelation:
                 self.used = int(state[row_operators.USED])
             start = int(state[row_operators.NEXT])
             if start < stop:
-                self.reserve(self.used + 64)
+                self._reserve_for(stop - start)
+
+    def _reserve_for(self, facts: int) -> None:
+        """Makes room for some of these facts, most of which may be there already."""
+        self.reserve(self.used + max(min(facts, _AT_ONCE * self.used), 64))
 
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""

@@ -61,7 +61,9 @@ class KernelStatistics:
         keys = np.zeros(len(sample), np.uint64)
         for column in columns:
             keys = (keys ^ sample[:, column].astype(np.uint64)) * _MIXER
-        _, counts = np.unique(keys, return_counts=True)
+        keys.sort()
+        firsts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+        counts = np.diff(firsts, prepend=0, append=len(keys))
         agreeing = float((counts * (counts - 1)).sum()) / (len(sample) * (len(sample) - 1))
         return 1.0 + (used - 1) * agreeing
 

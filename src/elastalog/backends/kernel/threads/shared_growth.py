@@ -116,6 +116,7 @@ class SharedGrowth(MachineRounds):
         task = self._task
         members = [body.members[0] for body in self.bodies]
         self._done_before = np.array([(m.start_rows, m.derivations, m.rows) for m in members]).T
+        self._ready: set[bytes] = set()
         try:
             while True:
                 works = self._expected_works()
@@ -179,7 +180,7 @@ class SharedGrowth(MachineRounds):
         task.iteration += 1
         task.rounds += 1
         task.most_found -= found
-        self._watch.check()
+        self._watch.step()
         self._tell()
         return found > 0
 
@@ -195,8 +196,10 @@ class SharedGrowth(MachineRounds):
     def _make_indexes(self, works: Vector) -> None:
         """Indexes that this round needs for the first time: two threads that miss one would both make it."""
         plan = self._plan
-        if not self._index_records["is_missing"].any():
+        active = (works > 0).tobytes()
+        if active in self._ready:
             return
+        self._ready.add(active)
         probes = (
             plan.code.probes[probe]
             for code, work in zip(plan.code.variants, works, strict=True)

@@ -21,7 +21,7 @@ TURNS = 16
 """So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
 after the other are looked at one after the other in the next round, and lie near to each other."""
 
-LEAST_TURN, MOST_TURN = 1 << 8, 1 << 14
+LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
 """Rows that a thread is given at a time."""
 
 

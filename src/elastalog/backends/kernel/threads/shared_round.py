@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -39,6 +39,10 @@ LEAST_COST = 1 << 11
 
 Share: TypeAlias = tuple[int, int, int]
 """The number of a run, and a range of its start rows."""
+
+
+MOST_EXPECTED = 1 << 18
+"""Facts for which there is room from the start in the first round of a stratum, at most."""
 
 
 def expected_work(run: Run) -> int:
@@ -79,9 +83,12 @@ class SharedRound:
         self._bounds = bounds
         self._watch = watch
         self._heads: dict[str, SharedHead] = {}
-        for name in dict.fromkeys(member.clause.head for run in runs for member in run.body.members):
-            # About as many facts as in the round before.
-            expected = counted[name] - bounds.start[name]
+        starts: Counter[str] = Counter()
+        for run in runs:
+            starts.update(dict.fromkeys((member.clause.head for member in run.body.members), run.stop - run.start))
+        for name, rows in starts.items():
+            # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
+            expected = counted[name] - bounds.start[name] if bounds.start[name] else min(rows, MOST_EXPECTED)
             self._heads[name] = SharedHead(relations[name], counted[name], len(scratch), expected)
         self._shares: list[deque[Share]] = [deque() for _ in scratch]
         self._share_out()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
@@ -31,6 +31,8 @@ LEAST_WORK = 60_000
 
 class ParallelWorkers(Workers):
     """Runs rounds in several threads, this one among them; small ones and actions on texts in this one only."""
+
+    shares_strata: ClassVar[bool] = True
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
