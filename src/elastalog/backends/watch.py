@@ -182,7 +182,8 @@ class Watch:
 
 
 def _effort(derivations: int, rows: int) -> int:
-    return max(derivations, rows // ROWS_A_DERIVATION)
+    looked_up = rows // ROWS_A_DERIVATION
+    return looked_up if looked_up > derivations else derivations  # quicker than `max`, for every stratum
 
 
 class _Within:

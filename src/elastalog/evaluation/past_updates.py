@@ -4,6 +4,7 @@ learnt. Losses and gains are told apart, since a fact that is lost is looked for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import copysign, exp, log2, sqrt
 
 from elastalog.late import dataclass
@@ -73,16 +74,18 @@ class Expectation:
     sure: float
 
 
-def bucket_of(occasion: Occasion) -> int:
-    """Where updates of like size are found: the binary logarithm of their changes, negative for those that delete."""
-    bucket = max(occasion.changes, 1).bit_length()
-    return -bucket if occasion.is_loss else bucket
+@lru_cache(maxsize=1024)
+def bucket_of(changes: int, is_loss: bool) -> tuple[int, float]:
+    """Where updates of like size are found: the binary logarithm of their changes, negative for those that delete; and
+    that logarithm. Every stratum of a small update asks, for few changes."""
+    bucket = max(changes, 1).bit_length()
+    return -bucket if is_loss else bucket, log2(max(changes, 1))
 
 
 def observe(sizes: dict[int, Observed], occasion: Occasion, derivations: int) -> None:
     """An update took so many derivations."""
-    bucket, size, cost = bucket_of(occasion), log2(max(occasion.changes, 1)), log2(derivations + 1)
-    observed = sizes.get(bucket)
+    bucket, size = bucket_of(occasion.changes, occasion.is_loss)
+    cost, observed = log2(derivations + 1), sizes.get(bucket)
     if observed is None:
         sizes[bucket] = Observed(cost, size)
     else:

@@ -25,7 +25,7 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
-from elastalog.evaluation.past_bootstraps import Bootstrap
+from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
 from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
@@ -71,12 +71,12 @@ class Elastic:
         if small is None or not small.done:
             return
         costs, is_loss, derivations = self.costs, self._is_loss, 0
-        noted: list[tuple[Done, float, Bootstrap | None]] = []
+        noted: list[tuple[Done, float, list[Bootstrap] | None]] = []
         for done in small.done:
             if done.stratum.clauses:
                 occasion = _small_occasion(done.changes, is_loss)
                 known = costs.updated(done.stratum, occasion, done.effort, done.touched or None)
-                noted.append((done, known.weight_of(is_loss), known.bootstrap_of(0)))
+                noted.append((done, known.weight_of(is_loss), known.bootstraps))
                 derivations += done.derivations
             else:
                 noted.append((done, 0.0, None))
@@ -179,14 +179,14 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     work.other = round(rebuild_cost(bootstrap.cost, facts))
 
 
-def _written_down(noted: list[tuple[Done, float, Bootstrap | None]]) -> list[StratumWork]:
-    """What small updates have done; with what their derivations weighed and a bootstrap took then."""
+def _written_down(noted: list[tuple[Done, float, list[Bootstrap] | None]]) -> list[StratumWork]:
+    """What small updates have done; with what their derivations weighed and the last bootstraps took then."""
     found = []
-    for (stratum, changes, derivations, effort, _, seconds), weight, bootstrap in noted:
-        why = "explicit facts" if bootstrap is None else f"{changes:,} changed inputs"
+    for (stratum, changes, derivations, effort, _, seconds), weight, bootstraps in noted:
+        why = "explicit facts" if bootstraps is None else f"{changes:,} changed inputs"
         work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
-        if bootstrap is not None:
-            _tell(work, weight, bootstrap, 0, effort)
+        if bootstraps is not None:
+            _tell(work, weight, reckoned(bootstraps, 0), 0, effort)
         found.append(work)
     return found
 

@@ -166,44 +166,6 @@ def _join_members(  # type: ignore[no-untyped-def]
     state[FILLED] = filled
 
 
-@inlined
-def _ask_where(left, i, key, kind, table, keys, high, slots, flat_slots):  # type: ignore[no-untyped-def]
-    """Asks for the memory that says which rows a row of bindings is joined with."""
-    if kind == MEMBER:
-        prefetch(table, int64(hash_columns(left, i, key) >> high))
-    elif kind == DIRECT:
-        word = int64(left[i, key[0]])
-        if word >= 0 and word < slots.shape[0]:
-            prefetch(flat_slots, word * SLOT_WIDTH)
-    elif kind == HASHED:
-        home = hash_key(index_key(left, i, key)) >> high
-        prefetch(keys, int64(home))
-        prefetch(flat_slots, int64(home) * SLOT_WIDTH)
-
-
-@inlined
-def _ask_rows(left, i, key, kind, table, high, slots, pool, flat_rows, width, level):  # type: ignore[no-untyped-def]
-    """Asks for the first of these rows, once it is known which it is, or for the list of them."""
-    place = int64(-1)
-    if kind == MEMBER:
-        # Most slots hold another fact, whose row would only be in the way.
-        mask = uint64(table.shape[0] - 1)
-        value = hash_columns(left, i, key)
-        taken_slot = uint64(table[value >> high])
-        if has_tag(taken_slot, value & LOW, mask):
-            place = row_in(taken_slot, mask)
-    elif kind == DIRECT:
-        word = int64(left[i, key[0]])
-        if word >= 0 and word < slots.shape[0]:
-            if slots[word, LENGTH] == 1:
-                place = int64(slots[word, PLACE])
-            elif slots[word, LENGTH] > 1:
-                prefetch(pool, int64(slots[word, PLACE]))
-    if place >= 0:
-        prefetch(flat_rows, place * width)
-        prefetch(level, place)
-
-
 @operator(
     types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, WORDS, MATRIX,
     INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
@@ -227,6 +189,7 @@ def join_levels(  # type: ignore[no-untyped-def]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
     table = halves_of(keys)
+    table_mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     flat_slots = flattened(slots)
     flat_rows = flattened(rows)
@@ -237,24 +200,42 @@ def join_levels(  # type: ignore[no-untyped-def]
             take, take_place, out, state,
         )  # fmt: skip
         return
-    # What later rows will look at is asked for now: first where to look, then what is found there.
-    if start + 1 < stop:
-        for i in range(start, min(start + AHEAD, stop)):
-            _ask_where(left, i, key, kind, table, keys, high, slots, flat_slots)
-        for i in range(start, min(start + AHEAD // 2, stop)):
-            _ask_rows(left, i, key, kind, table, high, slots, pool, flat_rows, width, level)
     for i in range(start, stop):
+        # What later rows will look at is asked for now: first where to look, then what is found there.
         if i + AHEAD < stop:
-            _ask_where(left, i + AHEAD, key, kind, table, keys, high, slots, flat_slots)
-        if i + AHEAD // 2 < stop:
-            _ask_rows(left, i + AHEAD // 2, key, kind, table, high, slots, pool, flat_rows, width, level)
-        if kind == DIRECT and i + 1 < stop:
-            word = int64(left[i + 1, key[0]])
-            if word >= 0 and word < slots.shape[0] and slots[word, LENGTH] > 1:
-                first = int64(slots[word, PLACE])
-                for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD)):
-                    prefetch(flat_rows, int64(pool[first + j]) * width)
-                    prefetch(level, int64(pool[first + j]))
+            if kind == MEMBER:
+                prefetch(table, int64(hash_columns(left, i + AHEAD, key) >> high))
+            elif kind == DIRECT:
+                word = int64(left[i + AHEAD, key[0]])
+                if word >= 0 and word < slots.shape[0]:
+                    prefetch(flat_slots, word * SLOT_WIDTH)
+            elif kind == HASHED:
+                home = hash_key(index_key(left, i + AHEAD, key)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
+            place = int64(-1)
+            if kind == MEMBER:
+                # Most slots hold another fact, whose row would only be in the way.
+                value = hash_columns(left, i + AHEAD // 2, key)
+                taken_slot = uint64(table[value >> high])
+                if has_tag(taken_slot, value & LOW, table_mask):
+                    place = row_in(taken_slot, table_mask)
+            elif kind == DIRECT:
+                word = int64(left[i + AHEAD // 2, key[0]])
+                if word >= 0 and word < slots.shape[0]:
+                    if slots[word, LENGTH] == 1:
+                        place = int64(slots[word, PLACE])
+                    elif slots[word, LENGTH] > 1:
+                        prefetch(pool, int64(slots[word, PLACE]))
+                word = int64(left[i + 1, key[0]])
+                if word >= 0 and word < slots.shape[0]:
+                    first = int64(slots[word, PLACE])
+                    for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD) if slots[word, LENGTH] > 1 else 0):
+                        prefetch(flat_rows, int64(pool[first + j]) * width)
+                        prefetch(level, int64(pool[first + j]))
+            if place >= 0:
+                prefetch(flat_rows, place * width)
+                prefetch(level, place)
         length = int64(0)
         place = int64(0)
         if kind == MEMBER:

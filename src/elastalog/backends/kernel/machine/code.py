@@ -31,9 +31,6 @@ EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
 
 
 _NOWHERE = -1
-_MOST_AHEAD = 3
-"""Probes for which memory is asked for when a fact gets into a delta: in a program of many rules more are a burden."""
-
 _ARITHMETIC = {
     "+": layout.ADD,
     "-": layout.SUBTRACT,
@@ -57,8 +54,7 @@ class Code:
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
-    by the relation that variants start at, where the operands say which probes can be foreseen, and how many: see
-    `Relation`."""
+    by the relation that a variant starts at, its first probe, and the columns that it looks for: see `Relation`."""
 
     def __init__(
         self,
@@ -80,7 +76,7 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
-        self._aheads: dict[str, list[int]] = {}
+        self.ahead: dict[str, tuple[int, int, int]] = {}
         laid_out = [*variants, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
         self.variants = Table(layout.VariantCode, len(laid_out))
@@ -93,9 +89,6 @@ class Code:
             elif variant in whole:
                 code.whole = whole[variant][1]
             self._encode(variant, code)
-        self.ahead = {
-            name: (self._put(np.array(known)), len(known) // layout.AHEAD) for name, known in self._aheads.items()
-        }
         for usual, other in forks.items():
             self._encode_fork(usual, places[usual], places[other], is_other_way=False)
             self._encode_fork(other, places[other], places[usual], is_other_way=True)
@@ -119,8 +112,12 @@ class Code:
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
         code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
-        if not code.is_backward:
-            self._look_ahead(variant, dict(zip(take_place.tolist(), take.tolist(), strict=True)))
+        if variant.probes and not code.is_backward:
+            column_of = dict(zip(take_place.tolist(), take.tolist(), strict=True))
+            columns = [column_of.get(slot, -1) for slot in variant.probes[0].key.tolist()]
+            if min(columns, default=-1) >= 0:
+                place = self._put(np.array(columns))
+                self.ahead[start_of(variant)] = code.first_probe, place, len(columns)
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
@@ -129,17 +126,6 @@ class Code:
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
-
-    def _look_ahead(self, variant: Variant, column_of: Mapping[int, int]) -> None:
-        """Notes the first probes of which the start alone says what they look for; `column_of`: the columns of its
-        relation that it leaves in slots."""
-        known = self._aheads.setdefault(start_of(variant), [])
-        for number, probe in enumerate(variant.probes, self._encoded_probes):
-            columns = [column_of.get(slot, -1) for slot in probe.key.tolist()]
-            if min(columns, default=-1) >= 0 and len(known) < _MOST_AHEAD * layout.AHEAD:
-                known += [number, self._put(np.array(columns)), len(columns)]
-            kept = zip(probe.keep.tolist(), probe.keep_place.tolist(), strict=True)
-            column_of = {place: column_of[slot] for slot, place in kept if slot in column_of}
 
     def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
         """Writes which variant has the same start, and what the first join looks for."""

@@ -15,7 +15,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, operands, rows_of, table_of, touched_of
-from elastalog.backends.kernel.machine.layout import AHEAD, INDEXED, index_at, probe_at, relation_at
+from elastalog.backends.kernel.machine.layout import INDEXED, index_at, probe_at, relation_at
 from elastalog.backends.kernel.machine.queue import wait
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, LOST, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
@@ -25,12 +25,11 @@ from elastalog.backends.kernel.store.set_table import add_row, find_in_turn
 
 @inlined
 def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
-    """A head will be in the next delta, or in a later one: asks for the memory that the first probes from there will
+    """A head will be in the next delta, or in a later one: asks for the memory that the first probe from there will
     look at. In a long chain nothing else is there to wait for it."""
-    known = operands(machine, head.ahead, head.aheads * AHEAD)
-    for a in range(0, head.aheads * AHEAD, AHEAD):
-        probe = probe_at(machine.probes, known[a])
-        columns = operands(machine, known[a + 1], known[a + 2])
+    if head.ahead > 0:
+        probe = probe_at(machine.probes, head.ahead - 1)
+        columns = operands(machine, head.ahead_key, head.ahead_width)
         if probe.kind == MEMBER:
             relation = relation_at(machine.relations, probe.relation)
             prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))

@@ -36,9 +36,6 @@ GO, ACTED, SINK = range(3)
 FORWARDS, AGAINST, SOUGHT = 1, 2, 4
 """Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
 
-AHEAD = 3
-"""Numbers that say of a probe what it will look for: see `Relation.ahead`."""
-
 NEVER = 1 << 40
 """How far an index goes that is not brought up to date."""
 
@@ -122,9 +119,9 @@ class Relation(Place):
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum. `aheads`: how many
-    probes are known that a fact of it will need if it gets into the delta; the operands from `ahead` on say of each, in
-    AHEAD numbers, which it is, where in the operands the columns are that it looks for, and how many."""
+    none. `used_before`: the rows it had when a drive came to the stratum. `ahead`: one more than the number of a probe
+    that a fact of it will need if it gets into the delta, 0 if none is known; `ahead_key`: the columns that it looks
+    for, in the operands."""
 
     is_flat: int
     is_own: int
@@ -135,7 +132,8 @@ class Relation(Place):
     vectors: int
     used_before: int
     ahead: int
-    aheads: int
+    ahead_key: int
+    ahead_width: int
 
     may_lose: int
     may_gain: int

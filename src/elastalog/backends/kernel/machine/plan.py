@@ -74,8 +74,9 @@ class MachinePlan:
                 | layout.AGAINST * (name in self.negative)
                 | layout.SOUGHT * (name in self.recovering)
             )
-            if name in self._own:
-                row.ahead, row.aheads = self.code.ahead.get(name, (0, 0))
+            if name in self._own and name in self.code.ahead:
+                probe, row.ahead_key, row.ahead_width = self.code.ahead[name]
+                row.ahead = probe + 1
             row.first_index = min(places, default=0)
             row.indexes_end = max(places, default=-1) + 1
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
