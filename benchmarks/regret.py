@@ -87,14 +87,17 @@ OTHER = " (other)"
 """Ends the names of cases with other updates of other sizes than those by which the model's constants were chosen."""
 
 
-def epochs_of(name: str) -> Callable[[str | None], list[Case]]:
+def epochs_of(name: str, part: float = 1) -> Callable[[str | None], list[Case]]:
     """Facts deleted and inserted again: small updates, one of 10 % of the facts (others: 5 %), small ones, three of 1 %
-    (others: 0.5 %)."""
+    (others: 0.5 %). `part`: the share of the facts that are there at all."""
 
     def make(data: str | None) -> list[Case]:
         known = name.removesuffix(OTHER)
         work = REACHABILITY if known == REACHABILITY.name else BY_NAME[known]
         facts = work.facts(data_folder(data))
+        if part < 1:
+            random = np.random.default_rng(5)
+            facts = {n: t.take(np.flatnonzero(random.random(len(t)) < part)) for n, t in facts.items()}
         cycle = Cycle(facts)
         first, sizes = 1000, [100, 100, 10, cycle.total // 10, 100, 1, *[cycle.total // 100] * 3]
         if known != name:
@@ -130,6 +133,7 @@ def bursts(data: str | None) -> list[Case]:
 _CYCLES = ("doop", "crdt", "lubm", "el-completion", "galen", "closure-TG", "sspe", REACHABILITY.name)
 CASES: Mapping[str, Callable[[str | None], list[Case]]] = {
     **{name + other: epochs_of(name + other) for other in ("", OTHER) for name in _CYCLES},
+    "galen-part": epochs_of("galen", 0.6),
     "ways": ways,
     "bursts": bursts,
 }

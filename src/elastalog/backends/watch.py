@@ -62,7 +62,7 @@ class Watch:
         self._allowed = 0
         self._begun = 0
         self._is_extended = False
-        self._left: Callable[[int], float] | None = None
+        self._left: Callable[[int], int] | None = None
         self._lost = 0
         self._blocks = 0
         self._steps = 0
@@ -78,12 +78,12 @@ class Watch:
         whole: Callable[[], int | None] | None = None,
         *,
         is_extended: bool = False,
-        left: Callable[[int], float] | None = None,
+        left: Callable[[int], int] | None = None,
     ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
         without end: asked once, when the first `derivations` are spent, which is seldom. `is_extended`:
-        it grows when the costlier half of the work is done (see `extend`). `left`: the share of it that is left when so
-        many derivations are lost (see `lose`)."""
+        it grows when the costlier half of the work is done (see `extend`). `left`: how large it is in all when
+        so many derivations are lost (see `lose`)."""
         self._left, self._lost = left, 0
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
@@ -108,7 +108,7 @@ class Watch:
         self._lost += derivations
         budget = self._whole()
         if budget is not None:
-            self._budget = min(budget, self._begun + int(self._allowed * self._left(self._lost)))
+            self._budget = min(budget, self._begun + self._left(self._lost))
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""
@@ -116,7 +116,6 @@ class Watch:
         if whole is not None and self._budget is not None:
             derivations = whole()
             self._budget = None if derivations is None else self._budget - self._allowed + derivations
-            self._allowed = derivations or 0
         return self._budget
 
     @property

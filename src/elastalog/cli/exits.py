@@ -42,6 +42,12 @@ def end_when_asked() -> None:
         signal.signal(signal.SIGTERM, _terminate)
 
 
+def listen_to_interrupts() -> None:
+    """From now on Ctrl-C is an exception, if it ended the process at once before: while the command was loaded."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 

@@ -11,7 +11,8 @@ So the work on a stratum is never more than FACTOR times that of the better choi
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
 is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
 choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
-never abandoned.
+never abandoned. All this is in terms of a bootstrap of what there was: what a deletion loses need not be made again,
+and what it is allowed shrinks with what it has lost (see `CostModel.left`), but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -25,7 +26,7 @@ from typing import Any, Final, Literal, TypeAlias
 from elastalog.backends.protocol import Small
 from elastalog.evaluation.experience import Experience
 from elastalog.evaluation.past_updates import Expectation, Occasion
-from elastalog.evaluation.stopping import FACTOR, best_end
+from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
 from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -173,6 +174,18 @@ class CostModel:
             experience.credit = max(experience.credit - 1, 0.0)
         return forecast
 
+    def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, before: int, lost: int) -> int:
+        """What is left in all of the derivations that an update was `allowed`, when so many are lost for now, some of
+        them for good. They were allowed in proportion to a bootstrap, and stay in proportion to what is left of one
+        that reads as much as there was `before`, but for what the guarantee asks for."""
+        known, anew = self.known(stratum), cost_anew(self.known(stratum), occasion)
+        was = known.bootstrap_of(before)
+        lost_now = min(lost / max(was.derivations, 1), 1.0)
+        # The fewer derivations there are, the fewer facts find others to come back by.
+        back = (1 - known.share_lost) * (1 - lost_now)
+        share = min(rebuild_cost((1 - (1 - back) * lost_now) * was.cost, occasion.facts) / anew, 1.0)
+        return max(int(share * allowed), int(LEAST_END * anew / known.weight_of(occasion.is_loss)))
+
     def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[Any]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
         return {
@@ -232,22 +245,13 @@ def cost_anew(known: Experience, occasion: Occasion) -> float:
 
 def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
     """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
-    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing, as long as no
-    deletion has told."""
-    if not occasion.is_loss or not known.touched:
+    learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing where half of
+    them came back, or as long as no deletion has told."""
+    surely = 2 * known.share_lost - 1
+    if not occasion.is_loss or not known.touched or surely <= 0:
         return 0.0
-    bootstrap = known.bootstrap_of(occasion.inputs)
-    derivations = anew / known.weight_of(is_loss=True)
-    return known.share_lost * derivations / max(most_of_update(bootstrap.derivations, 0, is_loss=True), 1.0)
-
-
-def left_of_budget(known: Experience, before: int, after: int, facts: int, lost: int) -> float:
-    """The share of a budget that is left when so many derivations are lost for now, some of them for good. It was given
-    in proportion to what a bootstrap should cost that reads what there is `after` the update, and stays in proportion
-    to what is left of one that reads what there was `before`. `facts`: those of the stratum."""
-    was, will = known.bootstrap_of(before), known.bootstrap_of(after)
-    left = 1 - known.share_lost * min(lost / max(was.derivations, 1), 1.0)
-    return min(rebuild_cost(left * was.cost, facts) / rebuild_cost(will.cost, facts), 1.0)
+    most = most_of_update(known.bootstrap_of(occasion.inputs).derivations, 0, is_loss=True)
+    return surely * anew / known.weight_of(is_loss=True) / max(most, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

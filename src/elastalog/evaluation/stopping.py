@@ -11,15 +11,22 @@ from collections.abc import Sequence
 from math import log
 from typing import Final
 
+from elastalog.backends.watch import WITH_REST
 from elastalog.evaluation.past_updates import Expectation, likely_costs
 from elastalog.late import dataclass
 
 FACTOR: Final = 8
 """What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
 
-_ENDS = (1 / (FACTOR - 1), 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0)
-"""Shares of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where the better
-choice takes the lesser of t and 1 at least: FACTOR times that is enough from 1 / (FACTOR - 1) on."""
+LEAST_END: Final = 1 / (FACTOR - 1)
+"""The least share of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where
+the better choice takes the lesser of t and 1 at least: FACTOR times that is enough from here on."""
+
+LARGEST_END: Final = (FACTOR - 1) / WITH_REST
+"""The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
+
+_ENDS = (LEAST_END, 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, LARGEST_END)
+"""Those that are considered."""
 
 _MOST = 10.0
 """No update costs more than so many bootstraps, as far as beliefs go."""

@@ -24,7 +24,7 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, left_of_budget, rebuild_cost, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap
 from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -131,16 +131,21 @@ class Elastic:
             forecast = costs.choose(stratum, occasion, least or 0)
             return forecast.derivations_allowed
 
-        left = partial(self._left, backend, stratum) if self._is_loss and costs.budget == AUTO else None
+        def left(lost: int) -> int:
+            assert forecast is not None  # nothing is lost before the choice is made
+            before = sum(map(backend.size, stratum.reads))
+            return costs.left(stratum, occasion, forecast.derivations_allowed or 0, before, lost)
+
+        smaller = left if self._is_loss and costs.budget == AUTO else None
         if least is not None:
-            watch.allow(least, choose, is_extended=True, left=left)
+            watch.allow(least, choose, is_extended=True, left=smaller)
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
                 work.how, work.reason = forecast.how, forecast.why
                 work.other = None if forecast.other is None else round(forecast.other)
                 return
-            watch.allow(allowed, is_extended=costs.budget == AUTO, left=left)
+            watch.allow(allowed, is_extended=costs.budget == AUTO, left=smaller)
         effort, touched = watch.effort, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
@@ -161,11 +166,6 @@ class Elastic:
         costs.updated(stratum, occasion, spent, watch.touched - touched or None, lost)
         work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
         _tell(work, known.weight_of(occasion.is_loss), known.bootstrap_of(occasion.inputs), occasion.facts, spent)
-
-    def _left(self, backend: Backend, stratum: LogicalStratum, lost: int) -> float:
-        """What is left of the budget of an update when so many derivations are lost."""
-        before, facts = (sum(map(backend.size, names)) for names in (stratum.reads, stratum.relations))
-        return left_of_budget(self.costs.known(stratum), before, _size_of(backend, stratum.reads), facts, lost)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
