@@ -12,7 +12,6 @@ import numpy as np
 from elastalog.backends.protocol import FactFiles
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import Policy, Report, report_of
-from elastalog.pipeline.given_rows import place_of, read_rows
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.relations.checks import converted_values
 from elastalog.relations.tables import as_table
@@ -40,6 +39,8 @@ def initial_facts(
     for name, rows in written.items():
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
+        from elastalog.pipeline.given_rows import place_of, read_rows
+
         for name, rows in facts.items():
             if is_spark_rows(rows):
                 read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ import pyarrow as pa
 from elastalog.analysis.program import CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
@@ -24,6 +23,9 @@ from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.pipeline.files.ahead import Ahead
 
 _PIECE = 1 << 19
 """Rows that are made words of before limits are looked after."""
@@ -80,7 +82,9 @@ class InputFiles:
     def begin(self) -> None:
         """Whoever calls this has seen to it that `close` is called, whatever happens."""
         if self._threads > 1:
-            self._ahead = Ahead(self._reads, self._threads, "reading")
+            from elastalog.pipeline.files.ahead import Ahead, Part
+
+            self._ahead = Ahead((Part(read, size) for read, size in self._reads), self._threads, "reading")
             self._ahead.start()
 
     def close(self) -> None:
@@ -92,7 +96,7 @@ class InputFiles:
         texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
         if texts >= LEAST_SIZE:
             dictionary.symbols.expect(texts)
-        parts = (part.make() for part in self._reads) if self._ahead is None else iter(self._ahead)
+        parts = (read() for read, _ in self._reads) if self._ahead is None else iter(self._ahead)
         for relation in self._relations:
             file = self._files[relation.name]
             if file is None:
@@ -126,11 +130,14 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
         return None  # raised again in its turn
 
 
-def _reads(relation: Relation, file: PlainFile | None, root: Path, policy: Policy) -> Iterator[Part[_Read]]:
+def _reads(
+    relation: Relation, file: PlainFile | None, root: Path, policy: Policy
+) -> Iterator[tuple[Callable[[], _Read], int | None]]:
+    """What reads the parts of a relation's facts, and of how many bytes each is, if that is known."""
     if file is None:
-        yield Part(partial(read_input, relation, root, policy))
+        yield partial(read_input, relation, root, policy), None
     else:
-        yield from (Part(block, BLOCK) for block in file.blocks())
+        yield from ((block, BLOCK) for block in file.blocks())
 
 
 def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:

@@ -16,7 +16,6 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.first_look import look_at
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report, settle
 from elastalog.pipeline.files.text import read_text
@@ -137,6 +136,8 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             look_at(data, schema, file, form)
             return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
+            from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
+
             given = parquet_table(data, file)
             table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
             return table, bad, converted_values(schema, given)

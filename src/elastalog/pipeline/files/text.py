@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.fields import BYTE_ORDER_MARK, are_names, records_of
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
@@ -40,6 +39,8 @@ def read_text(
     which, as `column_order` does (`apart` is its, too); any other is skipped."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
+        from elastalog.pipeline.files.chosen_columns import chosen_columns
+
         data = chosen_columns(data, schema, form)
     as_written = schema
     if form.has_header:

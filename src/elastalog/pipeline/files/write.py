@@ -17,7 +17,6 @@ from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
@@ -186,6 +185,8 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
             for block in _text_blocks(schema, table, form, doubt):
                 out.write(block)
         case Kind.PARQUET:
+            from elastalog.pipeline.files.parquet import parquet_bytes
+
             out.write(parquet_bytes(table))
         case Kind.JSON_LINES:
             from elastalog.pipeline.files.json_lines import json_lines_bytes
