@@ -40,8 +40,8 @@ class Watch:
 
     `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
-    looked up or made by joins, in `rounds` of evaluations from the start; updates have `touched` facts. All of it is
-    the same whenever the same is done."""
+    looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
+    little; updates have `touched` facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class MachineRounds:
         self._task = growth.GrowthTask(carried=carried)
         workspace.attach(self._plan, self._task)
         self._run = MachineRun(self._plan, workspace, relations, own, watch, self._tell)
-        self._told = self._told_rounds = 0
+        self._told = 0
 
     def run(
         self,
@@ -85,8 +85,8 @@ class MachineRounds:
             row.is_checked = not self._relations[name].is_settled
             if name in stop:
                 row.delta, row.delta_end = start[name], stop[name]
-        task.iteration, task.most_found, task.most_work, task.rounds = iteration, most_found, most_work, 0
-        self._told, self._told_rounds = sum(stop.values()), 0
+        task.iteration, task.most_found, task.most_work = iteration, most_found, most_work
+        self._told = sum(stop.values())
         began = time.perf_counter()
         try:
             reason = self._go_on()
@@ -114,8 +114,6 @@ class MachineRounds:
 
     def _tell(self) -> None:
         now = sum(self._relations[name].used for name in self._own)
-        self._watch.rounds += self._task.rounds - self._told_rounds
-        self._told_rounds = self._task.rounds
         self._watch.tell(self._stratum, self._task.iteration, now - self._told)
         self._told = now
 

@@ -39,8 +39,8 @@ _insert = piece(set_table.insert)
 @record
 class GrowthTask(Structure):
     """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
-    more work. `carried`: how many words rows of bindings carry behind their slots. `rounds`: iterations that have
-    ended. `sharing`: the record of what several machines share, of which this is number `thread`; 0 if it is alone.
+    more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
+    record of what several machines share, of which this is number `thread`; 0 if it is alone.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -49,7 +49,6 @@ class GrowthTask(Structure):
     most_found: int
     most_work: int
     carried: int
-    rounds: int
     thread: int
     sharing: int
     stop: int
@@ -280,7 +279,6 @@ def _close(machine):  # type: ignore[no-untyped-def]
     task = _task_at(machine.task, 0)
     found = _settle(machine, task.iteration)
     task.iteration += 1
-    task.rounds += 1
     if found == 0:
         if machine.levels_waiting == 0:
             return layout.DONE

@@ -178,7 +178,6 @@ class SharedGrowth(MachineRounds):
             if relation.is_annotated:
                 relation.level[row.delta : row.delta_end] = task.iteration
         task.iteration += 1
-        task.rounds += 1
         task.most_found -= found
         self._watch.step()
         self._tell()
