@@ -140,6 +140,21 @@ def test_proofs_are_chains_of_pairs_that_were_there_before(strategy: str, metric
         assert verdict(db.explain("same(2, 1)"), db, explicit)
 
 
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
+def test_no_proof_of_a_pair_of_equals_rests_on_itself(strategy: str) -> None:
+    """In the round in which the class of 0 grows, the last rule finds (0, 0) again."""
+    text = """.decl start(x: number)
+        .decl is_on()
+        .decl same(x: number, y: number) eqrel
+        is_on() :- start(_).
+        same(x + 1, x) :- (same(_, x) ; start(x)), x < 5.
+        same(x, y) :- same(x, y), is_on()."""
+    explicit: Facts = {"start": {(0,), (2,), (4,)}}
+    with elastalog.open(text, explicit, strategy=strategy) as db:
+        for fact in db["same"]:
+            assert verdict(db.explain(("same", fact)), db, explicit)
+
+
 @pytest.mark.parametrize("strategy", ["elastic", "recompute", "dredc"])
 def test_a_store_continues_with_classes(tmp_path: Path, strategy: str) -> None:
     facts = {"edge": [(1, 2)], "next": [(1, 5), (2, 6), (6, 8)]}
@@ -236,6 +251,7 @@ def test_classes_grow_and_tell_who_has_moved() -> None:
     assert not len(merging.moved())
     assert not len(merging.join(np.array([[2, 1], [4, 4]], np.int32)))
     assert merging.join(np.array([[4, 2]], np.int32)).tolist() == [[4, 2]]
+    assert not len(merging.join(np.array([[4, 4]], np.int32)))  # it has moved, and was there before
     assert merging.moved().tolist() == [[4, 2]]  # the smaller class goes over to the larger
     assert merging.rows().tolist() == [[1, 1], [2, 1], [4, 1]]
     assert len({representative for _, representative in merging.rows().tolist()}) == 1

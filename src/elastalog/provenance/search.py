@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
@@ -104,6 +105,7 @@ class Assembly:
 
     def _build(self, root: WordFact, depth: int | None) -> Proof:
         done: dict[tuple[WordFact, int | None], Proof] = {}
+        begun: set[tuple[WordFact, int | None]] = set()
         pending = [(root, depth, False)]
         while pending:
             fact, left, is_ready = pending.pop()
@@ -115,6 +117,9 @@ class Assembly:
                 continue
             below = None if left is None else left - 1
             if not is_ready:
+                if (fact, left) in begun:
+                    raise InternalError("provenance", f"the proof of {self._reading.fact(fact)} rests on itself")
+                begun.add((fact, left))
                 pending.append((fact, left, True))
                 pending.extend((used, below, False) for used in self._facts_below(fact) if (used, below) not in done)
                 continue

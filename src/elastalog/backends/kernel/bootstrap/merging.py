@@ -75,10 +75,10 @@ class Merging:
     def join(self, pairs: Matrix) -> Matrix:
         """Makes one class of the classes of each pair. Returns pairs, not all, that were not in one before: for any two
         classes one is enough."""
-        places = self._places(pairs)
+        places, are_known = self._places(pairs)
         ends = self._representative[places]
-        # A value that is paired with itself alone is in a class, too.
-        is_new = (ends[:, 0] != ends[:, 1]) | ((pairs[:, 0] == pairs[:, 1]) & self._has_moved[places[:, 0]])
+        # A value that is paired with itself alone is in a class, too; one that is in a class already gains nothing.
+        is_new = (ends[:, 0] != ends[:, 1]) | ((pairs[:, 0] == pairs[:, 1]) & ~are_known[:, 0])
         new = np.flatnonzero(is_new)
         if len(new):
             ends = np.sort(ends[new], axis=1)
@@ -115,8 +115,9 @@ class Merging:
         np.minimum.at(least, place, self._members)
         return np.ascontiguousarray(np.column_stack((self._members, least[place])), np.int32)
 
-    def _places(self, pairs: Matrix) -> Vector:
-        """Where the values of pairs are among the members; those that were in no class are in one of their own."""
+    def _places(self, pairs: Matrix) -> tuple[Vector, Vector]:
+        """Where the values of pairs are among the members, and which of them were: those that were in no class are in
+        one of their own now."""
         places, are_known = _sought(pairs, self._members)
         if not are_known.all():
             new = Members(pairs[~are_known]).words
@@ -125,7 +126,7 @@ class Merging:
             self._representative = np.concatenate((self._representative, new))[order]
             self._has_moved = np.concatenate((self._has_moved, np.ones(len(new), np.bool_)))[order]
             places = np.searchsorted(self._members, pairs)
-        return places
+        return places, are_known
 
     def _merge(self, ends: Matrix) -> None:
         """Makes one class of the classes with two representatives, for each pair of these."""
