@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.levels import merging_update
+from elastalog.backends.kernel.merging import merging_update
 from elastalog.evaluation.costs import Budget
 from elastalog.session import Session
 from tests.engine.judging import facts_of, judge, least_budget, levels_of

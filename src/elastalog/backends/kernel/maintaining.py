@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
-    from elastalog.backends.kernel.levels.merging_plan import MergingPlan
-    from elastalog.backends.kernel.levels.merging_update import MergingUpdate
+    from elastalog.backends.kernel.merging.merging_plan import MergingPlan
+    from elastalog.backends.kernel.merging.merging_update import MergingUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
@@ -84,7 +84,7 @@ class KernelMaintenance:
             self._best_plan(stratum).prepare(self._held.relations)
             others = (join_levels,)
         elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
-            from elastalog.backends.kernel.levels import merging_update
+            from elastalog.backends.kernel.merging import merging_update
 
             self._merging_plan(stratum).prepare(self._held.relations)
             others = (join_levels, classes, merging_update)
@@ -221,14 +221,14 @@ class KernelMaintenance:
         return plan
 
     def _by_merging(self, stratum: LogicalStratum) -> MergingUpdate:
-        from elastalog.backends.kernel.levels.merging_update import MergingUpdate
+        from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
         done, watch = self._reach.done, self._evaluation.watch
         plan, below = self._merging_plan(stratum), self.below(stratum)
         return MergingUpdate(plan, self._held.relations, below, done.deleted, done.inserted, watch, self._scratch)
 
     def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
-        from elastalog.backends.kernel.levels.merging_plan import MergingPlan
+        from elastalog.backends.kernel.merging.merging_plan import MergingPlan
 
         evaluation = self._evaluation
         plan = self._merging_plans.get(stratum.number)

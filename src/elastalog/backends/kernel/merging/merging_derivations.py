@@ -9,8 +9,8 @@ import numpy as np
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import Phase
 from elastalog.backends.kernel.execution.join_levels import LEVELS
-from elastalog.backends.kernel.levels.merging_levels import MergingLevels
-from elastalog.backends.kernel.levels.merging_plan import MergingPlan, Telling
+from elastalog.backends.kernel.merging.merging_levels import MergingLevels
+from elastalog.backends.kernel.merging.merging_plan import MergingPlan, Telling
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.rows import distinct
