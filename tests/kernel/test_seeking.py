@@ -66,6 +66,8 @@ def test_levels_and_counts(levels: str, seed: int) -> None:
                 assert levels_of(db) == levels_of(fresh)
         learnt = [rows for rows, left in whole_of(db) if rows > 1 and left == 0]
         assert learnt, "nothing was left to enumeration"
+        plans = db._backend.updates.maintenance.plans.values()
+        assert any(v.grouped for plan in plans for v in plan.machine.code.variants), "no start was read in groups"
 
 
 def test_a_search_that_is_hopeless_ends(monkeypatch: pytest.MonkeyPatch) -> None:

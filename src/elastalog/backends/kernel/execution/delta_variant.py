@@ -136,7 +136,7 @@ class DeltaVariant:
             else:
                 state[FILLED] = 0
                 level_operators.gather_entries(
-                    entries, start, stop, relation.rows, relation.level, relation.touched, seen, phase.is_loss, is_flat,
+                    entries, start, stop, relation.rows, relation.touched, seen, phase.is_loss, is_flat,
                     self.is_negated_start, take, place, block, state,
                 )  # fmt: skip
                 used = int(state[FILLED])

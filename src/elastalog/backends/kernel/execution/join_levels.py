@@ -86,8 +86,7 @@ def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped
         return np_int32(0)
     value = level[row]
     if value >= REFERENCE:
-        fact = entry_of(touched, value - REFERENCE)
-        value = fact.old if is_loss else fact.new
+        return entry_now(entry_of(touched, value - REFERENCE), is_loss, is_flat)
     return value
 
 
@@ -95,13 +94,27 @@ def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped
 def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
     value = level[row]
     if value >= REFERENCE:
-        fact = entry_of(touched, value - REFERENCE)
-        if is_loss:
-            value = fact.old
-        elif fact.marks & DELTA:
-            value = fact.other
-        else:
-            value = fact.new
+        return entry_before(entry_of(touched, value - REFERENCE), is_loss, is_flat)
+    if is_flat and value < ABSENT:
+        return np_int32(0)
+    return value
+
+
+@inlined
+def entry_now(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
+    if is_flat:
+        return np_int32(0)
+    return fact.old if is_loss else fact.new
+
+
+@inlined
+def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
+    if is_loss:
+        value = fact.old
+    elif fact.marks & DELTA:
+        value = fact.other
+    else:
+        value = fact.new
     if is_flat and value < ABSENT:
         return np_int32(0)
     return value
@@ -121,6 +134,15 @@ def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):
     width = out.shape[1]
     out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
     out[i, width - 1] = level_before(level, touched, row, is_loss, is_flat)
+
+
+@inlined
+def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
+    """The same of a touched fact, whose entry is at hand."""
+    copy_columns(rows, int64(fact.row), int64(fact.row), take, place, out, i)
+    width = out.shape[1]
+    out[i, width - 2] = entry_now(fact, is_loss, is_flat)
+    out[i, width - 1] = entry_before(fact, is_loss, is_flat)
 
 
 @inlined
@@ -331,9 +353,9 @@ def join_levels(  # type: ignore[no-untyped-def]
     state[SKIPPED] += skipped
 
 
-@operator(types.void, WORDS, INT, INT, MATRIX, WORDS, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
+@operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
 def gather_entries(  # type: ignore[no-untyped-def]
-    entries, start, stop, rows, level, touched, view, is_loss, is_flat, is_negated, take, place, out, state
+    entries, start, stop, rows, touched, view, is_loss, is_flat, is_negated, take, place, out, state
 ):
     """Copies columns of the rows of touched entries that are in the view, with their levels."""
     filled = state[FILLED]
@@ -342,7 +364,7 @@ def gather_entries(  # type: ignore[no-untyped-def]
         fact = entry_of(touched, entries[i])
         if not (view >> int64(fact.marks)) & 1:
             continue
-        copy_fact(rows, int64(fact.row), level, touched, is_loss, is_flat, take, place, out, filled)
+        copy_entry(rows, fact, is_loss, is_flat, take, place, out, filled)
         if is_negated:
             out[filled, width - 2] = 0
             out[filled, width - 1] = 0 if is_loss else ABSENT

@@ -118,6 +118,8 @@ class Code:
             if min(columns, default=-1) >= 0:
                 place = self._put(np.array(columns))
                 self.ahead[start_of(variant)] = code.first_probe, place, len(columns)
+                if code.seeks:
+                    code.grouped = self._indexes.get((start_of(variant), tuple(sorted(columns))), -1) + 1
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):

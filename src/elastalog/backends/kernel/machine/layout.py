@@ -39,6 +39,9 @@ FORWARDS, AGAINST, SOUGHT = 1, 2, 4
 NEVER = 1 << 40
 """How far an index goes that is not brought up to date."""
 
+SOUGHT_BITS = 1 << 21
+"""A quarter of a megabyte, which stays near the processor."""
+
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
@@ -55,7 +58,8 @@ class Machine(Structure):
     marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
     begun. `work` counts rows that are looked at or made, since limits were last looked at; `work_before` are those that
     were counted before. `served`: heads that have got the last block of a variant already. `progress` is the state
-    vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one, `sought`
+    the bits of facts that are looked for by enumeration (see `seeking`).
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
@@ -96,6 +100,7 @@ class Machine(Structure):
     frames: int
     progress: int
     task: int
+    sought: int
 
     nodes: int
     nodes_room: int
@@ -165,7 +170,8 @@ class VariantCode(Structure):
 
     A backward variant may leave the heads from place `left` on, 0 if none, to a variant that enumerates its clause,
     which `seeks` it (its number + 1, 0 for all others) and goes through `whole` rows or so, 0 if there is none.
-    `spent`: all work when it began.
+    `spent`: all work when it began. `grouped`: the number + 1 of an index by which the facts that such a variant starts
+    at lie together if its first probe looks for the same, 0 if there is none.
 
     `fork`: the number + 1 of the variant that takes some of the facts of the same start, 0 if there is none;
     `is_other_way`: this is the one that was not planned first, and takes facts that meet so many times less on its way,
@@ -193,6 +199,7 @@ class VariantCode(Structure):
     left: int
     whole: int
     spent: int
+    grouped: int
     fork: int
     is_other_way: int
     handicap: int

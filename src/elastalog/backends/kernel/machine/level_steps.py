@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import inlined, int64
+from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
 from elastalog.backends.kernel.execution import delta_variant, join_levels
-from elastalog.backends.kernel.execution.join_levels import copy_columns, copy_fact
+from elastalog.backends.kernel.execution.join_levels import copy_columns, copy_entry
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.forks import goes_here
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
-from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
+from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN
@@ -27,6 +27,19 @@ VIEWS = np.array(
 
 _join = inlined(join_levels.join_levels)  # its arguments are many, and the rows few
 
+_AHEAD = 16
+"""How many facts of a list before its turn the memory of an entry is asked for; half as many before, that of its
+row."""
+
+
+@inlined
+def fetch_listed(touched, rows, column, at, end):  # type: ignore[no-untyped-def]
+    """Asks for what later facts of a list of entries will need, whose turn is at a place before `end`."""
+    if at + _AHEAD < end:
+        prefetch(flattened(touched), int64(touched[at + _AHEAD, column]) * TOUCHED_WIDTH)
+        soon = entry_of(touched, touched[at + _AHEAD // 2, column])
+        prefetch(flattened(rows), int64(soon.row) * rows.shape[1])
+
 
 @piece
 def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped-def]
@@ -41,6 +54,7 @@ def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped
     place = operands(machine, variant.take + variant.taken, variant.taken)
     filled = min(relation.delta_end - machine.at, most)
     for i in range(filled):
+        fetch_listed(touched, rows, relation.listed_in, machine.at + i, relation.delta_end)
         entry = touched[machine.at + i, relation.listed_in]
         row = int64(entry_of(touched, entry).row)
         copy_columns(rows, row, entry, take, place, out, i)
@@ -63,7 +77,6 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
     rows = rows_of(relation)
-    level = levels_of(relation)
     width = variant.width
     out = matrix_at(frame.usual, BLOCK, width)
     take = operands(machine, variant.take, variant.taken)
@@ -76,14 +89,14 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
     at = machine.at
     filled = int64(0)
     while at < relation.delta_end and filled < BLOCK:
+        fetch_listed(touched, rows, relation.listed_in, at, relation.delta_end)
         fact = entry_of(touched, touched[at, relation.listed_in])
         at += 1
         if not (seen >> int64(fact.marks)) & 1:
             continue
-        row = int64(fact.row)
-        if is_forked and not goes_here(machine, variant, rows, row):
+        if is_forked and not goes_here(machine, variant, rows, int64(fact.row)):
             continue
-        copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, filled)
+        copy_entry(rows, fact, is_loss, is_flat, take, place, out, filled)
         if is_negated:
             out[filled, width - 2] = 0
             out[filled, width - 1] = 0 if is_loss else ABSENT

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
 from elastalog.backends.kernel.machine.layout import frame_at, machine_at, node_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.queue import take_lowest, waiting_of
-from elastalog.backends.kernel.machine.seeking import gather_all, has_left, heads_to_seek
+from elastalog.backends.kernel.machine.seeking import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DELTA_LIST, IS, LOSS_LIST, LOST, entry_of
 from elastalog.backends.kernel.store.bookkeeping import settle_at
@@ -119,7 +119,8 @@ def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-
         if phase == layout.RECOVERING:
             if variant.seeks > 0:
                 first = variant_at(machine.variants, variant.seeks - 1).left
-                derived = recover_listed(block, used, number, head, first, machine)
+                kept = keep_sought(machine, block, used, head.width)
+                derived = recover_listed(block, kept, number, head, first, machine)
             else:
                 recover(block, used, number, head, machine)
         elif is_dense:

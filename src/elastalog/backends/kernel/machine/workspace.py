@@ -8,7 +8,7 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.machine.layout import ALONE, BLOCK, Frame, Machine, Node
+from elastalog.backends.kernel.machine.layout import ALONE, BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 
@@ -24,6 +24,8 @@ class Workspace:
         self.frames = Table(Frame, 1)
         self._progress: Vector = state_vector()
         self.machine.progress = address_of(self._progress)
+        self._sought = np.zeros(SOUGHT_BITS // 64, np.uint64)
+        self.machine.sought = address_of(self._sought)
         self._blocks: list[Vector] = []
         self._prepared: set[tuple[int, ...]] = set()
         self._take_nodes(np.empty(1024, np.dtype(Node)), np.empty((1024, words), np.int32))
