@@ -108,6 +108,8 @@ class CostModel:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
+        if not self._credited:
+            return Small(LEAST_BUDGET)
         return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
 
     def updated(
