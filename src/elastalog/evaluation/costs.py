@@ -108,8 +108,6 @@ class CostModel:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        if not self._credited:
-            return Small(LEAST_BUDGET)
         return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
 
     def updated(
@@ -122,7 +120,7 @@ class CostModel:
     ) -> Experience:
         """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
         known. Returns what is known now."""
-        known = self.known(stratum)
+        known = self._strata.get(stratum.number) or self.known(stratum)
         known.observe(occasion, derivations, touched)
         if touched is not None and lost is not None:
             known.observe_lost(touched, lost)
