@@ -24,7 +24,8 @@ from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping, given, homes
-from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, FIXED, LOSS_LIST
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -185,40 +186,31 @@ def load_operators(*others: ModuleType) -> None:
 
 
 class StratumMaintenance:
-    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
-    and `inserted` the entries of its own explicit facts that go and come."""
+    """An update of one stratum under way. `deleted` and `inserted`: the entries of its own explicit facts that go and
+    come."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: MaintenancePlan,
-        relations: Mapping[str, KernelRelation],
-        inputs: Mapping[str, Vector],
-        deleted: Mapping[str, Vector],
-        inserted: Mapping[str, Vector],
-        watch: Watch,
-        workspace: Workspace,
-    ) -> None:
+    def __init__(self, plan: MaintenancePlan, impulse: Impulse, workspace: Workspace) -> None:
         self.plan = plan.machine
-        self.relations = relations
-        self.own = stratum.relations
+        self.relations = impulse.relations
+        self.own = impulse.stratum.relations
         self.flat = plan.flat
         self._is_global = plan.is_global
-        self.inputs = inputs
-        self.deleted = deleted
-        self.inserted = inserted
+        self.inputs = impulse.below
+        self.deleted, self.inserted = impulse.entries()
+        for name, entries in self.inserted.items():
+            bookkeeping.mark(entries, self.relations[name].touched, FIXED, 0)
         self.workspace = workspace
-        self._machine = self._make_run(watch)
+        self._machine = self._make_run(impulse.watch)
         self._is_marked = False
         self._may_gain = False
         workspace.clear()
         workspace.attach(self.plan)
-        self.plan.refresh(relations)
+        self.plan.refresh(self.relations)
         machine_inputs.begin(workspace.address)
-        for name, entries in inputs.items():
+        for name, entries in self.inputs.items():
             relation = self.plan.relations[self.plan.number[name]]
             relation.changed, relation.changed_number = address_of(entries), len(entries)
-        self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
+        self._concerned = int(machine_inputs.look(workspace.address)) if self.inputs else 0
 
     def _make_run(self, watch: Watch) -> MachineRun:
         return MachineRun(self.plan, self.workspace, self.relations, self.own, watch)
