@@ -58,9 +58,10 @@ class KernelStatistics:
         if used == 1:
             return 1.0
         sample = self._sample(relation)
-        keys = np.zeros(len(sample), np.uint64)
+        mixed = np.zeros(len(sample), np.uint64)
         for column in columns:
-            keys = (keys ^ sample[:, column].astype(np.uint64)) * _MIXER
+            mixed = (mixed ^ sample[:, column].astype(np.uint64)) * _MIXER
+        keys = (mixed >> np.uint64(32)).astype(np.uint32)  # these are sorted in half the time
         keys.sort()
         firsts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
         counts = np.diff(firsts, prepend=0, append=len(keys))
