@@ -38,7 +38,8 @@ T = TypeVar("T")
 
 class KernelEvaluation:
     """A program over the facts that the kernel holds. `is_complete`: no `.limitsize` has cut an evaluation short.
-    `variants`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
+    `variants`: those of the last evaluation, by stratum. `backward` finds derivations of given heads. `statistics` are
+    for all plans: many strata read the same relations."""
 
     def __init__(
         self,
@@ -62,8 +63,8 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
-        # Of the first epoch: many strata read the same relations. Derivations of those evaluated before their turn.
-        self._statistics: KernelStatistics | None = None
+        self.statistics = KernelStatistics(self.held.relations)
+        # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
         self._last_lookups: dict[int, list[str]] | None = None
         self._limits = program.limits
@@ -101,14 +102,10 @@ class KernelEvaluation:
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
-        if self._statistics is None:
-            self._statistics = KernelStatistics(self.held.relations)
         if stratum.number not in self._ahead:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
-        if stratum.number == self.program.strata[-1].number:
-            self._statistics = None
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -130,7 +127,7 @@ class KernelEvaluation:
         relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:
-            variants = StratumVariants(each, relations, self.dictionary, source, self._statistics)
+            variants = StratumVariants(each, relations, self.dictionary, source, self.statistics)
             # New texts get their ids in the order of strata.
             if each is stratum or all(map(is_shareable, variants.once)):
                 together[each.number] = each
@@ -189,7 +186,7 @@ class KernelEvaluation:
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
                 source = self.program.checked.source
-                variants = StratumVariants(stratum, relations, self.dictionary, source, self._statistics)
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self.statistics)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits

@@ -10,6 +10,9 @@ import numpy as np
 from elastalog.backends.kernel.store.memory import Matrix
 
 _SAMPLE = 4096
+_ALIKE = 16
+"""A relation has about the size that it had if it has changed by no more than one fact of so many."""
+
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -23,7 +26,7 @@ class Rows(Protocol):
 
 
 class KernelStatistics:
-    """Estimates from a sample of rows, made when first asked for, and again when a relation has grown.
+    """Estimates from a sample of rows, made when first asked for, and again when a relation has got another size.
 
     The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
@@ -43,7 +46,7 @@ class KernelStatistics:
         key = (relation, columns)
         used = self._relations[relation].used
         known = self._fanouts.get(key)
-        if known is None or known[0] != used or used == 0:
+        if known is None or used == 0 or not _is_alike(known[0], used):
             known = self._fanouts[key] = used, self._estimate(relation, columns)
         return known[1]
 
@@ -71,7 +74,7 @@ class KernelStatistics:
     def _sample(self, relation: str) -> Matrix:
         stored = self._relations[relation]
         known = self._samples.get(relation)
-        if known is None or known[0] != stored.used:
+        if known is None or not _is_alike(known[0], stored.used):
             rows = stored.rows[: stored.used]
             size = self._sample_size
             if stored.used > size:
@@ -81,3 +84,7 @@ class KernelStatistics:
                 rows = rows.copy()  # what is kept must not keep a relation that is gone
             known = self._samples[relation] = stored.used, rows
         return known[1]
+
+
+def _is_alike(before: int, now: int) -> bool:
+    return _ALIKE * abs(now - before) <= before
