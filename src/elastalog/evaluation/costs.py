@@ -9,10 +9,12 @@ bootstrap if the update should end before, to a seventh of one if it should not.
 
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
-is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
-choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
-never abandoned. All this is in terms of a bootstrap of what there was: what a deletion loses need not be made again,
-and what it is allowed shrinks with what it has lost (see `CostModel.left`), but for what FACTOR asks for.
+is what is left of FACTOR times that. As much is left of the first bootstrap, without which nobody could have done: that
+allows for debts, where an update is far larger than one that was in vain. Updates that should be hopeless, and are,
+cost FACTOR / (FACTOR - 1) of the better choice. To begin a bootstrap costs something too, as much as a few thousand
+derivations: updates that take no more are never abandoned. All this is in terms of a bootstrap of what there was: what
+a deletion loses need not be made again, and what it is allowed shrinks with what it has lost (see `CostModel.left`),
+but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
@@ -42,8 +45,11 @@ LEAST_BUDGET: Final = 2_000
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
 
-_MUCH = 4
-"""How many times as large gains must be to be judged by losses, or losses by gains."""
+_MOST_DEBT = FACTOR - 1
+"""The same where no credit was earned: what there is somebody had to make first, as a bootstrap does."""
+
+_FAR = 32
+"""How many times as large an update is that is far larger than another one."""
 
 _FAILURES = 2
 """How many updates in a row must have been abandoned before one of their size is not tried, with a fixed budget."""
@@ -95,10 +101,7 @@ class CostModel:
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
         cost (see `unit_costs`), if not just its derivations."""
-        known = self.known(stratum)
-        if not known.bootstraps:
-            known.credit = FACTOR - 1  # nobody could have done without the first one
-        known.bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
+        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
@@ -177,7 +180,8 @@ class CostModel:
         if forecast.how == "bootstrap":
             experience = self._strata[stratum.number]
             experience.skipped += 1
-            experience.credit = max(experience.credit - 1, 0.0)
+            if self.budget == AUTO:
+                experience.credit -= 1
         return forecast
 
     def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, before: int, lost: int) -> int:
@@ -275,10 +279,17 @@ def _choose_freely(
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
     end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
-    least = min(known.least_in_vain(occasion.is_loss), _MUCH * known.least_in_vain(not occasion.is_loss))
-    if is_dear and known.credit >= 1 and changes >= least:
+    if is_dear and known.credit >= _price(known, occasion):
         return _Choice("bootstrap", "smaller updates were in vain", 0)
     return _update_within(changes, int(end.share * anew / weight))
+
+
+def _price(known: Experience, occasion: Occasion) -> float:
+    """The credit that it takes not to try an update; debts are for those that are far larger than one in vain."""
+    least, other = (known.least_in_vain(is_loss) for is_loss in (occasion.is_loss, not occasion.is_loss))
+    if occasion.changes >= _FAR * min(least, other):
+        return 1 - _MOST_DEBT
+    return 1 if occasion.changes >= least else inf
 
 
 def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:
