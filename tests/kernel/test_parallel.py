@@ -72,7 +72,6 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     machine."""
     least_rows, least_room, patience = request.param
     monkeypatch.setattr(fixpoint, "PATIENCE", patience)
-    monkeypatch.setattr(shared_growth, "LEAST_ROWS", least_rows)
     monkeypatch.setattr(shared_growth, "LEAST_WORK", least_rows)
     monkeypatch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 16)
     monkeypatch.setattr(shared_growth, "LEAST_SHARE", 1)
