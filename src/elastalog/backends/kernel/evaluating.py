@@ -14,11 +14,13 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.workers import Task
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -98,6 +100,14 @@ class KernelEvaluation:
         """Goes over to another program, of which the facts are held already."""
         self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
+
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts before the first bootstrap, of several relations at a time."""
+        tasks: list[Task] = []
+        while facts:
+            name, words = facts.popitem()
+            tasks.append((len(words), partial(self.held.load, name, words)))
+        self._workers.do_all(tasks)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""

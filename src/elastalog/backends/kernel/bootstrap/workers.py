@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
@@ -16,6 +16,10 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
+
+
+Task: TypeAlias = tuple[int, Callable[[], None]]
+"""Something to be done, and the number of rows that it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ class Workers:
             watch.derived(used)
 
         return insert
+
+    def do_all(self, tasks: list[Task]) -> None:
+        """Does what is to be done, and takes it off the list."""
+        while tasks:
+            tasks.pop()[1]()
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes."""

@@ -47,7 +47,7 @@ APART = 16
 SHARES = 16
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another."""
 
-_LOOKS = 1 << 16
+_LOOKS = 1 << 17
 """How often a machine that waits looks whether all have come, before it leaves off: about a tenth of a millisecond."""
 
 _NEXT_SHARE, _NEXT_INDEX, _ARRIVED, _PASSED = 0, 8 * APART, 16 * APART, 24 * APART

@@ -31,7 +31,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shareable import is_shareable
-from elastalog.backends.kernel.threads.shared_head import SharedHead
+from elastalog.backends.kernel.threads.shared_head import LEAST_GROWTH, LEAST_ROOM, SharedHead
 from elastalog.backends.watch import Watch
 from elastalog.relations.words import Dictionary
 
@@ -199,12 +199,15 @@ class SharedGrowth(MachineRounds):
         for name, row in self._rows.items():
             # About as many facts as in the round before.
             expected = row.delta_end - row.delta
-            head = self._heads.get(name)
+            head, relation = self._heads.get(name), self._relations[name]
+            if relation.used < LEAST_GROWTH:
+                # A meeting costs more.
+                relation.reserve(relation.used + LEAST_ROOM)
             if head is None:
                 number = self._plan.number[name]
                 given = self._given[number * APART : number * APART + 1]
                 turns = [self._turns[thread, number, :TURN_STATE_SIZE] for thread in range(self._threads)]
-                head = SharedHead(self._relations[name], row.delta_end, self._threads, expected, given, turns)
+                head = SharedHead(relation, row.delta_end, self._threads, expected, given, turns)
                 self._heads[name] = head
             else:
                 head.open(row.delta_end, expected)

@@ -45,7 +45,8 @@ class SharedHead:
         self.is_full = False
         self._counted_from = counted_from
         turn = turn_for(expected)
-        size = relation.used + max(expected, 2 * len(self._states) * turn)
+        # In the end every thread may have a turn that it has only begun.
+        size = relation.used + expected + 2 * len(self._states) * turn
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
         self._give_out(turn)

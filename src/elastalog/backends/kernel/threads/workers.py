@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 from elastalog.backends.kernel.bootstrap.bodies import Body
-from elastalog.backends.kernel.bootstrap.workers import Run, Workers
+from elastalog.backends.kernel.bootstrap.workers import Run, Task, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -83,27 +83,27 @@ class ParallelWorkers(Workers):
             relation.indexes[columns] = index
 
         relations = [(self.relations[name], columns) for name, columns in missing]
-        self._share_out([(relation.used, partial(make, relation, columns)) for relation, columns in relations])
+        self.do_all([(relation.used, partial(make, relation, columns)) for relation, columns in relations])
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
-        waiting = [
+        waiting: list[Task] = [
             (relation.used - index.done, partial(index.extend, relation.rows, relation.used))
             for relation in relations
             for index in relation.indexes.values()
             if index.done < relation.used
         ]
         try:
-            self._share_out(waiting)
+            self.do_all(waiting)
         except BaseException:
             # Nobody knows which rows they hold now.
             for relation in relations:
                 relation.drop_outdated_indexes()
             raise
 
-    def _share_out(self, tasks: Iterable[tuple[int, Callable[[], None]]]) -> None:
-        """Does what is to be done, each with the number of rows that it looks at, the largest first."""
-        tasks = sorted(tasks, key=itemgetter(0))
+    def do_all(self, tasks: list[Task]) -> None:
+        """Does what is to be done, several at a time, the largest first."""
+        tasks.sort(key=itemgetter(0))
         is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
 
         def work(number: int) -> None:
