@@ -133,8 +133,9 @@ class KernelEvaluation:
             return
         from elastalog.backends.kernel.threads.shareable import is_shareable
 
-        left = [other for other in self.program.strata if other.number >= stratum.number]
-        beside = strata_beside([other for other in left if other.number not in self._ahead], self._is_plain)
+        strata = self.program.strata[self.program.strata.index(stratum) :]
+        left = [other for other in strata if other.number not in self._ahead and not self._is_explicit(other)]
+        beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
         relations, source = self.held.relations, self.program.checked.source
@@ -146,6 +147,10 @@ class KernelEvaluation:
                 together[each.number] = each
                 self.variants[each.number] = variants
         self._ahead |= evaluate_together(together, self.variants, relations, self._workers, self.watch)
+
+    def _is_explicit(self, stratum: LogicalStratum) -> bool:
+        """Whether the explicit facts of a stratum are all that it has."""
+        return not (stratum.clauses or stratum.is_folded or stratum.merges or stratum.number in self.chosen)
 
     def _is_plain(self, stratum: LogicalStratum) -> bool:
         """Whether one round of its clauses is all that a stratum needs."""

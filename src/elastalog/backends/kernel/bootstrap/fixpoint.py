@@ -22,7 +22,7 @@ from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
-PATIENCE = 300
+PATIENCE = 100
 """Rounds, and variants that they have run, after which it pays to lay the rest out for the machine, and to load it."""
 
 _GROWN = 4
