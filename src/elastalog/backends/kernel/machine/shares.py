@@ -251,7 +251,7 @@ def share_out(machine, address):  # type: ignore[no-untyped-def]
         return layout.NO_INDEX
     _give_rows(machine, sharing)
     _lay_out(machine, sharing)
-    numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = 0
+    numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = sharing.ordered
     numbers_at(sharing.numbers + _NEXT_INDEX, 1)[0] = 0
     return layout.GO_ON
 
