@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
-from elastalog.backends.kernel.bootstrap.bodies import Body, bodies_of
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -200,7 +200,10 @@ def _finish_in_machine(
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
-            rounds = workers.in_machine(stratum.number, stratum.relations, variants.bodies, variants.dictionary)
+            bodies = StratumBodies(
+                stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
+            )
+            rounds = workers.in_machine(bodies)
         progress = rounds.run(start, stop, iteration, variants.still_planned_for)
         if progress.is_done:
             return

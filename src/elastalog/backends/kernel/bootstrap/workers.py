@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
@@ -69,13 +68,11 @@ class Workers:
         body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
 
-    def in_machine(
-        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
-    ) -> MachineRounds:
+    def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
         from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
-        return MachineRounds(stratum, own, bodies, self.relations, dictionary, self.watch)
+        return MachineRounds(stratum, self.watch)
 
     def end_round(self) -> None:
         """What else there is to be found in a round, and before the first one."""

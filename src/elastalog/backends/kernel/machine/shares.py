@@ -62,11 +62,11 @@ class Sharing(Structure):
     """What so many machines (`threads`) share. `stage`: what all of them are at, or have come from; `reason`: why they
     all leave off, GO_ON as long as they do not.
 
-    `task`: where the number of the iteration and limits of growth are. `shares` of the iteration, the first `ordered` of which only the first machine takes, in their order, `begun` of
-    them so far; `indexes` to be extended, by their places. `numbers`: the share and the index that nobody has taken,
-    how many machines have come to where all wait, and how often all have. `given`: of every relation, the next row that
-    nobody has been given; `turns`: of every thread and relation, the state of insertion (see `store.inserting`). Each
-    is `APART` from the next.
+    `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
+    `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
+    by their places. `numbers`: the share and the index that nobody has taken, how many machines have come to where all
+    wait, and how often all have. `given`: of every relation, the next row that nobody has been given; `turns`: of every
+    thread and relation, the state of insertion (see `store.inserting`). Each is `APART` from the next.
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `gaps` has room for two numbers a thread. `least_work`: an iteration that is

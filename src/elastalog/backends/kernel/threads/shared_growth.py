@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from ctypes import addressof, memmove, sizeof
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
@@ -27,13 +27,11 @@ from elastalog.backends.kernel.machine.shares import APART, NUMBERS, SHARES, Bod
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.inserting import TURN_STATE_SIZE
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_head import LEAST_GROWTH, LEAST_ROOM, SharedHead
 from elastalog.backends.watch import Watch
-from elastalog.relations.words import Dictionary
 
 LEAST_WORK = 12_000
 """A round that is expected to look at, or make, fewer rows is left to one thread."""
@@ -55,17 +53,9 @@ class SharedGrowth(MachineRounds):
     """The bodies of a stratum, laid out for a machine in each of so many threads, which have the relations and indexes
     of one plan in common. Each has a copy of the code of variants, where it notes what it has done."""
 
-    def __init__(
-        self,
-        threads: int,
-        stratum: int,
-        own: Sequence[str],
-        bodies: Sequence[Body],
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        watch: Watch,
-    ) -> None:
-        super().__init__(stratum, own, bodies, relations, dictionary, watch)
+    def __init__(self, threads: int, stratum: StratumBodies, watch: Watch) -> None:
+        super().__init__(stratum, watch)
+        bodies = stratum.bodies
         self._threads = threads
         self._lock = threading.Lock()
         self._crew: Crew | None = None

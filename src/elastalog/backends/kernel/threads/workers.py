@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.workers import Run, Task, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
@@ -17,7 +17,6 @@ from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
@@ -60,13 +59,11 @@ class ParallelWorkers(Workers):
             known = self._shareable[body] = is_shareable(body.variant)
         return known
 
-    def in_machine(
-        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
-    ) -> MachineRounds:
+    def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code that all threads share."""
         from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
 
-        return SharedGrowth(len(self._scratch), stratum, own, bodies, self.relations, dictionary, self.watch)
+        return SharedGrowth(len(self._scratch), stratum, self.watch)
 
     def _missing_indexes(self, runs: Sequence[Run]) -> Iterable[tuple[str, tuple[int, ...]]]:
         """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""
