@@ -89,11 +89,11 @@ class StratumVariants:
         return [self._relations[name].used for name in sorted(self._stratum.reads)]
 
     def suit(self, stratum: LogicalStratum) -> bool:
-        """Whether the plans are still good: the rules are the same, and relations have about the sizes for which the
-        plans were made."""
-        if stratum is not self._stratum:
+        """Whether the plans are still good: the rules are the same, those relations that they read have about the sizes
+        for which the plans were made, and their own are not larger: what has become less may become as much again."""
+        if stratum is not self._stratum or self.still_planned_for < 0:
             return False
-        pairs = zip((*self._read_sizes, self._planned_size), (*self._sizes_read(), self._size()), strict=True)
+        pairs = zip(self._read_sizes, self._sizes_read(), strict=True)
         return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
 
     def restart(self) -> None:
