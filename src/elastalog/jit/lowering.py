@@ -37,8 +37,8 @@ _NEEDLESS = frozenset(
         "rewrite_semantic_constants", "with_lifting",
     }
 )  # fmt: skip
-"""Passes of numba's that change nothing in operators: they have no closures, generators, blocks of `with`, exceptions
-nor arithmetic of whole arrays, and count no references. Object code is the same byte by byte without them."""
+"""Passes of numba's that find nothing to do: operators have no closures, generators, blocks of `with`, exceptions nor
+arithmetic of whole arrays, and no references that end with the last use of a variable."""
 
 
 class _Pipeline(CompilerBase):  # type: ignore[misc]  # numba has no types
@@ -138,10 +138,9 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     def optimised(self) -> Any:
         """The module with all pieces, optimised; as a piece of others it stays as it is."""
         self._ensure_finalized()
-        plain = self._final_module
-        self._final_module = plain.clone()
+        kept = self._final_module.clone()
         super()._optimize_final_module()
-        made, self._final_module = self._final_module, plain
+        made, self._final_module = self._final_module, kept
         return made
 
 
@@ -154,10 +153,10 @@ def object_code(operator: Operator) -> ObjectCode:
     """Compiles an operator to object code; more quickly in a process that is prepared for nothing else."""
     signature = _signature(operator)
     function = _numba_function(operator.function, is_inlined=False)
-    function.compile(signature.args)
+    function.compile(signature)  # unless it has been, as a piece of another
     made = function.overloads[signature.args]
     if made.signature != signature:
-        print("RESULT", operator.name, made.signature, signature)
+        raise TypeError(f"{operator.name} is declared to return {signature.return_type}, and as a piece it does not")
     library = made.library
     # A process that is not prepared has optimised it already, in numba's own way.
     module = library.optimised() if isinstance(library, _Library) else library._final_module.clone()
