@@ -129,6 +129,8 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     """Code of a piece or an operator. Numba would optimise each piece for itself, together with all pieces that it
     calls, and make machine code of it; here that is done once, for a whole operator."""
 
+    _final_module: Any
+
     def _optimize_final_module(self) -> None:
         pass
 
