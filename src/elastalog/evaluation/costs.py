@@ -42,6 +42,9 @@ LEAST_BUDGET: Final = 2_000
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
 
+_MUCH = 4
+"""How many times as large gains must be to be judged by losses, or losses by gains."""
+
 _FAILURES = 2
 """How many updates in a row must have been abandoned before one of their size is not tried, with a fixed budget."""
 
@@ -78,8 +81,8 @@ class CostModel:
 
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
-    _credited: set[int] = field(default_factory=set)
-    """The strata that have credit, and some that had: few of all."""
+    _in_vain: set[int] = field(default_factory=set)
+    """The strata that have had updates in vain: few of all."""
 
     def bootstrapped(
         self,
@@ -92,7 +95,10 @@ class CostModel:
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
         cost (see `unit_costs`), if not just its derivations."""
-        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
+        known = self.known(stratum)
+        if not known.bootstraps:
+            known.credit = FACTOR - 1  # nobody could have done without the first one
+        known.bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
@@ -102,13 +108,13 @@ class CostModel:
     def least_budget(self, known: Experience) -> int | None:
         """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
         the choice can wait. None: it must be made now."""
-        return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
+        return LEAST_BUDGET if self.budget == AUTO and not known.may_skip else None
 
     def small(self) -> Small | None:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
+        return Small(LEAST_BUDGET, [number for number in self._in_vain if self._strata[number].may_skip])
 
     def updated(
         self,
@@ -150,7 +156,7 @@ class CostModel:
         share = update_cost(known, occasion, derivations) / max(anew, 1)
         left = FACTOR * min(share, 1.0) - (share + 1)
         known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
-        self._credited.add(stratum.number)
+        self._in_vain.add(stratum.number)
 
     def forecast(self, stratum: LogicalStratum, occasion: Occasion, spent: int = 0) -> Forecast:
         """The choice for an update, on which so many derivations are `spent` already."""
@@ -198,24 +204,24 @@ class CostModel:
         """Remembers what a store has kept."""
         for number, kept in learnt.items():
             known = self._strata[int(number)] = Experience.of_json(kept)
-            if known.credit:
-                self._credited.add(int(number))
+            if known.may_skip:
+                self._in_vain.add(int(number))
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
         return CostModel(
-            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._credited}
+            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._in_vain}
         )
 
     def become(self, other: CostModel) -> None:
         """Knows what another model knows, and nothing else."""
         copied = other.copy()
-        self._strata, self._credited = copied._strata, copied._credited
+        self._strata, self._in_vain = copied._strata, copied._in_vain
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Strata have other numbers now; those that have none are forgotten."""
         self._strata = {numbers[number]: known for number, known in self._strata.items() if number in numbers}
-        self._credited = {numbers[number] for number in self._credited if number in numbers}
+        self._in_vain = {numbers[number] for number in self._in_vain if number in numbers}
 
     def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
         """Forgets what was learnt about updates since `before`, whose strata have had other `numbers`: a rule that came
@@ -223,8 +229,8 @@ class CostModel:
         earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
         for number, known in self._strata.items():
             known.forget_updates(earlier.get(number, Experience()))
-            if known.credit:
-                self._credited.add(number)
+            if known.may_skip:
+                self._in_vain.add(number)
 
 
 def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
@@ -269,8 +275,9 @@ def _choose_freely(
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
     end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
-    if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
-        return _Choice("bootstrap", "other updates as large were in vain", 0)
+    least = min(known.least_in_vain(occasion.is_loss), _MUCH * known.least_in_vain(not occasion.is_loss))
+    if is_dear and known.credit >= 1 and changes >= least:
+        return _Choice("bootstrap", "smaller updates were in vain", 0)
     return _update_within(changes, int(end.share * anew / weight))
 
 

@@ -106,6 +106,11 @@ class Experience:
         """How many changes an update has that is as large as one that was in vain."""
         return (self.failed_losses if is_loss else self.failed_changes) or inf
 
+    @property
+    def may_skip(self) -> bool:
+        """Whether an update need not be tried at all: others were in vain, and there is credit."""
+        return self.credit >= 1 and bool(self.failed_changes or self.failed_losses)
+
     def fail(self, occasion: Occasion) -> None:
         """An update was in vain."""
         least = int(min(occasion.changes, self.least_in_vain(occasion.is_loss)))
@@ -118,7 +123,6 @@ class Experience:
         """An update was not: if others as large were, that no longer counts."""
         if occasion.changes >= self.least_in_vain(occasion.is_loss):
             self.failures = self.failed_changes = self.failed_losses = 0
-            self.credit = 0.0
 
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""

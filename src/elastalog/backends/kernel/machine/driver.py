@@ -27,7 +27,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
     @piece
     def drive(machine):  # type: ignore[no-untyped-def]
         while True:
-            if machine.stage != layout.RUNNING:
+            if machine.stage == layout.OPENING or machine.stage == layout.REOPENING:
                 machine.variant = 0
                 machine.variants_end = machine.variants_number
                 reason = open_round(machine)

@@ -18,14 +18,14 @@ CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE = range(6, 11)
 for them, or for levels up to `highest`; an index (`full_index`) is full or missing; actions are to run in Python;
 limits are to be checked; a round has found so much that it is better run outside; the vectors of a relation (`full`)
 need room. On a drive: there is no room for a list of `highest` changes; the next stratum is not laid out, or is
-barred."""
+barred. OTHERWISE is also said of a round that is too small to be shared."""
 
 GO_ON = -1
 """A round is closed and another one follows."""
 
-OPENING, RUNNING, REOPENING = range(3)
-"""Stages of a round: what it needs is brought up to date; its variants run; the same as the first, where only facts of
-the stratum are in the delta."""
+OPENING, RUNNING, ENTERING, WAITING, REOPENING = range(5)
+"""Stages of a round: what it needs is brought up to date; its variants run. Where several machines share rounds: there
+is none yet; a machine waits for the others. The last is the first, where only facts of the stratum are in the delta."""
 
 ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END, _, TO_ENTER, _, TO_LEAVE = range(12)
 """Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end

@@ -65,6 +65,7 @@ class MachinePlan:
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self._own = frozenset(own)
+        self._looked_up = self._own.union(p.relation for v in laid_out for p in v.probes if p.is_member)
         self._indexes_of = {name: [place for place, key in enumerate(self.keys) if key[0] == name] for name in own}
         for name, row in zip(self.names, self.relations, strict=True):
             places = self._indexes_of.get(name, ())
@@ -104,7 +105,8 @@ class MachinePlan:
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, and how far it goes."""
-        memmove(addressof(self.relations[number]), addressof(relation.lay_out()), _WHEREABOUTS)
+        found = relation.lay_out(with_table=self.names[number] in self._looked_up)
+        memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, and how far it goes."""
