@@ -83,6 +83,12 @@ def _open(machine):  # type: ignore[no-untyped-def]
     return layout.DONE
 
 
+@inlined
+def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there are rows of the delta left."""
+    return machine.at < _task_at(machine.task, 0).stop
+
+
 @piece
 def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
     """Fills the first block with the next rows of the delta."""
@@ -257,7 +263,7 @@ def _starts(machine, variant):  # type: ignore[no-untyped-def]
     return has_delta(machine, variant)
 
 
-_run_variant = runner(_gather, _probe, _sink)
+_run_variant = runner(_has_more, _gather, _probe, _sink)
 
 
 @piece
