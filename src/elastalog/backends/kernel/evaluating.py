@@ -14,11 +14,13 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.workers import Task
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -100,6 +102,14 @@ class KernelEvaluation:
         self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
 
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts before the first bootstrap, of several relations at a time."""
+        tasks: list[Task] = []
+        while facts:
+            name, words = facts.popitem()
+            tasks.append((len(words), partial(self.held.load, name, words)))
+        self._workers.do_all(tasks)
+
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
         if stratum.number not in self._ahead:
@@ -120,8 +130,9 @@ class KernelEvaluation:
             return
         from elastalog.backends.kernel.threads.shareable import is_shareable
 
-        left = [other for other in self.program.strata if other.number >= stratum.number]
-        beside = strata_beside([other for other in left if other.number not in self._ahead], self._is_plain)
+        strata = self.program.strata[self.program.strata.index(stratum) :]
+        left = [other for other in strata if other.number not in self._ahead and not self._is_explicit(other)]
+        beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
         relations, source = self.held.relations, self.program.checked.source
@@ -133,6 +144,10 @@ class KernelEvaluation:
                 together[each.number] = each
                 self.variants[each.number] = variants
         self._ahead |= evaluate_together(together, self.variants, relations, self._workers, self.watch)
+
+    def _is_explicit(self, stratum: LogicalStratum) -> bool:
+        """Whether the explicit facts of a stratum are all that it has."""
+        return not (stratum.clauses or stratum.is_folded or stratum.merges or stratum.number in self.chosen)
 
     def _is_plain(self, stratum: LogicalStratum) -> bool:
         """Whether one round of its clauses is all that a stratum needs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
-from elastalog.backends.kernel.bootstrap.bodies import Body, bodies_of
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -22,7 +22,7 @@ from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
-PATIENCE = 300
+PATIENCE = 100
 """Rounds, and variants that they have run, after which it pays to lay the rest out for the machine, and to load it."""
 
 _GROWN = 4
@@ -200,7 +200,10 @@ def _finish_in_machine(
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
-            rounds = workers.in_machine(stratum.number, stratum.relations, variants.bodies, variants.dictionary)
+            bodies = StratumBodies(
+                stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
+            )
+            rounds = workers.in_machine(bodies)
         progress = rounds.run(start, stop, iteration, variants.still_planned_for)
         if progress.is_done:
             return
