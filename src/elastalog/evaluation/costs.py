@@ -129,7 +129,7 @@ class CostModel:
     ) -> Experience:
         """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
         known. Returns what is known now."""
-        known = self.known(stratum)
+        known = self._strata.get(stratum.number) or self.known(stratum)
         known.observe(occasion, derivations, touched)
         if touched is not None and lost is not None:
             known.observe_lost(touched, lost)

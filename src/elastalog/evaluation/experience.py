@@ -63,7 +63,8 @@ class Experience:
 
     def observe(self, occasion: Occasion, derivations: int, touched: int | None = None) -> None:
         """An update took so many derivations, and touched so many facts, None if nobody knows."""
-        self._exceed(occasion, derivations)
+        if derivations > self.bootstrap_derivations:
+            self._exceed(occasion, derivations)
         observe(self.sizes, occasion, derivations)
         if touched is not None and derivations >= _LEAST_TO_WEIGH:
             weight = weight_of(derivations, touched)

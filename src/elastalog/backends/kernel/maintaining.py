@@ -14,7 +14,7 @@ from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, Str
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.reaching import KernelReach
-from elastalog.backends.kernel.store import bookkeeping, given, transaction
+from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import FIXED
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.protocol import Procedure
@@ -155,20 +155,14 @@ class KernelMaintenance:
             self._under_way = None
         self.drive.end()
 
-    def change_explicit(self, stratum: LogicalStratum) -> int:
-        """All that an update means to a stratum without rules: explicit facts go and come. Returns how many."""
-        done, changes = self._reach.done, 0
+    def change_explicit(self, stratum: LogicalStratum) -> None:
+        """All that an update means to a stratum without rules: explicit facts go and come."""
+        done, drive, place = self._reach.done, self.drive, self._reach.place[stratum.number]
         for name in stratum.relations:
-            relation = self._held.relations[name]
             if (gone := done.deleted.get(name)) is not None:
-                given.change(relation, gone, False)
-                changes += len(gone)
+                done.changed[name] = drive.change(place, name, gone, False)
             if (come := done.inserted.get(name)) is not None:
-                given.change(relation, come, True)
-                changes += len(come)
-            if touched := relation.touched_used:
-                done.changed[name] = self.drive.first_entries(touched)
-        return changes
+                done.changed[name] = drive.change(place, name, come, True)
 
     def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """The rows of explicit facts of a stratum that go and come, by relation."""

@@ -58,7 +58,9 @@ class Elastic:
     def update(self, backend: Backend) -> Work:
         work = Work()
         deleted, inserted = backend.changes.explicit()
-        self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
+        self._is_loss = bool(deleted)
+        if deleted and inserted:
+            self._is_loss = sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
         small = self.costs.small()
         for stratum, reach in backend.changes.affected(small):
             self._note(small, work)

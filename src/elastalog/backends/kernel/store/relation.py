@@ -3,6 +3,8 @@ arrays."""
 
 from __future__ import annotations
 
+from ctypes import addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
@@ -51,17 +53,20 @@ class KernelRelation:
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
     `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
-    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written."""
+    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written, which are
+    at `address`."""
 
     __slots__ = (
-        "_table", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "laid_out",
-        "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched", "whereabouts", "width",
+        "_table", "address", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled",
+        "laid_out", "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched",
+        "whereabouts", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
         self.stamp = STAMPS.take()
         self.laid_out = -1
         self.whereabouts = Whereabouts()
+        self.address = addressof(self.whereabouts)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated

@@ -135,7 +135,7 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
             present += grown
             relation.present = present
         relation.is_settled = present == used
-        if present < used and relation.is_sparse:
+        if used > 2 * present and relation.is_sparse:
             sparse.append(relation)
     if shift is not None:
         shift.begin(before, touched)
