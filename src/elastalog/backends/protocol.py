@@ -334,8 +334,9 @@ class Backend(Protocol):
 
     # --- facts, outside an update ----------------------------------------------------------------------------------
 
-    def load(self, relation: str, words: Matrix) -> None:
-        """Adds explicit facts before the first bootstrap."""
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict: nobody
+        keeps them twice."""
 
     def size(self, relation: str) -> int:
         """The number of facts."""

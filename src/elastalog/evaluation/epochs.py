@@ -82,18 +82,16 @@ class Epochs:
         evaluates every stratum. The facts are taken out of the dict: while strata are evaluated nobody keeps them
         twice."""
         began = time.perf_counter()
-        inserted = 0
-        for relation in list(facts):
-            given = facts.pop(relation)
-            if isinstance(given, np.ndarray):
-                self.backend.load(relation, given)
-                inserted += len(given)
-            else:
-                elsewhere = self.backend.capabilities.elsewhere
-                assert elsewhere is not None
-                elsewhere.load(relation, given)
-                inserted += sum(file.rows for file in given.base)
-            del given
+        here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
+        filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
+        facts.clear()
+        inserted = sum(map(len, here.values()))
+        self.backend.load(here)
+        for relation, files in filed.items():
+            elsewhere = self.backend.capabilities.elsewhere
+            assert elsewhere is not None
+            elsewhere.load(relation, files)
+            inserted += sum(file.rows for file in files.base)
         work = needed_groups.bootstrap(self.backend, self.strategy)
         self.number = 1
         seconds = time.perf_counter() - began

@@ -213,10 +213,8 @@ class Materialisation:
     def evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
         """Epochs of another program over the explicit facts of now, to look for faults in."""
         strategy, backend = self._strategy_and_backend(meanwhile.program)
-        for name in self.schemas:
-            backend.load(name, self.explicit_words(name))
-        for name, is_on in guards.items():
-            backend.load(name, FACT[: int(is_on)])
+        backend.load({name: self.explicit_words(name) for name in self.schemas})
+        backend.load({name: FACT[: int(is_on)] for name, is_on in guards.items()})
         needed_groups.bootstrap(backend, strategy)
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch

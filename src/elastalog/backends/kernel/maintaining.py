@@ -17,7 +17,6 @@ from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Procedure
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -59,7 +58,6 @@ class KernelMaintenance:
         self._best_plans: dict[int, BestPlan] = {}
         self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
-        self._statistics = KernelStatistics(self._held.relations)
         without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
         self._without_rules = frozenset(name for stratum in without_rules for name in stratum.relations)
         is_other = self._held.annotation.support is not Support.LEVELS
@@ -106,7 +104,7 @@ class KernelMaintenance:
                 evaluation.dictionary,
                 evaluation.program.checked.source,
                 annotation.is_global,
-                self._statistics,
+                evaluation.statistics,
                 annotation.support is not Support.VECTORS,
             )
         return plan

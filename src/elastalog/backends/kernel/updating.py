@@ -144,7 +144,12 @@ class KernelUpdates:
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
-            if held.annotation.is_kept:
+            if held.annotation.has_levels_only and rebuild.is_remnant(new, old):
+                held.relations[name] = old
+                del done.replaced[name]
+                STAMPS.take()  # it is the one that it was
+                changed = rebuild.shrink(old, new, held.annotation.is_global)
+            elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
             else:
                 changed = rebuild.differences(new, old)

@@ -276,7 +276,7 @@ class UpdateDrive:
         self._workspace.make_ready(plan)
         (
             record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
-            record.probes, record.actions, record.operands,
+            record.probes, record.actions, record.operands, record.own_variants,
         ) = plan.places  # fmt: skip
         record.indexes_number = len(index_homes)
         record.homes, record.index_homes = address_of(homes), address_of(index_homes)

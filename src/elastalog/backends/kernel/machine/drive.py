@@ -55,6 +55,7 @@ class Stratum(Structure):
     probes: int
     actions: int
     operands: int
+    own_variants: int
     homes: int
     index_homes: int
 
@@ -189,6 +190,7 @@ def enter_next(machine):  # type: ignore[no-untyped-def]
     machine.probes = stratum.probes
     machine.actions = stratum.actions
     machine.operands = stratum.operands
+    machine.own_variants = stratum.own_variants
     machine.derived = 0
     machine.derived_allowed = drive.derived_allowed
     machine.work = 0

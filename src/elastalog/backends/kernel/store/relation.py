@@ -111,13 +111,15 @@ class KernelRelation:
             self._fill_table(empty_table(slots), full)
         return self._table
 
-    def lay_out(self) -> Whereabouts:
-        """Where the relation is, written down again if it has moved."""
+    def lay_out(self, *, with_table: bool = True) -> Whereabouts:
+        """Where the relation is, written down again if it has moved. Without the set table where that has been
+        forgotten and nobody will look for facts."""
         found = self.whereabouts
         if self.stamp != self.laid_out:
-            table = self.table  # before the stamp: it may have to be made
-            stamp = self.stamp
-            found.rows, found.width, found.room = address_of(self.rows), self.width, self.room
+            table = self.table if with_table else self._table  # before the stamp: it may have to be made
+            stamp = self.stamp if len(table) else -1
+            found.rows, found.width = address_of(self.rows), self.width
+            found.room = self.room if len(table) else len(self.rows)
             found.table, found.table_size = address_of(table), len(table)
             found.shift = self.shift
             found.level, found.count = address_of(self.level), address_of(self.count)
