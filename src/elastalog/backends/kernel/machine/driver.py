@@ -103,10 +103,11 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
                 reason = sink(machine, variant, frame)
                 if reason != layout.DONE:
                     break
+                step = layout.GO
+                continue
             while depth > 0 and frame.begun >= frame.end:
                 depth -= 1
                 frame = frame_at(machine.frames, depth)
-            step = layout.GO
             if frame.begun < frame.end:
                 probe = probe_at(machine.probes, variant.first_probe + depth)
                 is_missing = probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing
