@@ -38,14 +38,14 @@ from elastalog.backends.kernel.machine.shares import (
     take_share,
 )
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.store import set_table
+from elastalog.backends.kernel.store import inserting, set_table
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
 
 _join = piece(join.join)
 _member = piece(set_table.member)
-_insert = piece(set_table.insert)
+_insert = piece(inserting.insert)
 
 
 @record

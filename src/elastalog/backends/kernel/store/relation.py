@@ -8,6 +8,7 @@ from ctypes import addressof
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
@@ -172,7 +173,7 @@ class KernelRelation:
             self.touched = wider
 
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
-        row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
+        inserting.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
         self.take_table(table, full)
 
     def take_table(self, table: Vector, full: int | None = None) -> None:
@@ -218,9 +219,7 @@ class KernelRelation:
             if self.used >= self.full:
                 self._reserve_for(stop - start)
             try:
-                row_operators.insert(
-                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
-                )
+                inserting.insert(block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state)
             finally:
                 # Ctrl-C may come when the rows are in the table.
                 self.used = int(state[row_operators.USED])
@@ -311,7 +310,7 @@ class KernelRelation:
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)
         table = empty_table(slots_for(size))
-        row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
+        inserting.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
         self.stamp = STAMPS.take()
