@@ -208,7 +208,9 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
     assert reckoned(0).derivations == 80_000
 
 
-@pytest.mark.parametrize(("rows", "rounds", "cost"), [(0, 0, 1_000), (3_000, 1, 2_920), (14_000, 1, 4_410), (0, 10, 18_685)])
+@pytest.mark.parametrize(
+    ("rows", "rounds", "cost"), [(0, 0, 1_000), (3_000, 1, 2_920), (14_000, 1, 4_410), (0, 10, 18_685)]
+)
 def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
     assert unit_costs.bootstrap_cost(1_000, rows, rounds) == cost
 
