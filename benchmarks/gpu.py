@@ -187,8 +187,7 @@ def on_arrays(case: Case, alone: Alone, arrays: Arrays, repeats: int) -> dict[st
 def in_kernel(case: Case, alone: Alone, jobs: int) -> dict[str, Any]:
     """The same in the kernel."""
     backend = KernelBackend(alone.program, alone.dictionary, annotation=Annotation(), jobs=jobs)
-    for name, words in alone.words.items():
-        backend.load(name, words)
+    backend.load(dict(alone.words))
     began = time.perf_counter()
     backend.bootstrap(alone.stratum)
     seconds = time.perf_counter() - began

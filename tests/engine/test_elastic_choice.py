@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -83,10 +84,10 @@ def test_it_never_costs_more_than_the_stated_factor(
     updates: list[tuple[int, int]] = []
     while len(updates) < 300:  # runs of one kind, which mislead whoever learns
         cost = random.choice((10, 1_000, bootstrap // 9, bootstrap // 7, bootstrap // 2, bootstrap, 50 * bootstrap))
-        updates += [(random.choice((1, 5, 60)), cost)] * random.choice((1, 2, 5, 20))
-    spent, better = 0.0, 0.0
+        updates += [(random.choice((1, 5, 60, 2_000)), cost)] * random.choice((1, 2, 5, 20))
+    spent = better = float(bootstrap)  # the first one
     model = CostModel(AUTO)
-    for update in updates:  # after every epoch, not only in the end; the first bootstrap is not counted
+    for update in updates:  # after every epoch, not only in the end
         more, least = played([update], bootstrap, model, losing)
         spent, better = spent + more, better + least
         assert spent <= FACTOR * better + 100  # an update is asked after every derivation, or a few
@@ -207,7 +208,9 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
     assert reckoned(0).derivations == 80_000
 
 
-@pytest.mark.parametrize(("rows", "rounds", "cost"), [(0, 0, 1_000), (8_000, 1, 4_370), (0, 10, 18_685)])
+@pytest.mark.parametrize(
+    ("rows", "rounds", "cost"), [(0, 0, 1_000), (3_000, 1, 2_920), (14_000, 1, 4_410), (0, 10, 18_685)]
+)
 def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
     assert unit_costs.bootstrap_cost(1_000, rows, rounds) == cost
 
@@ -285,6 +288,35 @@ def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
     assert model.forecast(STRATUM, Occasion(1_000)).how == "bootstrap"
     assert model.forecast(STRATUM, Occasion(1_000, is_loss=True)).how == "update"
     assert model.forecast(STRATUM, Occasion(999)).how == "update"
+
+
+def test_updates_far_larger_than_one_in_vain_are_not_tried_but_not_for_ever() -> None:
+    model = CostModel(AUTO)
+    played([(20, 10**8)], 1_000_000, model)
+    model.known(STRATUM).credit = 0.0
+    assert model.forecast(STRATUM, Occasion(60)).how == "update"  # larger, but not far
+    assert model.forecast(STRATUM, Occasion(9_000, is_loss=True)).how == "bootstrap"  # whatever they are
+    how = [model.choose(STRATUM, Occasion(9_000)).how for _ in range(20)]
+    assert how == ["bootstrap"] * how.count("bootstrap") + ["update"] * how.count("update")
+    assert how.count("bootstrap") == FACTOR - 1
+    assert Experience.of_json(model.known(STRATUM).as_json()) == model.known(STRATUM)  # with its debts
+
+
+def test_an_update_that_is_hardly_begun_when_it_is_given_up_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)
+    chain = [(i, i + 1) for i in range(60)]
+    with elastalog.open(CLOSURE, {"edge": chain}) as db:
+        strategy: Any = db._epochs.strategy
+        known = strategy.costs.known(next(s for s in db._backend.program.strata if s.clauses))
+        known.observe(Occasion(1, is_loss=True), 10**7)
+        known.fail(Occasion(1, is_loss=True))
+        db.apply(deleted={"edge": chain[:40]})
+        (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
+        assert (work.how, known.credit, known.failures) == ("bootstrap", -1, 0)
+        assert work.why.startswith("smaller updates were in vain")
+        with elastalog.open(CLOSURE, {"edge": chain[40:]}) as fresh:
+            assert levels_of(db) == levels_of(fresh)
 
 
 def test_sizes_within_an_update() -> None:

@@ -119,7 +119,7 @@ def copied(tmp_path: Path) -> Callable[[str], Path]:
 def test_a_damaged_file_is_made_again(
     damage: Callable[[bytes], bytes], copied: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    path = copied("set_table.rebuild")
+    path = copied("inserting.rebuild")
     good = path.read_bytes()
     path.write_bytes(damage(good))
     assert run(XDG_CACHE_HOME=str(tmp_path)) == (expected(), [])

@@ -72,7 +72,6 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     machine."""
     least_rows, least_room, patience = request.param
     monkeypatch.setattr(fixpoint, "PATIENCE", patience)
-    monkeypatch.setattr(shared_growth, "LEAST_ROWS", least_rows)
     monkeypatch.setattr(shared_growth, "LEAST_WORK", least_rows)
     monkeypatch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 16)
     monkeypatch.setattr(shared_growth, "LEAST_SHARE", 1)
@@ -193,6 +192,31 @@ def test_rounds_of_many_rules(options: dict[str, str]) -> None:
     assert all(len(found) > 20 for found in one.values())
     for jobs in (2, 3):
         assert state(TANGLED, facts, relations, jobs=jobs, **options) == one
+
+
+# Rules that several threads may share and, beside them in the same rounds, rules that make texts.
+SPELLED = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+.decl word(s: symbol, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+word(to_string(x), y) :- path(x, y), x < 4.
+word(cat(s, "a"), z) :- word(s, y), edge(y, z), strlen(s) < 6.
+word(cat("b", s), y) :- word(s, y), strlen(s) < 4.
+path(x, strlen(s)) :- word(s, x).
+.output path, word
+"""
+
+
+@pytest.mark.usefixtures("lowered")
+def test_texts_are_made_once_beside_rules_that_threads_share() -> None:
+    facts = {"edge": graph(30, 60, seed=4).tolist()}
+    one = state(SPELLED, facts, ["path", "word"], jobs=1)
+    assert len(one["word"]) > 300
+    for jobs in (2, 3):
+        assert state(SPELLED, facts, ["path", "word"], jobs=jobs) == one
 
 
 @pytest.mark.usefixtures("lowered")

@@ -80,7 +80,6 @@ def threads(seed: int) -> int:
         patch.setattr(shared_round, "LEAST_SHARE", 1)
         patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
         patch.setattr(shared_round, "LIGHT", 1)
-        patch.setattr(shared_growth, "LEAST_ROWS", 1)
         patch.setattr(shared_growth, "LEAST_WORK", 1)
         patch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 1)
         patch.setattr(shared_growth, "LEAST_SHARE", 1)

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from elastalog.relations.limits import Integers, Words
+from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Rows
 
 ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 
 
+LISTING: Final = 3
+LISTED: Final = 5
+"""Words that a listing begins with, and those that are listed of each relation."""
+
+
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
-    """Those of several relations, one after the other in one vector: inserted ones first, deleted ones last. They are
-    told apart when somebody looks at them, and few do. `impact`: how many they are."""
+    """Those of several relations in one vector, told apart when somebody looks at them, and few do. First the number of
+    relations and the impact, its lowest 31 bits and the others; then of each relation its place among `names`, its
+    width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
+    relation first, deleted ones last."""
 
-    __slots__ = ("_found", "_listed", "_names", "_words", "impact")
+    __slots__ = ("_found", "_names", "_words")
 
-    def __init__(self, words: Words, names: Sequence[str], listed: Integers, impact: int) -> None:
-        """`listed`: of each relation, its place among `names`, its width, and how many of its facts changed in some
-        way, were inserted, and deleted."""
+    def __init__(self, words: Words, names: Sequence[str]) -> None:
         self._words = words
         self._names = names
-        self._listed = listed
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-        self.impact = impact
+
+    @property
+    def impact(self) -> int:
+        """How many facts were inserted or deleted."""
+        low, high = self._words[1:LISTING].tolist()
+        return int(low + (high << 31))
 
     def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         found = self._found
         if found is None:
-            found, first = {}, 0
-            for number, width, size, came, went in self._listed.tolist():
+            found, first = {}, LISTING + LISTED * int(self._words[0])
+            for number, width, size, came, went in self._words[LISTING:first].reshape(-1, LISTED).tolist():
                 facts = self._words[first : first + size * width].reshape(size, width)
                 first += size * width
                 if came or went:

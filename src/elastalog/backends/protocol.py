@@ -13,7 +13,7 @@ fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -194,7 +194,7 @@ class UpdateChanges(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+    def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
         """The strata that it reaches, and how, each after those that it reads. The caller brings each to its new
         fixpoint before it asks for the next: what has changed in it decides which others follow. Those that are `small`
         the backend may do instead."""
@@ -334,8 +334,9 @@ class Backend(Protocol):
 
     # --- facts, outside an update ----------------------------------------------------------------------------------
 
-    def load(self, relation: str, words: Matrix) -> None:
-        """Adds explicit facts before the first bootstrap."""
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts of some relations before the first bootstrap. They are taken out of the dict: nobody
+        keeps them twice."""
 
     def size(self, relation: str) -> int:
         """The number of facts."""

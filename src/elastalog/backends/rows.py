@@ -19,11 +19,6 @@ def distinct(words: Matrix) -> Matrix:
     return words if held.used == len(words) else held.rows[: held.used].copy()
 
 
-def how_many(flags: Vector) -> int:
-    """How many flags are set; quicker than asking numpy where there are few."""
-    return flags.tobytes().count(1)
-
-
 def are_in(words: Matrix, others: Matrix) -> Vector:
     """Which rows of a matrix occur in another."""
     if len(words) + len(others) <= _FEW:

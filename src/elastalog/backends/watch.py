@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from contextvars import Token
 from types import TracebackType
 
 from elastalog.diagnostics import deadline, memory_limit
@@ -69,7 +68,8 @@ class Watch:
 
     def within(self, seconds: float | None) -> AbstractContextManager[None]:
         """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it. What
-        is to be large in it is held against the memory limit before it is made."""
+        is to be large in it is held against the memory limit before it is made, and what the system does not give is
+        beyond that limit too."""
         return _Within(self, seconds)
 
     def allow(
@@ -96,7 +96,7 @@ class Watch:
         counted yet: if the budget is one that grows then, it allows for that. Once; of no effect as long as nobody had
         to say how large it is in all."""
         if self._is_extended and self._budget is not None and self._whole_budget is None:
-            spent = self.effort - self._begun + _effort(derivations, rows)
+            spent = self.effort - self._begun + max(derivations, rows // ROWS_A_DERIVATION)
             self._budget = max(self._budget, self._begun + int(WITH_REST * spent))
         self._is_extended = False
 
@@ -126,7 +126,8 @@ class Watch:
 
     def count(self, derivations: int, rows: int = 0) -> int:
         """Counts derivations, for which so many rows were looked at. Returns the effort that they were."""
-        effort = _effort(derivations, rows)
+        looked_up = rows // ROWS_A_DERIVATION
+        effort = looked_up if looked_up > derivations else derivations  # quicker than `max`, for every stratum
         self.derivations += derivations
         self.rows += rows
         self.effort += effort
@@ -181,11 +182,6 @@ class Watch:
         memory_limit.require(size, self.memory)
 
 
-def _effort(derivations: int, rows: int) -> int:
-    looked_up = rows // ROWS_A_DERIVATION
-    return looked_up if looked_up > derivations else derivations  # quicker than `max`, for every stratum
-
-
 class _Within:
     """See `Watch.within`. A class, as below, since every update has such a block."""
 
@@ -194,19 +190,13 @@ class _Within:
     def __init__(self, watch: Watch, seconds: float | None) -> None:
         self._watch = watch
         self._seconds = seconds
-        self._usual: float | None = None
-        self._block: AbstractContextManager[float | None] | None = None
-        self._memory: Token[int | None] | None = None
 
     def __enter__(self) -> None:
         watch = self._watch
-        self._memory = memory_limit.LIMIT.set(watch.memory)
         usual = self._usual = watch.deadline
-        if self._seconds is None:
-            end = deadline.end()
-        else:
-            self._block = deadline.within(self._seconds)
-            end = self._block.__enter__()
+        self._block = None if self._seconds is None else deadline.within(self._seconds)
+        end = deadline.END.get() if self._block is None else self._block.__enter__()
+        self._memory = memory_limit.LIMIT.set(watch.memory)
         if end is not None:
             watch.deadline = end if usual is None else min(usual, end)
 
@@ -214,10 +204,11 @@ class _Within:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.deadline = self._usual
-        if self._memory is not None:
-            memory_limit.LIMIT.reset(self._memory)
+        memory_limit.LIMIT.reset(self._memory)
         if self._block is not None:
             self._block.__exit__(kind, value, traceback)
+        if kind is not None and issubclass(kind, MemoryError):
+            raise _no_memory() from None
 
 
 class memory_as_limit:  # noqa: N801  # used like a function
@@ -232,9 +223,12 @@ class memory_as_limit:  # noqa: N801  # used like a function
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if kind is not None and issubclass(kind, MemoryError):
-            message = "there is no more memory"
-            advice = "set --max-memory to end sooner, or evaluate on Spark"
-            raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
+            raise _no_memory() from None
+
+
+def _no_memory() -> LimitReached:
+    advice = "set --max-memory to end sooner, or evaluate on Spark"
+    return LimitReached([Diagnostic("E0604", "there is no more memory", help=advice)])
 
 
 def most_of_memory() -> int | None:

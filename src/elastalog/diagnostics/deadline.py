@@ -9,22 +9,23 @@ from contextvars import ContextVar
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
-_END: ContextVar[float | None] = ContextVar("end of the work", default=None)
+END: ContextVar[float | None] = ContextVar("end of the work", default=None)
+"""When the time of the block is over, of `time.monotonic`; None: never."""
 
 
 @contextmanager
 def until(end: float | None) -> Iterator[float | None]:
     """A block whose time is over at `end`, of `time.monotonic` (None: never), and no later than that of the blocks
     around it. Gives the end that is in force."""
-    usual = _END.get()
+    usual = END.get()
     if end is None or (usual is not None and usual <= end):
         yield usual
         return
-    token = _END.set(end)
+    token = END.set(end)
     try:
         yield end
     finally:
-        _END.reset(token)
+        END.reset(token)
 
 
 @contextmanager
@@ -37,28 +38,23 @@ def within(seconds: float | None) -> Iterator[float | None]:
 @contextmanager
 def lifted() -> Iterator[None]:
     """A block that must get to its end, however long it takes."""
-    token = _END.set(None)
+    token = END.set(None)
     try:
         yield
     finally:
-        _END.reset(token)
-
-
-def end() -> float | None:
-    """When the time of the block is over, of `time.monotonic`; None: never."""
-    return _END.get()
+        END.reset(token)
 
 
 def time_left(seconds: float) -> float:
     """What is left of so many seconds: all of them, unless the time of a block around is over sooner. 0 or less when it
     is over."""
-    end = _END.get()
+    end = END.get()
     return seconds if end is None else min(seconds, end - time.monotonic())
 
 
 def look() -> None:
     """Raises LimitReached when the time is over."""
-    end = _END.get()
+    end = END.get()
     if end is not None and time.monotonic() > end:
         raise time_is_over()
 

@@ -36,8 +36,7 @@ def asking(
         make = backend_maker("local")
         program = lower(query.program, equivalences=equivalences)
         scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
-        for relation, words in needed.items():
-            scratch.load(relation, words)
+        scratch.load(dict(needed))
         evaluate_all(scratch)
         schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
         words = scratch.facts(query.name).words.copy()

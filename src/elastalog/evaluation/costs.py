@@ -9,10 +9,12 @@ bootstrap if the update should end before, to a seventh of one if it should not.
 
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
-is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
-choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
-never abandoned. All this is in terms of a bootstrap of what there was: what a deletion loses need not be made again,
-and what it is allowed shrinks with what it has lost (see `CostModel.left`), but for what FACTOR asks for.
+is what is left of FACTOR times that. As much is left of the first bootstrap, without which nobody could have done: that
+allows for debts, where an update is far larger than one that was in vain. Updates that should be hopeless, and are,
+cost FACTOR / (FACTOR - 1) of the better choice. To begin a bootstrap costs something too, as much as a few thousand
+derivations: updates that take no more are never abandoned. All this is in terms of a bootstrap of what there was: what
+a deletion loses need not be made again, and what it is allowed shrinks with what it has lost (see `CostModel.left`),
+but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Small
@@ -41,6 +44,12 @@ LEAST_BUDGET: Final = 2_000
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
+
+_MOST_DEBT = FACTOR - 1
+"""The same where no credit was earned: what there is somebody had to make first, as a bootstrap does."""
+
+_FAR = 32
+"""How many times as large an update is that is far larger than another one."""
 
 _FAILURES = 2
 """How many updates in a row must have been abandoned before one of their size is not tried, with a fixed budget."""
@@ -78,8 +87,8 @@ class CostModel:
 
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
-    _credited: set[int] = field(default_factory=set)
-    """The strata that have credit, and some that had: few of all."""
+    _in_vain: set[int] = field(default_factory=set)
+    """The strata that have had updates in vain: few of all."""
 
     def bootstrapped(
         self,
@@ -102,13 +111,13 @@ class CostModel:
     def least_budget(self, known: Experience) -> int | None:
         """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
         the choice can wait. None: it must be made now."""
-        return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
+        return LEAST_BUDGET if self.budget == AUTO and not known.may_skip else None
 
     def small(self) -> Small | None:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        return Small(LEAST_BUDGET, [number for number in self._credited if self._strata[number].credit >= 1])
+        return Small(LEAST_BUDGET, [number for number in self._in_vain if self._strata[number].may_skip])
 
     def updated(
         self,
@@ -120,7 +129,7 @@ class CostModel:
     ) -> Experience:
         """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
         known. Returns what is known now."""
-        known = self.known(stratum)
+        known = self._strata.get(stratum.number) or self.known(stratum)
         known.observe(occasion, derivations, touched)
         if touched is not None and lost is not None:
             known.observe_lost(touched, lost)
@@ -150,7 +159,7 @@ class CostModel:
         share = update_cost(known, occasion, derivations) / max(anew, 1)
         left = FACTOR * min(share, 1.0) - (share + 1)
         known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
-        self._credited.add(stratum.number)
+        self._in_vain.add(stratum.number)
 
     def forecast(self, stratum: LogicalStratum, occasion: Occasion, spent: int = 0) -> Forecast:
         """The choice for an update, on which so many derivations are `spent` already."""
@@ -171,7 +180,8 @@ class CostModel:
         if forecast.how == "bootstrap":
             experience = self._strata[stratum.number]
             experience.skipped += 1
-            experience.credit = max(experience.credit - 1, 0.0)
+            if self.budget == AUTO:
+                experience.credit -= 1
         return forecast
 
     def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, before: int, lost: int) -> int:
@@ -198,24 +208,24 @@ class CostModel:
         """Remembers what a store has kept."""
         for number, kept in learnt.items():
             known = self._strata[int(number)] = Experience.of_json(kept)
-            if known.credit:
-                self._credited.add(int(number))
+            if known.may_skip:
+                self._in_vain.add(int(number))
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
         return CostModel(
-            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._credited}
+            self.budget, {number: known.copy() for number, known in self._strata.items()}, {*self._in_vain}
         )
 
     def become(self, other: CostModel) -> None:
         """Knows what another model knows, and nothing else."""
         copied = other.copy()
-        self._strata, self._credited = copied._strata, copied._credited
+        self._strata, self._in_vain = copied._strata, copied._in_vain
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Strata have other numbers now; those that have none are forgotten."""
         self._strata = {numbers[number]: known for number, known in self._strata.items() if number in numbers}
-        self._credited = {numbers[number] for number in self._credited if number in numbers}
+        self._in_vain = {numbers[number] for number in self._in_vain if number in numbers}
 
     def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
         """Forgets what was learnt about updates since `before`, whose strata have had other `numbers`: a rule that came
@@ -223,8 +233,8 @@ class CostModel:
         earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
         for number, known in self._strata.items():
             known.forget_updates(earlier.get(number, Experience()))
-            if known.credit:
-                self._credited.add(number)
+            if known.may_skip:
+                self._in_vain.add(number)
 
 
 def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
@@ -269,9 +279,17 @@ def _choose_freely(
     weight, changes = known.weight_of(occasion.is_loss), occasion.changes
     end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
-    if is_dear and known.credit >= 1 and changes >= known.least_in_vain(occasion.is_loss):
-        return _Choice("bootstrap", "other updates as large were in vain", 0)
+    if is_dear and known.credit >= _price(known, occasion):
+        return _Choice("bootstrap", "smaller updates were in vain", 0)
     return _update_within(changes, int(end.share * anew / weight))
+
+
+def _price(known: Experience, occasion: Occasion) -> float:
+    """The credit that it takes not to try an update; debts are for those that are far larger than one in vain."""
+    least, other = (known.least_in_vain(is_loss) for is_loss in (occasion.is_loss, not occasion.is_loss))
+    if occasion.changes >= _FAR * min(least, other):
+        return 1 - _MOST_DEBT
+    return 1 if occasion.changes >= least else inf
 
 
 def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:

@@ -82,18 +82,16 @@ class Epochs:
         evaluates every stratum. The facts are taken out of the dict: while strata are evaluated nobody keeps them
         twice."""
         began = time.perf_counter()
-        inserted = 0
-        for relation in list(facts):
-            given = facts.pop(relation)
-            if isinstance(given, np.ndarray):
-                self.backend.load(relation, given)
-                inserted += len(given)
-            else:
-                elsewhere = self.backend.capabilities.elsewhere
-                assert elsewhere is not None
-                elsewhere.load(relation, given)
-                inserted += sum(file.rows for file in given.base)
-            del given
+        here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
+        filed = {name: given for name, given in facts.items() if not isinstance(given, np.ndarray)}
+        facts.clear()
+        inserted = sum(map(len, here.values()))
+        self.backend.load(here)
+        for relation, files in filed.items():
+            elsewhere = self.backend.capabilities.elsewhere
+            assert elsewhere is not None
+            elsewhere.load(relation, files)
+            inserted += sum(file.rows for file in files.base)
         work = needed_groups.bootstrap(self.backend, self.strategy)
         self.number = 1
         seconds = time.perf_counter() - began
@@ -147,14 +145,16 @@ class Epochs:
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
-            if rewriting is not None or backend.program.needed:
-                unnamed = guards.union(backend.program.needed)
+            needed = backend.program.needed
+            if rewriting is not None or needed:
+                unnamed = guards.union(needed)
                 deleted, inserted = (
                     {name: side[name] for name in side if name not in unnamed} for side in backend.changes.explicit()
                 )
-            went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
+            went = sum(map(len, deleted.values())) if deleted else 0
+            came = sum(map(len, inserted.values())) if inserted else 0
             ignored = update.size - went - came
-            is_all = not ignored and (len(deleted), len(inserted)) == (len(update.deleted), len(update.inserted))
+            is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
             record = EpochRecord(
                 self.number + 1, went, came, ignored, backend.changes.facts(), work,
                 time.perf_counter() - began, update.source, update.batch,
@@ -209,6 +209,8 @@ class Epochs:
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
         if rewriting is None:
+            if not self.backend.program.needed:
+                return self.strategy.update(self.backend)
             return needed_groups.update(self.backend, self.strategy)
         return rewriting.end(needed_groups.update(self.backend, self.strategy, rewriting.anew))
 

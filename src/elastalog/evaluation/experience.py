@@ -24,9 +24,10 @@ _LEAST_TO_WEIGH = 200
 class Experience:
     """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
     those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
-    how many more need not be (see `costs`). `sizes`: updates by `past_updates.bucket_of`. `weight`: what a derivation
-    of an update costs, and `weighed` how often that was seen. `excess`: how much more than usual updates have
-    enumerated at most. `lost`: how many facts lately did not come back of those `touched` by updates that delete."""
+    how many more need not be, negative where it is debt (see `costs`). `sizes`: updates by `past_updates.bucket_of`.
+    `weight`: what a derivation of an update costs, and `weighed` how often that was seen. `excess`: how much more than
+    usual updates have enumerated at most. `lost`: how many facts lately did not come back of those `touched` by updates
+    that delete."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -62,7 +63,8 @@ class Experience:
 
     def observe(self, occasion: Occasion, derivations: int, touched: int | None = None) -> None:
         """An update took so many derivations, and touched so many facts, None if nobody knows."""
-        self._exceed(occasion, derivations)
+        if derivations > self.bootstrap_derivations:
+            self._exceed(occasion, derivations)
         observe(self.sizes, occasion, derivations)
         if touched is not None and derivations >= _LEAST_TO_WEIGH:
             weight = weight_of(derivations, touched)
@@ -106,6 +108,11 @@ class Experience:
         """How many changes an update has that is as large as one that was in vain."""
         return (self.failed_losses if is_loss else self.failed_changes) or inf
 
+    @property
+    def may_skip(self) -> bool:
+        """Whether an update need not even be begun: others were in vain, and have given credit."""
+        return self.credit >= 1
+
     def fail(self, occasion: Occasion) -> None:
         """An update was in vain."""
         least = int(min(occasion.changes, self.least_in_vain(occasion.is_loss)))
@@ -118,7 +125,7 @@ class Experience:
         """An update was not: if others as large were, that no longer counts."""
         if occasion.changes >= self.least_in_vain(occasion.is_loss):
             self.failures = self.failed_changes = self.failed_losses = 0
-            self.credit = 0.0
+            self.credit = min(self.credit, 0.0)
 
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""

@@ -26,6 +26,9 @@ _OF_DERIVATION, _OF_ROW, _OF_ROUND = 0.25, 0.29, 1_800.0
 _LEAST_ROWS = 1.5
 """Rows that are counted for every derivation, though it is only copied."""
 
+_USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.12
+"""What rows cost beyond so many for every derivation: they are looked at one after the other, and lead nowhere."""
+
 _MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.42)
 """What updates usually enumerate at most, in terms of a bootstrap's derivations or of its rows, whichever is more: what
 is lost, and looked for again; what is gained."""
@@ -36,7 +39,9 @@ def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
     it costs to begin it, and to compare, is left aside."""
     if not rounds:
         return float(derivations)
-    return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
+    usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
+    in_vain = max(rows - usual, 0.0)
+    return _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain + _OF_ROUND * rounds
 
 
 def weight_of(derivations: int, touched: int) -> float:

@@ -25,7 +25,10 @@ class Update:
     @property
     def size(self) -> int:
         """How many facts it names."""
-        return sum(map(len, self.deleted.values())) + sum(map(len, self.inserted.values()))
+        deleted, inserted = self.deleted, self.inserted
+        # Most often one of them is empty.
+        number = sum(map(len, deleted.values())) if deleted else 0
+        return number + sum(map(len, inserted.values())) if inserted else number
 
 
 @dataclass(frozen=True, slots=True)

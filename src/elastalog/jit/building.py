@@ -115,11 +115,14 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _compile_all(operators: list[Operator], folder: Path | None, processor: Processor) -> Iterator[None]:
+    import gc
     import multiprocessing
 
+    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # of messages that nobody sees, a tenth of inference
     from elastalog.jit import lowering  # in the parent, so that children need not
 
     lowering.prepare(processor)
+    gc.disable()  # what numba has made of a piece is kept for others, and looking for garbage in it took a tenth
     cores = min(len(os.sched_getaffinity(0)), len(operators)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if sys.platform != "linux" or cores == 1:
         for operator in operators:

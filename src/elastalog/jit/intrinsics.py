@@ -156,7 +156,6 @@ def _group_of(element: types.Scalar) -> Any:
     def group(typing_context: Any) -> Any:
         from llvmlite import ir
         from numba import types as numba_types
-        from numba.core import cgutils
         from numba.np.arrayobj import make_array, populate_array
 
         from elastalog.jit.lowering import numba_type
@@ -165,7 +164,8 @@ def _group_of(element: types.Scalar) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = context.get_data_type(array.dtype)
-            place = cgutils.alloca_once(builder, ir.ArrayType(kind, GROUP))
+            with builder.goto_entry_block():  # as `alloca_once`, which would fill it with zeros too, at every call
+                place = builder.alloca(ir.ArrayType(kind, GROUP))
             size = context.get_constant(numba_types.intp, context.get_abi_sizeof(kind))
             made = make_array(array)(context, builder)
             populate_array(

@@ -14,8 +14,9 @@ from typing import Any
 
 import numba as nb
 from llvmlite import binding
-from numba.core import compiler, config
+from numba.core import config
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic as numba_intrinsic
@@ -28,7 +29,36 @@ from elastalog.jit.objects import ObjectCode, Processor
 from elastalog.jit.operators import Intrinsic, Operator, Piece
 from elastalog.jit.symbols import PROCESS_SYMBOLS
 
-OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False}
+_NEEDLESS = frozenset(
+    {
+        "LiteralPropagation", "Rewrite dynamic raises", "dump_parfor_diagnostics", "find_literally",
+        "inline_closure_likes", "inline_overloads", "ir_legalization", "literal_unroll",
+        "make_function_op_code_to_jit_function", "nopython_rewrites", "nopython_supported_feature_validation",
+        "rewrite_semantic_constants", "with_lifting",
+    }
+)  # fmt: skip
+"""Passes of numba's that find nothing to do: operators have no closures, generators, blocks of `with`, exceptions nor
+arithmetic of whole arrays, and no references that end with the last use of a variable."""
+
+
+class _Pipeline(CompilerBase):  # type: ignore[misc]  # numba has no types
+    """Numba's passes without those that are needless, nor the checks of its own work after each of them."""
+
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [each for each in pipeline.passes if each[0].name() not in _NEEDLESS]
+        pipeline._ENFORCING = False
+        pipeline.finalize()
+        return [pipeline]
+
+
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "boundscheck": False,
+    "error_model": "numpy",
+    "_nrt": False,
+    "pipeline_class": _Pipeline,
+}
 """How operators are compiled. Without reference counts: arrays belong to the caller, and counting who looks at them,
 row by row, took a tenth of the time of a join, and half of one that looks at levels."""
 
@@ -99,16 +129,21 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     """Code of a piece or an operator. Numba would optimise each piece for itself, together with all pieces that it
     calls, and make machine code of it; here that is done once, for a whole operator."""
 
+    _final_module: Any
+
     def _optimize_final_module(self) -> None:
         pass
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
 
-    def optimise(self) -> None:
-        """Links the pieces and optimises everything."""
-        self.finalize()
+    def optimised(self) -> Any:
+        """The module with all pieces, optimised; as a piece of others it stays as it is."""
+        self._ensure_finalized()
+        kept = self._final_module.clone()
         super()._optimize_final_module()
+        made, self._final_module = self._final_module, kept
+        return made
 
 
 def _leave_environment(name: str, environment: Any) -> None:
@@ -119,20 +154,16 @@ def _leave_environment(name: str, environment: Any) -> None:
 def object_code(operator: Operator) -> ObjectCode:
     """Compiles an operator to object code; more quickly in a process that is prepared for nothing else."""
     signature = _signature(operator)
-    flags = compiler.Flags()
-    cpu_target.options.parse_as_flags(flags, {**OPTIONS, **_NO_WRAPPERS, "nopython": True})
-    flags.no_compile = True
-    typing, target = cpu_target.typing_context, cpu_target.target_context
-    made = compiler.compile_extra(
-        typing, target, _linked(operator.function), signature.args, signature.return_type, flags, {}
-    )
+    function = _numba_function(operator.function, is_inlined=False)
+    function.compile(signature)  # unless it has been, as a piece of another
+    made = function.overloads[signature.args]
+    if made.signature != signature:
+        raise TypeError(f"{operator.name} is declared to return {signature.return_type}, and as a piece it does not")
     library = made.library
-    if isinstance(library, _Library):
-        library.optimise()
-    else:  # this process is not prepared, and numba does it its own way
-        library.finalize()
+    # A process that is not prepared has optimised it already, in numba's own way.
+    module = library.optimised() if isinstance(library, _Library) else library._final_module.clone()
+    target = cpu_target.target_context
     entry, text = make_entry(operator, made.fndesc, target)
-    module = library._final_module.clone()
     module.link_in(binding.parse_assembly(text))
     # Names of numba's are numbered by the process that compiled them: two operators may use one name for two pieces.
     for each in (*module.functions, *module.global_variables):
@@ -156,12 +187,20 @@ def _signature(operator: Operator) -> Any:
     return numba_type(operator.result)(*map(numba_type, operator.arguments))
 
 
-@cache
 def _numba_piece(piece: Piece) -> Any:
     if piece.is_view:
-        return nb.njit(inline="always")(_linked(piece.function))
-    options = {**OPTIONS, **_NO_WRAPPERS, "forceinline": piece.is_inlined}
-    return nb.njit(**options)(_linked(piece.function))
+        return _numba_view(piece.function)
+    return _numba_function(piece.function, is_inlined=piece.is_inlined)
+
+
+@cache
+def _numba_view(function: Callable[..., Any]) -> Any:
+    return nb.njit(inline="always")(_linked(function))
+
+
+@cache
+def _numba_function(function: Callable[..., Any], *, is_inlined: bool) -> Any:
+    return nb.njit(**OPTIONS, **_NO_WRAPPERS, forceinline=is_inlined)(_linked(function))
 
 
 @cache

@@ -10,12 +10,13 @@ bound those without it come first, and what only the head needs is computed last
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias, assert_never
 
 from elastalog.analysis.program import Constant, Variable
 from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
-from elastalog.planning.logical import Clause, Scan, Test
+from elastalog.planning.logical import Clause, Goal, Scan, Test
 from elastalog.planning.solving import Solution, solve_equation
 from elastalog.planning.variables import constructor_of, variables_in, variables_of
 from elastalog.planning.waiting import Waiting
@@ -110,19 +111,20 @@ def order_goals(
 
     `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`). `solves`: equations may
     be solved for a variable within them; then what overflows must lead to no derivation."""
-    bound = set(bound)
+    bound, names = set(bound), [_names(goal) for goal in clause.goals]
     if start is not None:
-        bound.update(_names(clause, start))
-    late = _for_the_head_only(clause, bound)
-    left = [i for i in range(len(clause.goals)) if i != start and i not in late]
-    tests = [i for i in left if isinstance(clause.goals[i], Test)]
+        bound.update(names[start])
+    all_tests = {i: goal for i, goal in enumerate(clause.goals) if isinstance(goal, Test)}
+    late = _for_the_head_only(all_tests, bound.union(*names)) if all_tests else []
+    tests = [i for i in all_tests if i not in late]
     visits = [Visit(start, _ready_tests(clause, tests, bound, solves))]
-    scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
+    scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)] if hint else []
     wanted = [scans[position] for position in hint if scans[position] != start]
-    waiting = Waiting(clause, [i for i in left if not isinstance(clause.goals[i], Test)], bound, statistics, wanted)
+    left = [i for i in range(len(names)) if i != start and i not in all_tests]
+    waiting = Waiting(clause, left, names, bound, statistics, wanted)
     while waiting:
         goal = waiting.take()
-        bound.update(_names(clause, goal))
+        bound.update(names[goal])
         visits.append(Visit(goal, _ready_tests(clause, tests, bound, solves)))
         waiting.note(bound)
     if late:
@@ -149,16 +151,14 @@ def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = (
     return min(scans, key=cost)
 
 
-def _names(clause: Clause, i: int) -> set[str]:
-    goal = clause.goals[i]
-    assert not isinstance(goal, Test)
-    return {term for term in goal.terms if isinstance(term, str)}
+def _names(goal: Goal) -> list[str]:
+    """The variables to which a goal gives values, if it is no test."""
+    return [] if isinstance(goal, Test) else [term for term in goal.terms if isinstance(term, str)]
 
 
-def _for_the_head_only(clause: Clause, bound: set[str]) -> list[int]:
-    """Equations that can fail and define variables which nothing in the body needs, but for other such equations."""
-    tests = {i: goal for i, goal in enumerate(clause.goals) if isinstance(goal, Test)}
-    given = bound.union(*(_names(clause, i) for i in range(len(clause.goals)) if i not in tests))
+def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
+    """Equations that can fail and define variables which nothing in the body needs, but for other such equations; atoms
+    and whoever begins give some variables their values."""
     late = {i: name for i, test in tests.items() if can_fail(test) and (name := _defined(test, given)) is not None}
     while True:
         needed = {v.name for i, test in tests.items() if i not in late for v in variables_in(test)}

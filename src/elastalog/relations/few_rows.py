@@ -20,6 +20,19 @@ FEW = 32
 _SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 
 
+def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
+    """The words of rows. None if they are many, or one is no tuple of values of the plainest kind."""
+    arity = len(schema.columns)
+    if not arity or len(rows) > FEW:
+        return None
+    if not rows:
+        return np.empty((0, arity), np.int32)
+    for row in rows:
+        if type(row) is not tuple or len(row) != arity:
+            return None
+    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary, rows)
+
+
 def words_of_few(
     schema: Schema,
     columns: Sequence[Sequence[Any]],

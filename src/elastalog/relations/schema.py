@@ -84,9 +84,11 @@ def schemas_of(program: CheckedProgram) -> dict[str, Schema]:
 
 def schema_named(schemas: Mapping[str, Schema], name: str) -> Schema:
     """The schema of a relation. Raises UnknownRelation when there is none of that name."""
-    require_text("a relation is named by a text", name, 'give its name, as in `"path"`')
-    schema = schemas.get(name)
+    schema = schemas.get(name) if type(name) is str else None
     if schema is None:
+        require_text("a relation is named by a text", name, 'give its name, as in `"path"`')
+        if name in schemas:  # a text of another kind
+            return schemas[name]
         advice = did_you_mean(name, schemas) or "the program declares: " + ", ".join(schemas)
         raise UnknownRelation([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
     return schema

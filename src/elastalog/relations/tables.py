@@ -16,7 +16,7 @@ from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
-from elastalog.relations.few_rows import FEW, words_of_few
+from elastalog.relations.few_rows import FEW, words_of_few, words_of_few_tuples
 from elastalog.relations.limits import Words
 from elastalog.relations.record_types import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
@@ -33,13 +33,10 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
     DuckDB relation, a two-dimensional NumPy array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`.
     Columns go by name if any has the name of a declared one, otherwise by position (see `column_order`). A bad row
     raises an ElastalogError that names it."""
+    if isinstance(rows, list) and (words := words_of_few_tuples(schema, rows, dictionary)) is not None:
+        return words
     if isinstance(rows, np.ndarray):
         return _words_of_numpy(schema, rows, dictionary)
-    if isinstance(rows, list) and len(rows) <= FEW:
-        if not rows:
-            return np.empty((0, schema.arity), np.int32)
-        if (words := _words_of_few_tuples(schema, rows, dictionary)) is not None:
-            return words
     table = as_table(rows)
     if table is not None:
         if 0 < table.num_rows <= FEW and (words := _words_of_small_table(schema, table, dictionary)) is not None:
@@ -183,16 +180,6 @@ def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionar
     except (ValueError, pa.ArrowException):  # such as bytes that are not UTF-8
         return None
     return words_of_few(schema, columns, dictionary)
-
-
-def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
-    arity = len(schema.columns)
-    if not arity:
-        return None
-    for row in rows:
-        if type(row) is not tuple or len(row) != arity:
-            return None
-    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary, rows)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:

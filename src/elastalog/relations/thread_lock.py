@@ -3,36 +3,48 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
+from threading import RLock
+from typing import TYPE_CHECKING
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
+if TYPE_CHECKING:
 
-class ThreadLock:
+    class ReentrantLock:
+        def acquire(self, blocking: bool = True) -> bool: ...
+        def release(self) -> None: ...
+        def __enter__(self) -> object: ...
+        def __exit__(self, *exception: object) -> None: ...
+
+else:
+    ReentrantLock = type(RLock())
+
+
+class ThreadLock(ReentrantLock):
     """Re-entrant, for `with`. A child that is forked has no other threads: where one of them held the lock, what it
     guards may be half changed, so that taking it there raises ElastalogError instead of waiting for no one."""
 
-    __slots__ = ("__weakref__", "_is_lost", "_lock")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._is_lost = False
+        super().__init__()
         _LOCKS.add(self)
 
-    def __enter__(self) -> None:
-        if self._is_lost:
-            raise ElastalogError([_lost()])
-        self._lock.acquire()
-
-    def __exit__(self, *exception: object) -> None:
-        self._lock.release()
-
     def _after_fork(self) -> None:
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
+        if self.acquire(blocking=False):
+            self.release()
         else:
-            self._is_lost = True
+            self.__class__ = _LostLock
+
+
+class _LostLock(ThreadLock):
+    """One that a thread held which is not in this process."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> object:
+        raise ElastalogError([_lost()])
 
 
 _LOCKS: weakref.WeakSet[ThreadLock] = weakref.WeakSet()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog import late
-from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.changed_words import ChangedWords, impact_of
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.epochs import EpochRecord
@@ -282,7 +282,7 @@ class History:
 
 def _size(record: EpochRecord) -> int:
     """How many facts a record holds."""
-    return 0 if record.update is None else record.deleted + record.inserted + record.impact
+    return 0 if record.update is None else record.deleted + record.inserted + impact_of(record.changes)
 
 
 def _require_epochs(*epochs: object) -> None:

@@ -54,14 +54,14 @@ Written: TypeAlias = "str | tuple[str, tuple[Value, ...]]"
 
 class Materialisation:
     """The facts of a program at its latest epoch. `lock` is held by whoever updates it, or reads more than one thing
-    of the same epoch. Backend, dictionary and epochs are the same for life; program and schemas change with the
-    rules."""
+    of the same epoch. `watch`: limits of what is evaluated. Backend, dictionary and epochs are the same for life;
+    program and schemas change with the rules."""
 
     def __init__(
         self, program: Program, settings: Settings, dictionary: Dictionary | None = None, watch: Watch | None = None
     ) -> None:
         self._settings = settings
-        self._watch = settings.watch() if watch is None else watch
+        self.watch = settings.watch() if watch is None else watch
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
@@ -111,13 +111,13 @@ class Materialisation:
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
         """The same, for so many seconds. What is in the block may take less, never more."""
-        with self.lock, self._watch.within(seconds):
+        with self.lock, self.watch.within(seconds):
             yield
 
     def own_watch(self, seconds: float | None) -> Watch:
         """The limits of something that is evaluated beside this, without its lock."""
         deadline = None if seconds is None else time.monotonic() + seconds
-        return Watch(deadline, self._watch.memory)
+        return Watch(deadline, self.watch.memory)
 
     @property
     def strategy_name(self) -> str:
@@ -126,13 +126,8 @@ class Materialisation:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
-        with self._watch.within(self.timeout), reading_within(self._settings.reading(self._watch)):
+        with self.watch.within(self.timeout), reading_within(self._settings.reading(self.watch)):
             yield
-
-    @property
-    def watch(self) -> Watch:
-        """Limits of what is evaluated."""
-        return self._watch
 
     @property
     def epoch(self) -> int:
@@ -204,7 +199,7 @@ class Materialisation:
         evaluated with levels."""
         if self._settings.strategy == "elastic":
             return self.setting
-        again = self.another(self.program, self.dictionary, watch=self._watch, strategy="elastic")
+        again = self.another(self.program, self.dictionary, watch=self.watch, strategy="elastic")
         again.bootstrap({name: self.explicit_words(name) for name in self.schemas})
         return again.setting
 
@@ -218,10 +213,8 @@ class Materialisation:
     def evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
         """Epochs of another program over the explicit facts of now, to look for faults in."""
         strategy, backend = self._strategy_and_backend(meanwhile.program)
-        for name in self.schemas:
-            backend.load(name, self.explicit_words(name))
-        for name, is_on in guards.items():
-            backend.load(name, FACT[: int(is_on)])
+        backend.load({name: self.explicit_words(name) for name in self.schemas})
+        backend.load({name: FACT[: int(is_on)] for name, is_on in guards.items()})
         needed_groups.bootstrap(backend, strategy)
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch
@@ -229,10 +222,10 @@ class Materialisation:
 
     def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, Backend]:
         settings = self._settings
-        strategy = make_strategy(settings.strategy, self._watch, settings.budget)
+        strategy = make_strategy(settings.strategy, self.watch, settings.budget)
         make = settings.make_backend or backend_maker("local")
         annotation = replace(strategy.annotation, is_global=settings.levels == "global")
-        backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self._watch)
+        backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self.watch)
         return strategy, backend
 
 

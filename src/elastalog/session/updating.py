@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
@@ -48,6 +47,7 @@ class Updates:
     ) -> None:
         self._heartbeats = heartbeats
         self._policy = policy
+        self._lets_pass = policy.lets_pass
         self._materialisation = materialisation
         self._history = history
         self._reader = reader
@@ -110,15 +110,23 @@ class Updates:
             update.read(inserted)
             _fill(update, None, deleted)
             return update.commit()
-        if bad_rows is not None or self._policy.lets_pass:
+        if bad_rows is not None or self._lets_pass:
             update = self.begin(source, batch, bad_rows)
             _fill(update, inserted, deleted)
             return update.commit()
         # Rows that must be facts: there is nothing to gather before the update is made.
-        encode, batch = self._materialisation.encode, _batch_id(source, batch)
-        went = {name: encode(name, rows) for name, rows in _by_relation(_DELETED, deleted)}
-        came = {name: encode(name, rows) for name, rows in _by_relation(_INSERTED, inserted)}
-        return self.changes_of(self.commit(Update(went, came, source, batch)))
+        if source is not None or batch is not None:
+            batch = _batch_id(source, batch)
+        now = self._materialisation
+        went: dict[str, np.ndarray] = {}
+        came: dict[str, np.ndarray] = {}
+        if deleted is not None:
+            for name, rows in _by_relation(_DELETED, deleted):
+                went[name] = now.encode(name, rows)
+        if inserted is not None:
+            for name, rows in _by_relation(_INSERTED, inserted):
+                came[name] = now.encode(name, rows)
+        return self._changes(self.commit(Update(went, came, source, batch)).changes, now.schemas)
 
     def change_rules(
         self,
@@ -217,7 +225,7 @@ class Updates:
 
     # --- committing ------------------------------------------------------------------------------------------------
 
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
         now, history, epochs = self._materialisation, self._history, self._materialisation.epochs
@@ -232,17 +240,19 @@ class Updates:
                 record = EpochRecord(
                     epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
-                committed(record)
+                if committed is not None:
+                    committed(record)
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
             before = epochs.number
             try:
-                with now.watch.within(now.timeout), memory_as_limit():
+                with now.watch.within(now.timeout):
                     record = epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)
-                    committed(record)
+                    if committed is not None:
+                        committed(record)
                     return record
             finally:
                 last = epochs.last
@@ -250,7 +260,8 @@ class Updates:
                     if update.rules is not None:
                         now.follow(update.rules.after)
                     history.add(last, update)
-                    committed(last)
+                    if committed is not None:
+                        committed(last)
             if history.store is not None:
                 history.after_commit()
             self.listeners.tell(record, self.changes_of)
@@ -293,10 +304,10 @@ def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: M
 
 def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
     """The rows of relations. Raises WrongArgument unless they are given so."""
-    if given is None:
-        return ()
+    if type(given) is dict:  # the usual kind sooner
+        return given.items()
     require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
-    return given.items()
+    return () if given is None else given.items()
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -38,4 +38,4 @@ def _give_numbers(now: Materialisation, again: Materialisation) -> None:
                 ]
                 for row in now.backend.facts(name).words.tolist()
             ]
-            again.backend.load(name, np.array(rows, np.int32).reshape(len(rows), len(bases)))
+            again.backend.load({name: np.array(rows, np.int32).reshape(len(rows), len(bases))})

@@ -69,8 +69,8 @@ class KernelBackend:
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def load(self, relation: str, words: Matrix) -> None:
-        self.held.load(relation, words)
+    def load(self, facts: dict[str, Matrix]) -> None:
+        self.evaluation.load(facts)
 
     def size(self, relation: str) -> int:
         return self.held.size(relation)

@@ -32,9 +32,10 @@ class KernelChanges:
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._updates.transaction, self._updates.held
-        stored, equivalences = self._updates.evaluation.program.relations, held.equivalences
+        equivalences = held.equivalences
         if done.is_told and not equivalences:
             return held.homes.changes(with_hidden)
+        stored = self._updates.evaluation.program.relations
         found: dict[str, tuple[Rows, Rows]] = {}
         for name in done.changed:
             if (with_hidden or not stored[name].is_hidden) and name not in equivalences:

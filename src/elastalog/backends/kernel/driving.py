@@ -5,10 +5,11 @@ the caller."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.levels.drive import UpdateDrive
 from elastalog.backends.kernel.maintaining import KernelMaintenance
 from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.protocol import Done, Reach, Small
@@ -18,46 +19,59 @@ from elastalog.planning.logical import LogicalStratum
 
 def drive_through(
     evaluation: KernelEvaluation, reach: KernelReach, maintenance: KernelMaintenance, small: Small
-) -> Iterator[tuple[LogicalStratum, Reach]]:
-    """The strata that the update under way reaches: see `UpdateChanges.affected`."""
-    strata, drive, done = evaluation.program.strata, maintenance.drive, reach.done
-    changed, waiting = done.changed, []
-    for place in sorted([reach.place[number] for number in reach.given]):
+) -> Iterable[tuple[LogicalStratum, Reach]]:
+    """The strata that the update under way reaches: see `UpdateChanges.affected`. Drives to the first of them."""
+    began = time.perf_counter()
+    strata, drive, done, places = evaluation.program.strata, maintenance.drive, reach.done, reach.place
+    drive.set_out(done.changed, small.derivations)
+    for place in sorted([places[number] for number in reach.given]):
         stratum = strata[place]
         if stratum.number in maintenance.explicit_only and done.anew.isdisjoint(stratum.relations):
-            began = time.perf_counter()
-            changes = maintenance.change_explicit(stratum)
-            small.done.append(Done(stratum, changes, 0, 0, 0, time.perf_counter() - began))
+            maintenance.change_explicit(stratum)
         else:
-            waiting.append(place)
-    barred = [*waiting, *[reach.place[number] for number in small.asked if number in reach.place]]
-    drive.set_out(changed, (*waiting, *drive.readers_of(changed)), barred, small.derivations)
+            drive.bar(place, is_reached=True)
+    for number in small.asked:
+        if number in places:
+            drive.bar(places[number], is_reached=False)
+    at = drive.go_on()
+    _note(small, strata, drive.driven(), time.perf_counter() - began, evaluation.watch)
+    if at is not None:
+        return _from_stop_to_stop(at, evaluation, reach, drive, small)
+    done.is_told = True
+    drive.is_under_way = False
+    return ()
+
+
+def _from_stop_to_stop(
+    at: int, evaluation: KernelEvaluation, reach: KernelReach, drive: UpdateDrive, small: Small
+) -> Iterator[tuple[LogicalStratum, Reach]]:
+    """The strata that a drive stops at, the first of them at a place; drives on when the caller has seen to one."""
+    strata, done = evaluation.program.strata, reach.done
+    changed = done.changed
     try:
-        while True:
-            began = time.perf_counter()
-            at = drive.go_on()
-            small.done.extend(_done(strata, drive.driven(), time.perf_counter() - began, evaluation.watch))
-            if at is None:
-                done.is_told = True
-                return
+        stop: int | None = at
+        while stop is not None:
             followed = len(changed)
-            reached = reach.reached(strata[at])
+            reached = reach.reached(strata[stop])
             if reached is not None:
-                yield strata[at], reached
+                yield strata[stop], reached
             drive.pass_by()
-            for name in islice(changed, followed, None):
-                drive.reach(name)
+            drive.tell(islice(changed, followed, None))
+            began = time.perf_counter()
+            stop = drive.go_on()
+            _note(small, strata, drive.driven(), time.perf_counter() - began, evaluation.watch)
+        done.is_told = True
     finally:
         drive.end()
 
 
-def _done(strata: Sequence[LogicalStratum], driven: list[list[int]], seconds: float, watch: Watch) -> list[Done]:
+def _note(
+    small: Small, strata: Sequence[LogicalStratum], driven: list[list[int]], seconds: float, watch: Watch
+) -> None:
     """What strata have cost, by place, that were driven through in so many seconds. Nobody has looked at the clock in
-    between: they share the time by the rows that they looked at, and one each for coming there."""
-    share = seconds / (len(driven) + sum([rows for _, _, _, rows, _ in driven]) or 1)
-    found = []
+    between: they share the time by the changes that they heard of and the rows that they looked at."""
+    share = seconds / (sum([changes + rows for _, changes, _, rows, _ in driven]) or 1)
     for place, changes, derivations, rows, touched in driven:
         watch.touched += touched
         effort = watch.count(derivations, rows)
-        found.append(Done(strata[place], changes, derivations, effort, touched, share * (rows + 1)))
-    return found
+        small.done.append(Done(strata[place], changes, derivations, effort, touched, share * (changes + rows)))

@@ -14,11 +14,13 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.workers import Task
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -38,7 +40,8 @@ T = TypeVar("T")
 
 class KernelEvaluation:
     """A program over the facts that the kernel holds. `is_complete`: no `.limitsize` has cut an evaluation short.
-    `variants`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
+    `variants`: those of the last evaluation, by stratum. `backward` finds derivations of given heads. `statistics` are
+    for all plans: many strata read the same relations."""
 
     def __init__(
         self,
@@ -62,8 +65,8 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
-        # Of the first epoch: many strata read the same relations. Derivations of those evaluated before their turn.
-        self._statistics: KernelStatistics | None = None
+        self.statistics = KernelStatistics(self.held.relations)
+        # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
         self._last_lookups: dict[int, list[str]] | None = None
         self._limits = program.limits
@@ -99,16 +102,20 @@ class KernelEvaluation:
         self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
 
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts before the first bootstrap, of several relations at a time."""
+        tasks: list[Task] = []
+        while facts:
+            name, words = facts.popitem()
+            tasks.append((len(words), partial(self.held.load, name, words)))
+        self._workers.do_all(tasks)
+
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
-        if self._statistics is None:
-            self._statistics = KernelStatistics(self.held.relations)
         if stratum.number not in self._ahead:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
-        if stratum.number == self.program.strata[-1].number:
-            self._statistics = None
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -123,19 +130,24 @@ class KernelEvaluation:
             return
         from elastalog.backends.kernel.threads.shareable import is_shareable
 
-        left = [other for other in self.program.strata if other.number >= stratum.number]
-        beside = strata_beside([other for other in left if other.number not in self._ahead], self._is_plain)
+        strata = self.program.strata[self.program.strata.index(stratum) :]
+        left = [other for other in strata if other.number not in self._ahead and not self._is_explicit(other)]
+        beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
         relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:
-            variants = StratumVariants(each, relations, self.dictionary, source, self._statistics)
+            variants = StratumVariants(each, relations, self.dictionary, source, self.statistics)
             # New texts get their ids in the order of strata.
             if each is stratum or all(map(is_shareable, variants.once)):
                 together[each.number] = each
                 self.variants[each.number] = variants
         self._ahead |= evaluate_together(together, self.variants, relations, self._workers, self.watch)
+
+    def _is_explicit(self, stratum: LogicalStratum) -> bool:
+        """Whether the explicit facts of a stratum are all that it has."""
+        return not (stratum.clauses or stratum.is_folded or stratum.merges or stratum.number in self.chosen)
 
     def _is_plain(self, stratum: LogicalStratum) -> bool:
         """Whether one round of its clauses is all that a stratum needs."""
@@ -189,7 +201,7 @@ class KernelEvaluation:
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
                 source = self.program.checked.source
-                variants = StratumVariants(stratum, relations, self.dictionary, source, self._statistics)
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self.statistics)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits

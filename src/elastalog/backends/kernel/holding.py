@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -30,7 +30,8 @@ class KernelFacts:
     annotation; `vectors` are those of the dense strategy. Without annotations, the `explicit` facts are the first rows
     of a relation, so many.
 
-    `set_aside`: pairs and classes of equivalences of which, within an update, all pairs have been written out.
+    `equivalences`: those that are kept as classes, each with the relation of these. `set_aside`: pairs and classes of
+    those of which, within an update, all pairs have been written out.
 
     With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
 
@@ -47,15 +48,10 @@ class KernelFacts:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
         self.homes = Homes(self.relations, _hidden_in(program))
-        self._classes, self._merged = _classes_of(program), program.merged
+        self.equivalences, self._merged = _classes_of(program), program.merged
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
-
-    @property
-    def equivalences(self) -> Collection[str]:
-        """Those that are kept as classes."""
-        return self._classes.keys()
 
     def evict(self, relation: str) -> None:
         """The relation is elsewhere, from now on."""
@@ -70,13 +66,13 @@ class KernelFacts:
 
     def size(self, relation: str) -> int:
         """The number of facts."""
-        if relation in self._classes:
+        if relation in self.equivalences:
             return self.equivalence(relation).size()
         return self.relations[relation].present
 
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, outside an update."""
-        if relation in self._classes:
+        if relation in self.equivalences:
             return self.equivalence(relation).facts()
         stored = self.relations[relation]
         rows = stored.present_rows()
@@ -89,11 +85,11 @@ class KernelFacts:
 
     def pairs(self, relation: str) -> Pairs | None:
         """The facts of an equivalence that is kept as classes, outside an update."""
-        return self.equivalence(relation).all_pairs() if relation in self._classes else None
+        return self.equivalence(relation).all_pairs() if relation in self.equivalences else None
 
     def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
         """See `backends.protocol.Equivalences`, outside an update."""
-        return self.equivalence(relation).chain(*pair) if relation in self._classes else None
+        return self.equivalence(relation).chain(*pair) if relation in self.equivalences else None
 
     def levels_of_chains(self, relation: str, pairs: Matrix) -> Vector:
         """See `backends.protocol.Equivalences`, outside an update."""
@@ -101,7 +97,7 @@ class KernelFacts:
 
     def equivalence(self, relation: str) -> Equivalence:
         """An equivalence that is kept as classes."""
-        classes = self.relations[self._classes[relation]]
+        classes = self.relations[self.equivalences[relation]]
         has_levels, is_merged = self.annotation.has_levels, relation in self._merged
         return Equivalence(self.relations[relation], classes, has_levels, is_merged)
 
@@ -117,7 +113,7 @@ class KernelFacts:
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
-        if relation in self._classes:
+        if relation in self.equivalences:
             return self.equivalence(relation).contains(words)
         stored = self.relations[relation]
         found = stored.find(words)
@@ -153,7 +149,7 @@ class KernelFacts:
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
-        if relation in self._classes:
+        if relation in self.equivalences:
             return self.equivalence(relation).select(columns, key)
         stored = self.relations[relation]
         index = stored.indexes.get(columns)
@@ -194,14 +190,14 @@ class KernelFacts:
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
         self.homes = Homes(self.relations, _hidden_in(program))
-        self._classes, self._merged = _classes_of(program), program.merged
+        self.equivalences, self._merged = _classes_of(program), program.merged
         self.evicted.update(evicted.intersection(program.relations))
 
     def _write_out(self, program: LogicalProgram) -> None:
         """Equivalences that another program keeps by their rules are written out; those that were, and are to be kept
         as classes again since the update is taken back, become what they were."""
         aside = {}
-        for name, classes in self._classes.items():
+        for name, classes in self.equivalences.items():
             stored = program.relations.get(name)
             if stored is not None and stored.classes is None:
                 pairs = self.relations[name]

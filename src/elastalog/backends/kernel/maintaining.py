@@ -14,10 +14,9 @@ from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, Str
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.reaching import KernelReach
-from elastalog.backends.kernel.store import bookkeeping, given, transaction
-from elastalog.backends.kernel.store.annotations import FIXED
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Procedure
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -59,7 +58,6 @@ class KernelMaintenance:
         self._best_plans: dict[int, BestPlan] = {}
         self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
-        self._statistics = KernelStatistics(self._held.relations)
         without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
         self._without_rules = frozenset(name for stratum in without_rules for name in stratum.relations)
         is_other = self._held.annotation.support is not Support.LEVELS
@@ -106,7 +104,7 @@ class KernelMaintenance:
                 evaluation.dictionary,
                 evaluation.program.checked.source,
                 annotation.is_global,
-                self._statistics,
+                evaluation.statistics,
                 annotation.support is not Support.VECTORS,
             )
         return plan
@@ -138,17 +136,37 @@ class KernelMaintenance:
 
     def _begun(self, stratum: LogicalStratum) -> AnyMaintenance:
         """The maintenance of a stratum."""
-        support = self._held.annotation.support
-        if support not in (Support.LEVELS, Support.VECTORS):
-            return self._by_sets(stratum)
-        if stratum.number in self._evaluation.best_only:
-            return self._by_best(stratum)
+        support, number = self._held.annotation.support, stratum.number
+        has_levels = support is Support.LEVELS or support is Support.VECTORS
+        is_other = number in self._evaluation.best_only or stratum.merges
+        if support is Support.LEVELS and not is_other and not self._reach.is_given(stratum):
+            place, below = self._reach.place[number], self.below(stratum)
+            return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
+        impulse = self._impulse(stratum)
+        if not has_levels:
+            return self._by_sets(impulse)
+        if number in self._evaluation.best_only:
+            from elastalog.backends.kernel.levels.best_update import BestUpdate
+
+            return BestUpdate(self._best_plan(stratum), impulse)
         if stratum.merges:
-            return self._by_merging(stratum)
-        if support is Support.VECTORS or self._reach.is_given(stratum):
-            return self._by_levels(stratum)
-        place, below = self._reach.place[stratum.number], self.below(stratum)
-        return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
+            from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+
+            return MergingUpdate(self._merging_plan(stratum), impulse, self._scratch)
+        if support is Support.VECTORS:
+            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+
+            return DenseMaintenance(self._plan(stratum), impulse, self._workspace, self._held.vectors)
+        return StratumMaintenance(self._plan(stratum), impulse, self._workspace)
+
+    def _impulse(self, stratum: LogicalStratum) -> Impulse:
+        """What the update under way brings to a stratum."""
+        done, own = self._reach.done, stratum.relations
+        deleted, inserted = (
+            {name: side[name] for name in own if name in side} for side in (done.deleted, done.inserted)
+        )
+        below, watch = self.below(stratum), self._evaluation.watch
+        return Impulse(stratum, self._held.relations, below, deleted, inserted, watch)
 
     def abandon(self) -> None:
         """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""
@@ -157,56 +175,14 @@ class KernelMaintenance:
             self._under_way = None
         self.drive.end()
 
-    def change_explicit(self, stratum: LogicalStratum) -> int:
-        """All that an update means to a stratum without rules: explicit facts go and come. Returns how many."""
-        done, changes = self._reach.done, 0
+    def change_explicit(self, stratum: LogicalStratum) -> None:
+        """All that an update means to a stratum without rules: explicit facts go and come."""
+        done, drive, place = self._reach.done, self.drive, self._reach.place[stratum.number]
         for name in stratum.relations:
-            relation = self._held.relations[name]
             if (gone := done.deleted.get(name)) is not None:
-                given.change(relation, gone, False)
-                changes += len(gone)
+                done.changed[name] = drive.change(place, name, gone, False)
             if (come := done.inserted.get(name)) is not None:
-                given.change(relation, come, True)
-                changes += len(come)
-            if touched := relation.touched_used:
-                done.changed[name] = self.drive.first_entries(touched)
-        return changes
-
-    def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """The rows of explicit facts of a stratum that go and come, by relation."""
-        done, relations = self._reach.done, self._held.relations
-        own = stratum.relations
-        return (
-            {name: relations[name].find(done.deleted[name]) for name in own if name in done.deleted},
-            {name: transaction.add_rows(relations[name], done.inserted[name]) for name in own if name in done.inserted},
-        )
-
-    def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
-        """The explicit facts that go and come get their entries."""
-        relations = self._held.relations
-        deleted, inserted = (
-            {name: transaction.touch(relations[name], rows) for name, rows in side.items()}
-            for side in self._given_rows(stratum)
-        )
-        for name, entries in inserted.items():
-            bookkeeping.mark(entries, relations[name].touched, FIXED, 0)
-        below, plan, watch = self.below(stratum), self._plan(stratum), self._evaluation.watch
-        if self._held.annotation.support is Support.VECTORS:
-            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
-
-            return DenseMaintenance(
-                stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self._held.vectors
-            )
-        return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
-
-    def _by_best(self, stratum: LogicalStratum) -> BestUpdate:
-        from elastalog.backends.kernel.levels.best_update import BestUpdate
-
-        done = self._reach.done
-        (name,) = stratum.relations
-        gone, come = done.deleted.get(name), done.inserted.get(name)
-        plan, below = self._best_plan(stratum), self.below(stratum)
-        return BestUpdate(plan, self._held.relations, below, gone, come, self._evaluation.watch)
+                done.changed[name] = drive.change(place, name, come, True)
 
     def _best_plan(self, stratum: LogicalStratum) -> BestPlan:
         from elastalog.backends.kernel.levels.best_update import BestPlan
@@ -220,13 +196,6 @@ class KernelMaintenance:
             )  # fmt: skip
         return plan
 
-    def _by_merging(self, stratum: LogicalStratum) -> MergingUpdate:
-        from elastalog.backends.kernel.merging.merging_update import MergingUpdate
-
-        done, watch = self._reach.done, self._evaluation.watch
-        plan, below = self._merging_plan(stratum), self.below(stratum)
-        return MergingUpdate(plan, self._held.relations, below, done.deleted, done.inserted, watch, self._scratch)
-
     def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
         from elastalog.backends.kernel.merging.merging_plan import MergingPlan
 
@@ -239,21 +208,22 @@ class KernelMaintenance:
             )
         return plan
 
-    def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
+    def _by_sets(self, impulse: Impulse) -> StratumSets:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
         from elastalog.backends.kernel.sets.set_update import StratumSets
 
-        relations, below, evaluation = self._held.relations, self.below(stratum), self._evaluation
-        deleted, inserted = self._given_rows(stratum)
+        stratum, evaluation = impulse.stratum, self._evaluation
         plan = self._set_plans.get(stratum.number)
         if plan is None:
             plan = self._set_plans[stratum.number] = SetPlan(
-                stratum, self._plan(stratum), relations, evaluation.dictionary, evaluation.program.checked.source
+                stratum,
+                self._plan(stratum),
+                impulse.relations,
+                evaluation.dictionary,
+                evaluation.program.checked.source,
             )
-        return StratumSets(
-            stratum, plan, relations, self._held.annotation.support, below, deleted, inserted,
-            self._without_rules & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
-        )  # fmt: skip
+        explicit = self._without_rules & {*stratum.reads, *stratum.relations}
+        return StratumSets(plan, impulse, self._held.annotation.support, explicit, self._scratch)
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
         """The changes of relations that a stratum reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small, StateChanges
-from elastalog.backends.rows import are_in, distinct, how_many
+from elastalog.backends.rows import are_in, distinct
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 T = TypeVar("T")
@@ -63,26 +63,26 @@ class KernelUpdates:
         self._was_complete = self.evaluation.is_complete
         for name, facts in inserted.items():
             if len(facts):
-                come = distinct(facts)
+                come = facts if len(facts) == 1 else distinct(facts)
                 known = is_explicit(name, come)
-                if how_many(known):
+                if 1 in known.tobytes():  # quicker than asking numpy where there are few
                     come = come[~known]
                 if len(come):
                     done.inserted[name] = come
         for name, facts in deleted.items():
             if len(facts):
-                go = distinct(facts)
+                go = facts if len(facts) == 1 else distinct(facts)
                 known = is_explicit(name, go)
-                if how_many(known) < len(go):
+                if 0 in known.tobytes():
                     go = go[known]
-                if len(go) and name in inserted and len(inserted[name]):
+                if name in inserted and len(go) and len(inserted[name]):
                     go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
         self.reach.begin(done)
         self.maintenance.drive.begin_update()
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+    def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
         """The strata that the update under way reaches: see `UpdateChanges.affected`."""
         if small is None or self.held.annotation.support is not Support.LEVELS:
             return self.reach.one_by_one()
@@ -144,7 +144,12 @@ class KernelUpdates:
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
-            if held.annotation.is_kept:
+            if held.annotation.has_levels_only and rebuild.is_remnant(new, old):
+                held.relations[name] = old
+                del done.replaced[name]
+                STAMPS.take()  # it is the one that it was
+                changed = rebuild.shrink(old, new, held.annotation.is_global)
+            elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
             else:
                 changed = rebuild.differences(new, old)
@@ -171,8 +176,9 @@ class KernelUpdates:
         """Ends the update: its state becomes that of the new epoch."""
         held, done = self.held, self.transaction
         self._was_complete = self.evaluation.is_complete
-        for vectors in held.vectors.values():
-            vectors.commit()
+        if held.vectors:
+            for vectors in held.vectors.values():
+                vectors.commit()
         if held.annotation.is_kept:
             for relation in transaction.commit(held.homes, done.replaced, done.shift):
                 self._compact(relation)

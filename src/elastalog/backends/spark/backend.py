@@ -85,9 +85,10 @@ class SparkBackend:
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def load(self, relation: str, words: Matrix) -> None:
-        self.relations.files.forget(relation)
-        self.kernel.load(relation, words)
+    def load(self, facts: dict[str, Matrix]) -> None:
+        for relation in facts:
+            self.relations.files.forget(relation)
+        self.kernel.load(facts)
 
     def size(self, relation: str) -> int:
         return self.relations.size(relation)

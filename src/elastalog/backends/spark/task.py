@@ -175,7 +175,7 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
     own = frozenset(spec.plan.stratum.relations)
     for copy in spec.plan.copies:
         if copy.relation in own:
-            kernel.load(copy.name, spec.start(copy, share))
+            kernel.load({copy.name: spec.start(copy, share)})
         else:
             kernel.states.restore(copy.name, *spec.facts(copy, share))
     yield Worked(share, kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)

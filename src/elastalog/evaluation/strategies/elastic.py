@@ -58,7 +58,9 @@ class Elastic:
     def update(self, backend: Backend) -> Work:
         work = Work()
         deleted, inserted = backend.changes.explicit()
-        self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
+        self._is_loss = bool(deleted)
+        if deleted and inserted:
+            self._is_loss = sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
         small = self.costs.small()
         for stratum, reach in backend.changes.affected(small):
             self._note(small, work)
@@ -142,8 +144,7 @@ class Elastic:
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
-                work.how, work.reason = forecast.how, forecast.why
-                work.other = None if forecast.other is None else round(forecast.other)
+                _skip(work, forecast)
                 return
             watch.allow(allowed, is_extended=costs.budget == AUTO, left=smaller)
         effort, touched = watch.effort, watch.touched
@@ -151,9 +152,12 @@ class Elastic:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
+            work.cost = round(update_cost(known, occasion, spent))
+            if forecast is not None and forecast.how == "bootstrap":
+                _skip(work, forecast)
+                return
             costs.abandoned(stratum, occasion, spent)
             work.how, work.reason = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-            work.cost = round(update_cost(known, occasion, spent))
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
             work.other = max(round(expected or 0), work.cost)
             return
@@ -170,6 +174,12 @@ class Elastic:
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
+
+
+def _skip(work: StratumWork, forecast: Forecast) -> None:
+    """Notes that an update was not tried, or hardly."""
+    work.how, work.reason = forecast.how, forecast.why
+    work.other = None if forecast.other is None else round(forecast.other)
 
 
 def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, spent: int) -> None:

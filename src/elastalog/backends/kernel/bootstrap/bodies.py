@@ -7,17 +7,20 @@ takes its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, BoundVariant, Scratch
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_heads
+from elastalog.relations.words import Dictionary
 
 _OF_HEADS = -1
 """The depth of the blocks of facts."""
@@ -52,6 +55,17 @@ class Body:
             for place, column in enumerate(columns):
                 facts[:used, place] = block[:used, column]
             yield facts
+
+
+@dataclass(frozen=True, slots=True)
+class StratumBodies:
+    """The bodies of a stratum, whose relations are `own`, and all relations that they read and derive."""
+
+    number: int
+    own: Sequence[str]
+    bodies: Sequence[Body]
+    relations: Mapping[str, KernelRelation]
+    dictionary: Dictionary
 
 
 def bodies_of(

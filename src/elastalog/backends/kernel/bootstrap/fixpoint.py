@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
-from elastalog.backends.kernel.bootstrap.bodies import Body, bodies_of
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -22,7 +22,7 @@ from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
-PATIENCE = 300
+PATIENCE = 100
 """Rounds, and variants that they have run, after which it pays to lay the rest out for the machine, and to load it."""
 
 _GROWN = 4
@@ -89,11 +89,11 @@ class StratumVariants:
         return [self._relations[name].used for name in sorted(self._stratum.reads)]
 
     def suit(self, stratum: LogicalStratum) -> bool:
-        """Whether the plans are still good: the rules are the same, and relations have about the sizes for which the
-        plans were made."""
-        if stratum is not self._stratum:
+        """Whether the plans are still good: the rules are the same, those relations that they read have about the sizes
+        for which the plans were made, and their own are not larger: what has become less may become as much again."""
+        if stratum is not self._stratum or self.still_planned_for < 0:
             return False
-        pairs = zip((*self._read_sizes, self._planned_size), (*self._sizes_read(), self._size()), strict=True)
+        pairs = zip(self._read_sizes, self._sizes_read(), strict=True)
         return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
 
     def restart(self) -> None:
@@ -200,7 +200,10 @@ def _finish_in_machine(
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
-            rounds = workers.in_machine(stratum.number, stratum.relations, variants.bodies, variants.dictionary)
+            bodies = StratumBodies(
+                stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
+            )
+            rounds = workers.in_machine(bodies)
         progress = rounds.run(start, stop, iteration, variants.still_planned_for)
         if progress.is_done:
             return

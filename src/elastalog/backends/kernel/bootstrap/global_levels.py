@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.machine_rounds import GlobalLevels, MachineRounds
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
@@ -176,11 +176,11 @@ class GlobalLevelEvaluation:
             self.workers.extend_indexes(self.own)
             small = small + 1 if found <= FEW else 0
             if small >= PATIENCE and self.workers.is_plain:
-                carrying_bodies = [Body([variant]) for variant in recursive.by_delta]
-                rounds = MachineRounds(
-                    self.stratum.number, self.stratum.relations, carrying_bodies, self.relations, self.dictionary,
-                    self.watch, GlobalLevels(self.flat, waiting.workspace),
-                )  # fmt: skip
+                bodies = [Body([variant]) for variant in recursive.by_delta]
+                stratum = StratumBodies(
+                    self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary
+                )
+                rounds = MachineRounds(stratum, self.watch, GlobalLevels(self.flat, waiting.workspace))
                 progress = rounds.run(start, stop, level + 1, recursive.still_planned_for, MOST_WORK)
                 if progress.is_done:
                     return

@@ -6,17 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.relations.words import Dictionary
 
 NO_LIMIT: Final = 1 << 62
 
@@ -43,25 +41,18 @@ class MachineRounds:
     """The bodies of a stratum, laid out for the machine. With `global_levels`, of one variant each, iterations are
     levels, and facts of lower relations have theirs."""
 
-    def __init__(
-        self,
-        stratum: int,
-        own: Sequence[str],
-        bodies: Sequence[Body],
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        watch: Watch,
-        global_levels: GlobalLevels | None = None,
-    ) -> None:
-        self.bodies = bodies
-        self._stratum = stratum
+    def __init__(self, stratum: StratumBodies, watch: Watch, global_levels: GlobalLevels | None = None) -> None:
+        own, relations = stratum.own, stratum.relations
+        self.bodies = stratum.bodies
+        self._stratum = stratum.number
         self._own = own
         self._relations = relations
         self._watch = watch
         carried, flat, workspace = (
             (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
         )
-        self._plan = MachinePlan(own, flat, [body.variant for body in bodies], [], [], dictionary, carried)
+        variants = [body.variant for body in stratum.bodies]
+        self._plan = MachinePlan(own, flat, variants, [], [], stratum.dictionary, carried)
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried)
         workspace.attach(self._plan, self._task)

@@ -9,7 +9,16 @@ import numpy as np
 from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, OLD, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import add_rows, changed_entries, touch
+from elastalog.backends.kernel.store.transaction import (
+    add_rows,
+    changed_entries,
+    remove_untouched,
+    set_annotations,
+    touch,
+)
+
+_FEW = 4
+"""What is left of a relation is little if so many times as much was there."""
 
 _NOT_THERE, _WAS_ABSENT = -1, -2
 """What `KernelRelation.matches` says of rows without a match."""
@@ -61,6 +70,21 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
         new.touched[entries, OLD] = old.level[as_before[moved]]
     new.present = evaluated
     return changed_entries(new, is_level_change)
+
+
+def is_remnant(new: KernelRelation, old: KernelRelation) -> bool:
+    """Whether so little is left of a relation that it is better to remove the rest from the old one than to tell the
+    new one of all that is gone."""
+    return _FEW * new.used < old.present
+
+
+def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
+    """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`. Returns
+    the entries that changed."""
+    used = new.used
+    set_annotations(old, new.rows[:used], new.level[:used], new.count[:used])
+    remove_untouched(old)
+    return changed_entries(old, is_level_change)
 
 
 def differences(new: KernelRelation, old: KernelRelation) -> Vector:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
+
+
+Task: TypeAlias = tuple[int, Callable[[], None]]
+"""Something to be done, and the number of rows that it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,11 @@ class Workers:
         body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
 
-    def in_machine(
-        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
-    ) -> MachineRounds:
+    def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
         from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
-        return MachineRounds(stratum, own, bodies, self.relations, dictionary, self.watch)
+        return MachineRounds(stratum, self.watch)
 
     def end_round(self) -> None:
         """What else there is to be found in a round, and before the first one."""
@@ -86,6 +87,11 @@ class Workers:
             watch.derived(used)
 
         return insert
+
+    def do_all(self, tasks: list[Task]) -> None:
+        """Does what is to be done, and takes it off the list."""
+        while tasks:
+            tasks.pop()[1]()
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes."""

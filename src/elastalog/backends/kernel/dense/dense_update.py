@@ -19,30 +19,21 @@ from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.annotations import COUNT, IS, LOSS_LIST, MARKS, NEW, ROW
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import LogicalStratum
 
 
 class DenseMaintenance(StratumMaintenance):
     """An update of one stratum under way; `vectors` are those of all relations."""
 
     def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: MaintenancePlan,
-        relations: Mapping[str, KernelRelation],
-        inputs: Mapping[str, Vector],
-        deleted: Mapping[str, Vector],
-        inserted: Mapping[str, Vector],
-        watch: Watch,
-        workspace: Workspace,
-        vectors: Mapping[str, Vectors],
+        self, plan: MaintenancePlan, impulse: Impulse, workspace: Workspace, vectors: Mapping[str, Vectors]
     ) -> None:
         self.vectors = vectors
-        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, workspace)
+        super().__init__(plan, impulse, workspace)
 
     def _make_run(self, watch: Watch) -> MachineRun:
         return _DenseRun(self.plan, self.workspace, self.relations, self.own, watch, self.vectors)

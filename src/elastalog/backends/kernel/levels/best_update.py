@@ -25,11 +25,11 @@ from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.best_of_key import Comparison
 from elastalog.planning.logical import LogicalStratum, Scan
@@ -85,27 +85,17 @@ class BestPlan:
 
 
 class BestUpdate:
-    """An update of such a stratum under way. `below` are the changed entries of the relations it reads, `deleted` and
-    `inserted` its explicit facts that go and come."""
+    """An update of such a stratum under way."""
 
-    def __init__(
-        self,
-        plan: BestPlan,
-        relations: Mapping[str, KernelRelation],
-        below: Mapping[str, Vector],
-        deleted: Matrix | None,
-        inserted: Matrix | None,
-        watch: Watch,
-    ) -> None:
+    def __init__(self, plan: BestPlan, impulse: Impulse) -> None:
         self.own = (plan.name,)
         self._plan = plan
-        self._relations = dict(relations)
-        self._relation = relations[plan.name]
-        self._below = below
-        self._deleted = deleted
-        self._inserted = inserted
-        self._watch = watch
-        self._scratch = Scratch(watch)
+        self._relations = dict(impulse.relations)
+        self._relation = impulse.relations[plan.name]
+        self._below = impulse.below
+        self._deleted, self._inserted = impulse.deleted.get(plan.name), impulse.inserted.get(plan.name)
+        self._watch = impulse.watch
+        self._scratch = Scratch(impulse.watch)
         self._found: list[Matrix] = []
 
     def update(self) -> None:

@@ -23,7 +23,7 @@ class StratumCourse:
         self._watch = watch
         self._is_alone = not drive.is_at(place)
         if self._is_alone:
-            drive.set_out(dict(below), [place], (), max(watch.allowance(run.MOST_WORK), 1))
+            drive.set_out(dict(below), max(watch.allowance(run.MOST_WORK), 1), place)
         drive.admit(place)
 
     def update(self) -> None:

@@ -23,8 +23,9 @@ from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.homes import Homes
-from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import add_rows
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
@@ -76,8 +77,8 @@ class UpdateDrive:
         self.changed: dict[str, Vector] = {}
         self._grown: list[KernelRelation] = []
         self._first: Vector = np.empty(0, np.int32)
-        self._first_at = 0
         self.is_under_way = False
+        self._stamp = -1
         self._never: Vector = np.array([not is_driven(stratum) for stratum in strata], np.int64)
         self._make_tables()
 
@@ -95,10 +96,11 @@ class UpdateDrive:
             barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
-            moved=address_of(self._moved),
+            moved=address_of(self._moved), work_allowed=run.MOST_WORK,
         )  # fmt: skip
         self._address = addressof(record)
         self._take_list(FIRST_LIST)
+        self._take_first(FIRST_LIST)
 
     def _take_list(self, size: int) -> None:
         """Those that changes were listed in before live as long as `changed` knows them."""
@@ -110,60 +112,80 @@ class UpdateDrive:
     # --- a drive ---------------------------------------------------------------------------------------------------
 
     def begin_update(self) -> None:
-        """What earlier updates changed need not be known any more."""
-        self._record.lists_used = 0
+        """What earlier updates changed and did need not be known any more."""
+        self._record.lists_used = self._record.driven_number = 0
 
-    def set_out(self, changed: dict[str, Vector], reached: Iterable[int], barred: Iterable[int], allowed: int) -> None:
-        """Begins a drive to the strata at the places `reached`, by what has `changed`, and to those that they reach in
-        their turn. It does not enter those `barred`, and stops within one that makes more derivations than
-        `allowed`."""
+    def set_out(self, changed: dict[str, Vector], allowed: int, first: int = 0) -> None:
+        """Begins a drive to the strata that read what has `changed`, from the place `first` on. It adds to that, and
+        stops within a stratum that makes more derivations than `allowed`."""
+        record, machine = self._record, self._workspace.machine
         self.changed = changed
-        self._look_again()
+        if STAMPS.last != self._stamp:
+            self._look_again()
         machine_drive.set_out(self._address)
-        for place in barred:
-            self._barred[place] = 1
-        for place in reached:
-            self._reached[place] = 1
-        for name in changed:
-            self._tell(name)
-        self._record.derived_allowed, self._record.work_allowed = allowed, run.MOST_WORK
-        self._workspace.clear()
-        self._workspace.machine.part = layout.TO_ENTER
+        record.at, record.derived_allowed = first, allowed
+        self.tell(changed)
+        if machine.levels_waiting:
+            self._workspace.clear()
+        machine.part = layout.TO_ENTER
         self.is_under_way = True
 
-    def reach(self, name: str) -> None:
-        """A relation has changed during the drive, and not by it."""
-        self._tell(name)
-        for place in self._readers[name]:
+    def tell(self, names: Iterable[str]) -> None:
+        """Relations have changed, and not by the drive: it goes to the strata that read them."""
+        if STAMPS.last != self._stamp:
+            self._look_again()  # one that was evaluated anew is elsewhere
+        for name in names:
+            # Where an array begins is asked for only if it is not known: that takes longer than a small join.
+            entries = self.changed[name]
+            place = self._record.first if entries.base is self._first else address_of(entries)
+            machine_drive.tell(self._address, self._homes.numbers[name], place, len(entries))
+
+    def bar(self, place: int, *, is_reached: bool) -> None:
+        """A stratum is not to be entered; if it `is_reached`, the drive stops there."""
+        self._barred[place] = 1
+        if is_reached:
             self._reached[place] = 1
 
-    def readers_of(self, names: Iterable[str]) -> list[int]:
-        """The places of strata that read some relations, some of them more than once."""
-        return [place for name in names for place in self._readers[name]]
+    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Vector:
+        """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
+        for that. Returns its entries, all of which have changed; the strata that read it hear of it."""
+        relation, number = self._relations[name], self._homes.numbers[name]
+        if STAMPS.last != self._stamp:
+            self._look_again()
+        relation.is_settled = False
+        facts = np.ascontiguousarray(facts, np.int32)
+        touched = machine_drive.change(self._address, place, number, facts, is_present)
+        if touched < 0:
+            self._make_room(relation, facts)
+            touched = machine_drive.change(self._address, place, number, facts, is_present)
+        return self._first[:touched]
 
-    def first_entries(self, number: int) -> Vector:
-        """The first entries of a touched table: all of them have changed where a relation has no rules."""
-        if number > len(self._first):
-            first: Vector = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
-            place = address_of(first)
-            self._first, self._first_at = first, place  # together: Ctrl-C may have come before
-        return self._first[:number]
+    def _make_room(self, relation: KernelRelation, facts: Matrix) -> None:
+        """Facts get rows, and room for entries."""
+        add_rows(relation, facts)
+        relation.reserve_touched(len(facts))
+        entries = relation.touched_used + len(facts)
+        if entries > len(self._first):
+            self._take_first(2 * entries)
+        self._look_again()
 
-    def _tell(self, name: str) -> None:
-        # One that was evaluated anew has never been laid out, if nobody reads it.
-        entries, found = self.changed[name], self._relations[name].lay_out()
-        # Where an array begins is asked for only if it is not known: that takes longer than a small join.
-        place = self._first_at if entries.base is self._first else address_of(entries)
-        found.changed, found.changed_number = place, len(entries)
+    def _take_first(self, size: int) -> None:
+        record, first = self._record, np.arange(size, dtype=np.int32)
+        place = address_of(first)
+        # Together: Ctrl-C may come before.
+        self._first, record.first, record.first_room = first, place, size
 
     def go_on(self, *, is_single: bool = False) -> int | None:
         """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
         of one that is barred, or has cost what is allowed."""
         workspace, record = self._workspace, self._record
         machine = workspace.machine
-        machine.drive, machine.task, machine.is_global = self._address, 0, self._is_global
-        record.is_single = is_single
-        self._look_again()
+        if machine.drive != self._address:  # others have had it
+            machine.drive, machine.task, machine.is_global = self._address, 0, self._is_global
+        if is_single != record.is_single:
+            record.is_single = is_single
+        if STAMPS.last != self._stamp:
+            self._look_again()
         while True:
             reason = int(update.advance(workspace.address))
             match reason:
@@ -230,7 +252,7 @@ class UpdateDrive:
 
     def _look_again(self) -> None:
         """If anything has moved, all strata are laid out again when they are next entered."""
-        self._record.stamp = self._homes.look_again()
+        self._stamp = self._record.stamp = self._homes.look_again()
 
     def _lay_out(self, place: int) -> None:
         """Writes down where the relations and indexes of a stratum are, and its code."""
@@ -254,7 +276,7 @@ class UpdateDrive:
         self._workspace.make_ready(plan)
         (
             record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
-            record.probes, record.actions, record.operands,
+            record.probes, record.actions, record.operands, record.own_variants,
         ) = plan.places  # fmt: skip
         record.indexes_number = len(index_homes)
         record.homes, record.index_homes = address_of(homes), address_of(index_homes)

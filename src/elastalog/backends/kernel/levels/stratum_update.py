@@ -10,6 +10,7 @@ fact, by the first goal that is in that delta. The rounds of a phase run in comp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from types import ModuleType
 
@@ -24,7 +25,8 @@ from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping, given, homes
-from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, FIXED, LOSS_LIST
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -33,7 +35,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
 from elastalog.planning.forks import other_ways
-from elastalog.planning.logical import LogicalStratum, Scan, Test
+from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
@@ -51,9 +53,9 @@ class MaintenancePlan:
     `recovering` are the backward variants for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
-    never counted, needs all. `forks`: others of the same start, by forward variants (see `planning.forks`). `flat` are
-    the relations below whose facts count as level 0. Without `looks_back` there are no variants backwards. `is_global`:
-    strata above hear of facts that have another level."""
+    never counted, needs all (`backward`, planned when it is first asked for). `forks`: others of the same start, by
+    forward variants (see `planning.forks`). `flat` are the relations below whose facts count as level 0. Without
+    `looks_back` there are no variants backwards. `is_global`: strata above hear of facts that have another level."""
 
     def __init__(
         self,
@@ -71,22 +73,32 @@ class MaintenancePlan:
         self._dictionary = dictionary
         self._source = source
         self._own = stratum.relations
-        self._machine: MachinePlan | None = None
+        self._clauses = stratum.clauses if looks_back else ()
+        self._machines: dict[bool, MachinePlan] = {}
+        self._whole: dict[Variant, tuple[Variant, int]] = {}
+        self._laid_out: list[DeltaVariant] = []
         self.forks: dict[Variant, DeltaVariant] = {}
         self.forward: dict[str, list[DeltaVariant]] = {}
-        self.backward: dict[str, list[DeltaVariant]] = {}
         self.recovering: dict[str, list[DeltaVariant]] = {}
         for clause in stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
                     planned = plan_from_goal(clause, position, statistics)
                     self.forward.setdefault(goal.relation, []).append(DeltaVariant(planned, dictionary, source))
-            if not looks_back:
-                continue
-            variant = DeltaVariant(plan_backward(clause, statistics), dictionary, source)
-            self.backward.setdefault(clause.head, []).append(variant)
-            if is_global or clause.is_recursive:
-                self.recovering.setdefault(clause.head, []).append(variant)
+            if looks_back and (is_global or clause.is_recursive):
+                self.recovering.setdefault(clause.head, []).append(self._backwards(clause))
+
+    def _backwards(self, clause: Clause) -> DeltaVariant:
+        return DeltaVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
+
+    @cached_property
+    def backward(self) -> dict[str, list[DeltaVariant]]:
+        """The backward variants of all clauses, by their heads."""
+        known = {id(variant.clause): variant for variant in _listed(self.recovering)}
+        found: dict[str, list[DeltaVariant]] = {}
+        for clause in self._clauses:
+            found.setdefault(clause.head, []).append(known.get(id(clause)) or self._backwards(clause))
+        return found
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
@@ -98,19 +110,29 @@ class MaintenancePlan:
 
     @property
     def machine(self) -> MachinePlan:
-        """The variants as the machine runs them."""
-        if self._machine is None:
-            forward, backward, recovering = (
-                [variant for variants in by_relation.values() for variant in variants]
-                for by_relation in (self.forward, self.backward, self.recovering)
-            )
-            whole = self._enumerating(forward, recovering)
-            forward = self._shared(forward)
-            self.forks = self._find_forks(forward, recovering)
-            self._machine = MachinePlan(
-                self._own, self.flat, forward, backward, recovering, self._dictionary, whole=whole, forks=self.forks
-            )
-        return self._machine
+        """The variants as the machine runs them, but for those that only explicit facts need."""
+        return self._machine_with(is_all=False)
+
+    @property
+    def machine_of_all(self) -> MachinePlan:
+        """The same with all of them."""
+        return self._machine_with(is_all=len(self._clauses) > len(_listed(self.recovering)))
+
+    def _machine_with(self, *, is_all: bool) -> MachinePlan:
+        made = self._machines.get(is_all)
+        if made is None:
+            recovering = _listed(self.recovering)
+            if not self._laid_out:
+                forward = _listed(self.forward)
+                self._whole = self._enumerating(forward, recovering)
+                self._laid_out = self._shared(forward)
+                self.forks = self._find_forks(self._laid_out, recovering)
+            backward = _listed(self.backward) if is_all else recovering
+            made = self._machines[is_all] = MachinePlan(
+                self._own, self.flat, self._laid_out, backward, recovering, self._dictionary,
+                whole=self._whole, forks=self.forks,
+            )  # fmt: skip
+        return made
 
     def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:
         """Variants of rules with several heads, one for all heads."""
@@ -165,6 +187,10 @@ class MaintenancePlan:
         return found
 
 
+def _listed(by_relation: Mapping[str, Sequence[DeltaVariant]]) -> list[DeltaVariant]:
+    return [variant for variants in by_relation.values() for variant in variants]
+
+
 def _indexes(variant: DeltaVariant) -> set[IndexKey]:
     return {(probe.relation, probe.key_columns) for probe in variant.probes if is_indexed(probe)}
 
@@ -185,40 +211,31 @@ def load_operators(*others: ModuleType) -> None:
 
 
 class StratumMaintenance:
-    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
-    and `inserted` the entries of its own explicit facts that go and come."""
+    """An update of one stratum under way. `deleted` and `inserted`: the entries of its own explicit facts that go and
+    come."""
 
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: MaintenancePlan,
-        relations: Mapping[str, KernelRelation],
-        inputs: Mapping[str, Vector],
-        deleted: Mapping[str, Vector],
-        inserted: Mapping[str, Vector],
-        watch: Watch,
-        workspace: Workspace,
-    ) -> None:
-        self.plan = plan.machine
-        self.relations = relations
-        self.own = stratum.relations
+    def __init__(self, plan: MaintenancePlan, impulse: Impulse, workspace: Workspace) -> None:
+        self.plan = plan.machine_of_all if impulse.deleted else plan.machine
+        self.relations = impulse.relations
+        self.own = impulse.stratum.relations
         self.flat = plan.flat
         self._is_global = plan.is_global
-        self.inputs = inputs
-        self.deleted = deleted
-        self.inserted = inserted
+        self.inputs = impulse.below
+        self.deleted, self.inserted = impulse.entries()
+        for name, entries in self.inserted.items():
+            bookkeeping.mark(entries, self.relations[name].touched, FIXED, 0)
         self.workspace = workspace
-        self._machine = self._make_run(watch)
+        self._machine = self._make_run(impulse.watch)
         self._is_marked = False
         self._may_gain = False
         workspace.clear()
         workspace.attach(self.plan)
-        self.plan.refresh(relations)
+        self.plan.refresh(self.relations)
         machine_inputs.begin(workspace.address)
-        for name, entries in inputs.items():
+        for name, entries in self.inputs.items():
             relation = self.plan.relations[self.plan.number[name]]
             relation.changed, relation.changed_number = address_of(entries), len(entries)
-        self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
+        self._concerned = int(machine_inputs.look(workspace.address)) if self.inputs else 0
 
     def _make_run(self, watch: Watch) -> MachineRun:
         return MachineRun(self.plan, self.workspace, self.relations, self.own, watch)

@@ -54,7 +54,7 @@ class Code:
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
-    by the relation that a variant starts at, its first probe, and the columns that it looks for: see `Relation`."""
+    by the relation that a variant starts at, where operands say which probes it will need: see `Relation`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Code:
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
-        self.ahead: dict[str, tuple[int, int, int]] = {}
+        self.ahead: dict[str, tuple[int, int]] = {}
         laid_out = [*variants, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
         self.variants = Table(layout.VariantCode, len(laid_out))
@@ -112,14 +112,12 @@ class Code:
         code.take, code.taken = self._put(take, take_place), len(take)
         code.width = gather.width + self._carried
         code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
-        if variant.probes and not code.is_backward:
+        if not code.is_backward:
+            self._look_ahead(variant, code.first_probe)
+        if code.seeks and variant.probes:
             column_of = dict(zip(take_place.tolist(), take.tolist(), strict=True))
-            columns = [column_of.get(slot, -1) for slot in variant.probes[0].key.tolist()]
-            if min(columns, default=-1) >= 0:
-                place = self._put(np.array(columns))
-                self.ahead[start_of(variant)] = code.first_probe, place, len(columns)
-                if code.seeks:
-                    code.grouped = self._indexes.get((start_of(variant), tuple(sorted(columns))), -1) + 1
+            columns = sorted(column_of.get(slot, -1) for slot in variant.probes[0].key.tolist())
+            code.grouped = self._indexes.get((start_of(variant), tuple(columns)), -1) + 1
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
         for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
@@ -128,6 +126,21 @@ class Code:
             if code.seeks:
                 probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
             self._encoded_probes += 1
+
+    def _look_ahead(self, variant: Variant, number: int) -> None:
+        """Notes the probes that the start of a variant says all of: a word for each column of their keys."""
+        columns = dict(zip(*(vector.tolist() for vector in reversed(variant.gather_take)), strict=True))
+        found: list[int] = []
+        for probe in variant.probes:
+            key = [columns.get(slot, -1) for slot in probe.key.tolist()]
+            if min(key, default=-1) >= 0:
+                found += [number, len(key), *key]
+            number += 1
+            kept = zip(probe.keep.tolist(), probe.keep_place.tolist(), strict=True)
+            columns = {place: columns[slot] for slot, place in kept if slot in columns}
+        if found:
+            place = self._put(np.array(found))
+            self.ahead[start_of(variant)] = place, place + len(found)
 
     def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
         """Writes which variant has the same start, and what the first join looks for."""

@@ -10,12 +10,13 @@ from ctypes import Structure, sizeof
 
 from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, np_int32, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, np_int32, operator, types
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import touched_of
 from elastalog.backends.kernel.machine.inputs import begin_relation
 from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at
 from elastalog.backends.kernel.store.annotations import entry_of
+from elastalog.backends.kernel.store.given import change_facts
 from elastalog.backends.kernel.store.whereabouts import (
     IndexWhereabouts,
     Place,
@@ -54,6 +55,7 @@ class Stratum(Structure):
     probes: int
     actions: int
     operands: int
+    own_variants: int
     homes: int
     index_homes: int
 
@@ -66,7 +68,8 @@ class Drive(Structure):
     its begin; then the places of strata that read it. `homes`: the whereabouts of all relations.
 
     `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
-    `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `driven` and `moved`: what was done
+    `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `first`: a list of the first entries,
+    all of which have changed where a relation has no rules. `driven` and `moved`: what was done
     (see `DRIVEN` and `MOVED`). `is_single`: the drive ends after one stratum."""
 
     stamp: int
@@ -87,6 +90,8 @@ class Drive(Structure):
     lists: int
     lists_used: int
     lists_room: int
+    first: int
+    first_room: int
     driven: int
     driven_number: int
     moved: int
@@ -116,6 +121,55 @@ def set_out(address):  # type: ignore[no-untyped-def]
     drive.moved_number = 0
 
 
+@operator(types.void, INT, INT, INT, INT)
+def tell(address, relation, entries, number):  # type: ignore[no-untyped-def]
+    """So many entries of a relation have changed, which are listed at a place."""
+    drive = drive_at(address, 0)
+    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    home.changed = entries
+    home.changed_number = number
+    _reach_readers(drive, relation)
+
+
+@operator(INT, INT, INT, INT, MATRIX, types.boolean)
+def change(address, place, relation, facts, is_present):  # type: ignore[no-untyped-def]
+    """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place. Returns how
+    many entries the relation has, all of which have changed; -1 if rows or room are missing: then nothing was done."""
+    drive = drive_at(address, 0)
+    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    if home.touched_used + facts.shape[0] > drive.first_room or change_facts(home, facts, is_present) > 0:
+        return -1
+    home.changed = drive.first
+    home.changed_number = home.touched_used
+    _reach_readers(drive, relation)
+    numbers_at(_done_at(drive, place), DRIVEN)[1] += facts.shape[0]
+    return home.touched_used
+
+
+@piece
+def _done_at(drive, place):  # type: ignore[no-untyped-def]
+    """Where it is noted what was done in the stratum at a place (see `DRIVEN`): nothing yet, unless it is the last of
+    which something is."""
+    last = drive.driven + (drive.driven_number - 1) * DRIVEN * _NUMBER
+    if drive.driven_number > 0 and numbers_at(last, DRIVEN)[0] == place:
+        return last
+    drive.driven_number += 1
+    done = numbers_at(last + DRIVEN * _NUMBER, DRIVEN)
+    done[0] = place
+    for i in range(1, DRIVEN):
+        done[i] = 0
+    return last + DRIVEN * _NUMBER
+
+
+@piece
+def _reach_readers(drive, relation):  # type: ignore[no-untyped-def]
+    """The strata that read a relation are to be entered."""
+    readers = numbers_at(drive.readers, drive.readers_size)
+    reached = numbers_at(drive.reached, drive.strata_number)
+    for i in range(readers[relation], readers[relation + 1]):
+        reached[readers[i]] = 1
+
+
 @piece
 def enter_next(machine):  # type: ignore[no-untyped-def]
     """Goes to the next stratum that was reached: GO_ON, DONE if there is none, or OTHERWISE."""
@@ -136,6 +190,7 @@ def enter_next(machine):  # type: ignore[no-untyped-def]
     machine.probes = stratum.probes
     machine.actions = stratum.actions
     machine.operands = stratum.operands
+    machine.own_variants = stratum.own_variants
     machine.derived = 0
     machine.derived_allowed = drive.derived_allowed
     machine.work = 0
@@ -224,20 +279,18 @@ def leave(machine):  # type: ignore[no-untyped-def]
             touched += relation.touched_used
             _note_changes(drive, relation, whereabouts_at(homes[r], 0))
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
-    done = numbers_at(drive.driven + drive.driven_number * DRIVEN * _NUMBER, DRIVEN)
-    done[0] = drive.at
+    done = numbers_at(_done_at(drive, drive.at), DRIVEN)
     done[1] = drive.changes
     done[2] = machine.derived
     done[3] = machine.work
     done[4] = touched
-    drive.driven_number += 1
     machine.part = layout.TO_ENTER
     return layout.DONE if drive.is_single else layout.GO_ON
 
 
 @piece
 def _note_changes(drive, relation, home):  # type: ignore[no-untyped-def]
-    """Lists what changed in a relation, and marks the strata that read it."""
+    """Lists what changed in a relation, for the strata that read it."""
     touched = touched_of(relation)
     listed = relation.delta_end
     place = drive.lists + 4 * drive.lists_used
@@ -254,7 +307,4 @@ def _note_changes(drive, relation, home):  # type: ignore[no-untyped-def]
     drive.moved_number += 1
     drive.lists_used += listed
     if listed > 0:
-        readers = numbers_at(drive.readers, drive.readers_size)
-        reached = numbers_at(drive.reached, drive.strata_number)
-        for i in range(readers[home.number], readers[home.number + 1]):
-            reached[readers[i]] = 1
+        _reach_readers(drive, home.number)

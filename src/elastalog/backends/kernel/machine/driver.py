@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import inlined
+from elastalog.backends.kernel.compile.signatures import inlined, int64
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.forks import can_fork
 from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
@@ -27,7 +27,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
     @piece
     def drive(machine):  # type: ignore[no-untyped-def]
         while True:
-            if machine.stage == layout.OPENING:
+            if machine.stage == layout.OPENING or machine.stage == layout.REOPENING:
                 machine.variant = 0
                 machine.variants_end = machine.variants_number
                 reason = open_round(machine)
@@ -73,56 +73,73 @@ def has_delta(machine, variant):  # type: ignore[no-untyped-def]
     return relation.delta < relation.delta_end
 
 
-def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
+@inlined
+def has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there are facts left that a variant starts at."""
+    return machine.at < relation_at(machine.relations, variant.start).delta_end
+
+
+def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
     """A piece that runs one variant, depth first, one block a step; returns DONE, or what is missing.
 
-    What differs between machines are its parts: `gather` fills the first block with rows that the variant starts at,
-    `probe_next` the block of the next step, and `sink` hands what is left of the last block to the head, or says what
-    is missing for that. Work is counted in rows that are looked at or made: limits must be checked though nothing is
-    derived."""
+    What differs between machines are its parts: `has_more` says whether the variant may have more to start at, `gather`
+    fills the first block with that, `probe_next` the block of the next step, and `sink` hands what is left of the last
+    block to the head, or says what is missing for that. Work is counted in rows that are looked at or made: limits must
+    be checked though nothing is derived."""
 
     @piece
     def run(machine, variant):  # type: ignore[no-untyped-def]
+        depth = machine.depth
+        step = machine.step
+        frame = frame_at(machine.frames, depth)
+        if step == layout.ACTED:
+            # Python has made a block ready: it goes to the head, or to the next step.
+            step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
         while True:
             if machine.work > machine.work_allowed or machine.derived > machine.derived_allowed:
-                return layout.CHECK
-            depth = machine.depth
-            frame = frame_at(machine.frames, depth)
-            if machine.step == layout.SINK:
+                reason = layout.CHECK
+                break
+            if step == layout.SINK:
                 reason = sink(machine, variant, frame)
                 if reason != layout.DONE:
-                    return reason
-                machine.step = layout.GO
-            elif machine.step == layout.ACTED:
-                # Python has made a block ready: it goes to the head, or to the next step.
-                machine.step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
-            elif frame.begun < frame.end:
+                    break
+                step = layout.GO
+                continue
+            while depth > 0 and frame.begun >= frame.end:
+                depth -= 1
+                frame = frame_at(machine.frames, depth)
+            if frame.begun < frame.end:
                 probe = probe_at(machine.probes, variant.first_probe + depth)
                 is_missing = probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing
                 if is_missing and not catch_up(machine, probe.index):
-                    return layout.NO_INDEX
+                    reason = layout.NO_INDEX
+                    break
                 following = frame_at(machine.frames, depth + 1)
                 begun = frame.begun
                 filled = probe_next(machine, probe, frame, following)
                 machine.work += filled + frame.begun - begun
-                if filled > 0:
-                    machine.depth = depth + 1
-                    reason = finish_block(machine, probe, following, filled)
-                    if reason != layout.DONE:
-                        return reason
-                    machine.step = layout.SINK if depth + 1 == variant.probes and following.end > 0 else layout.GO
-            elif depth > 0:
-                machine.depth = depth - 1
+                if filled == 0:
+                    continue
+                depth += 1
+                frame = following
+                reason = finish_block(machine, probe, frame, filled)
             else:
                 if variant.fork > 0 and not can_fork(machine, variant):
-                    return layout.NO_INDEX
-                filled = gather(machine, variant, frame)
+                    reason = layout.NO_INDEX
+                    break
+                filled = gather(machine, variant, frame) if has_more(machine, variant) else int64(0)
+                reason = layout.DONE
                 if filled == 0:
-                    return layout.DONE
+                    break
                 machine.work += filled
                 reason = finish_block(machine, variant, frame, filled)
-                if reason != layout.DONE:
-                    return reason
-                machine.step = layout.SINK if variant.probes == 0 and frame.end > 0 else layout.GO
+            if reason != layout.DONE:
+                step = layout.ACTED
+                break
+            if depth == variant.probes and frame.end > 0:
+                step = layout.SINK
+        machine.depth = depth
+        machine.step = step
+        return reason
 
     return run

@@ -3,7 +3,7 @@
 Semi-naive evaluation of a long chain is thousands of iterations that find a handful of facts each, that of many rules
 thousands of variants that do. The machine runs them without returning: the delta of a relation are rows, and what an
 iteration finds is appended. It leaves off as the machine of updates does, and when iterations have become so large that
-they are better run otherwise. Several machines, each in a thread, may share one iteration (see `shares`).
+they are better run otherwise. Several machines, each in a thread, may share iterations (see `shares`).
 
 With global levels bindings carry levels, and iterations are levels: what fires later waits in the calendar.
 """
@@ -24,23 +24,36 @@ from elastalog.backends.kernel.machine.driver import begin, driver, has_delta, r
 from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, index_at, machine_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.queue import lowest_level
-from elastalog.backends.kernel.machine.shares import extend_shared, insert_shared, share_at, take_share
+from elastalog.backends.kernel.machine.shares import (
+    extend_shared,
+    insert_shared,
+    is_last,
+    let_pass,
+    may_pass,
+    passed,
+    share_at,
+    share_out,
+    sharing_at,
+    take_back,
+    take_share,
+)
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.store import set_table
+from elastalog.backends.kernel.store import inserting, set_table
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
 
 _join = piece(join.join)
 _member = piece(set_table.member)
-_insert = piece(set_table.insert)
+_insert = piece(inserting.insert)
 
 
 @record
 class GrowthTask(Structure):
     """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
     more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
-    record of what several machines share, of which this is number `thread`; 0 if it is alone.
+    record of what several machines share, of which this is number `thread`; 0 if it is alone. `passed`: how often all
+    had come when this one last did.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -51,6 +64,7 @@ class GrowthTask(Structure):
     carried: int
     thread: int
     sharing: int
+    passed: int
     stop: int
     began: int
     began_at: int
@@ -67,6 +81,12 @@ def _open(machine):  # type: ignore[no-untyped-def]
     if not insert_due(machine, _task_at(machine.task, 0).iteration):
         return layout.NO_ROOM
     return layout.DONE
+
+
+@inlined
+def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there are rows of the delta left."""
+    return machine.at < _task_at(machine.task, 0).stop
 
 
 @piece
@@ -154,7 +174,7 @@ def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-
     machine.full = number
     count = words_at(head.count, head.room if head.is_annotated else 0)
     if task.sharing != 0:
-        return insert_shared(task.sharing, task.thread, number, head, count, block, start, stop)
+        return insert_shared(machine, task.sharing, task.thread, number, head, count, block, start, stop)
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
     _insert(block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, progress)
@@ -243,7 +263,7 @@ def _starts(machine, variant):  # type: ignore[no-untyped-def]
     return has_delta(machine, variant)
 
 
-_run_variant = runner(_gather, _probe, _sink)
+_run_variant = runner(_has_more, _gather, _probe, _sink)
 
 
 @piece
@@ -297,7 +317,7 @@ def _run_shares(machine, task):  # type: ignore[no-untyped-def]
     """Runs shares of an iteration as long as there are any."""
     while True:
         if machine.at < 0:
-            share = take_share(task.sharing)
+            share = take_share(task.sharing, task.thread)
             if share == 0:
                 return layout.DONE
             taken = share_at(share, 0)
@@ -313,13 +333,55 @@ def _run_shares(machine, task):  # type: ignore[no-untyped-def]
         machine.at = -1
 
 
+@piece
+def _go_over(machine, task, sharing):  # type: ignore[no-untyped-def]
+    """All machines have come to the end of a stage, this one last: what is to be done by one before the next."""
+    if sharing.stage == layout.OPENING:
+        sharing.stage = layout.RUNNING
+        return layout.GO_ON
+    if sharing.stage == layout.RUNNING:
+        take_back(machine, task.sharing)
+        first = _task_at(sharing.task, 0)
+        found = _settle(machine, first.iteration)
+        first.iteration += 1
+        first.most_found -= found
+        if found == 0:
+            return layout.DONE
+        if first.most_found < 0:
+            return layout.LARGE
+    sharing.stage = layout.OPENING
+    return share_out(machine, task.sharing)
+
+
+@piece
+def _grow_together(machine, task):  # type: ignore[no-untyped-def]
+    """Runs iterations with other machines, stage after stage."""
+    sharing = sharing_at(task.sharing, 0)
+    while True:
+        if machine.stage != layout.WAITING:
+            reason = layout.DONE
+            if machine.stage == layout.OPENING:
+                reason = extend_shared(machine, task.sharing)
+            elif machine.stage == layout.RUNNING:
+                reason = _run_shares(machine, task)
+            if reason != layout.DONE:
+                return reason
+            task.passed = passed(task.sharing)
+            machine.stage = layout.WAITING
+            if is_last(task.sharing):
+                sharing.reason = _go_over(machine, task, sharing)
+                let_pass(task.sharing)
+        if not may_pass(machine, task.sharing, task.passed):
+            return layout.CHECK
+        if sharing.reason != layout.GO_ON:
+            return sharing.reason
+        machine.stage = sharing.stage
+        machine.at = -1
+
+
 @operator(INT, INT)
 def grow(address):  # type: ignore[no-untyped-def]
-    """Runs iteration after iteration, or shares of one; returns why it stops."""
+    """Runs iteration after iteration, alone or with others; returns why it stops."""
     machine = machine_at(address, 0)
     task = _task_at(machine.task, 0)
-    if task.sharing == 0:
-        return _drive(machine)
-    if machine.stage == layout.OPENING:
-        return extend_shared(machine, task.sharing)
-    return _run_shares(machine, task)
+    return _drive(machine) if task.sharing == 0 else _grow_together(machine, task)

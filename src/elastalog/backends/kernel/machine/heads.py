@@ -25,11 +25,14 @@ from elastalog.backends.kernel.store.set_table import add_row, find_in_turn
 
 @inlined
 def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
-    """A head will be in the next delta, or in a later one: asks for the memory that the first probe from there will
-    look at. In a long chain nothing else is there to wait for it."""
-    if head.ahead > 0:
-        probe = probe_at(machine.probes, head.ahead - 1)
-        columns = operands(machine, head.ahead_key, head.ahead_width)
+    """A head will be in the next delta, or in a later one: asks for the memory that probes from there will look at. In
+    a long chain nothing else is there to wait for it."""
+    at = head.ahead
+    while at < head.ahead_end:
+        number = operands(machine, at, 2)
+        probe = probe_at(machine.probes, number[0])
+        columns = operands(machine, at + 2, number[1])
+        at += 2 + number[1]
         if probe.kind == MEMBER:
             relation = relation_at(machine.relations, probe.relation)
             prefetch(table_of(relation), int64(hash_columns(block, i, columns) >> uint64(relation.shift)))

@@ -18,13 +18,14 @@ CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE = range(6, 11)
 for them, or for levels up to `highest`; an index (`full_index`) is full or missing; actions are to run in Python;
 limits are to be checked; a round has found so much that it is better run outside; the vectors of a relation (`full`)
 need room. On a drive: there is no room for a list of `highest` changes; the next stratum is not laid out, or is
-barred."""
+barred. OTHERWISE is also said of a round that is too small to be shared."""
 
 GO_ON = -1
 """A round is closed and another one follows."""
 
-OPENING, RUNNING = range(2)
-"""Stages of a round: what it needs is brought up to date; its variants run."""
+OPENING, RUNNING, ENTERING, WAITING, REOPENING = range(5)
+"""Stages of a round: what it needs is brought up to date; its variants run. Where several machines share rounds: there
+is none yet; a machine waits for the others. The last is the first, where only facts of the stratum are in the delta."""
 
 ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END, _, TO_ENTER, _, TO_LEAVE = range(12)
 """Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end
@@ -97,6 +98,7 @@ class Machine(Structure):
     probes: int
     actions: int
     operands: int
+    own_variants: int
     frames: int
     progress: int
     task: int
@@ -124,9 +126,9 @@ class Relation(Place):
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none. `used_before`: the rows it had when a drive came to the stratum. `ahead`: one more than the number of a probe
-    that a fact of it will need if it gets into the delta, 0 if none is known; `ahead_key`: the columns that it looks
-    for, in the operands."""
+    none. `used_before`: the rows it had when a drive came to the stratum. [ahead, ahead_end): in
+    the operands, probes that a fact of it will need if it gets into the delta, as far as they are known: of each its
+    number, how many columns it looks for, and which."""
 
     is_flat: int
     is_own: int
@@ -137,8 +139,7 @@ class Relation(Place):
     vectors: int
     used_before: int
     ahead: int
-    ahead_key: int
-    ahead_width: int
+    ahead_end: int
 
     may_lose: int
     may_gain: int

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import INT, operator
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, counts_of, levels_of, rows_of, table_of, touched_of
-from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.driver import driver, has_delta, has_more, runner
 from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.propagate import enter_delta, leave_delta, list_head
@@ -126,7 +126,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
     return layout.DONE
 
 
-_run_variant = runner(gather_heads, probe_seen, _sink)
+_run_variant = runner(has_more, gather_heads, probe_seen, _sink)
 
 
 @piece

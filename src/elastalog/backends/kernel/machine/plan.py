@@ -46,7 +46,8 @@ class MachinePlan:
         self.recovering = frozenset(variant.clause.head for variant in recovering)
         self.backward = frozenset(variant.clause.head for variant in backward)
         forks = forks or {}
-        variants = [*forks.values(), *forward, *backward]
+        starting = sorted([*forks.values(), *forward], key=lambda variant: start_of(variant) not in own)
+        variants = [*starting, *backward]
         self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
         self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
@@ -64,6 +65,7 @@ class MachinePlan:
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self._own = frozenset(own)
+        self._looked_up = self._own.union(p.relation for v in laid_out for p in v.probes if p.is_member)
         self._indexes_of = {name: [place for place, key in enumerate(self.keys) if key[0] == name] for name in own}
         for name, row in zip(self.names, self.relations, strict=True):
             places = self._indexes_of.get(name, ())
@@ -75,13 +77,13 @@ class MachinePlan:
                 | layout.SOUGHT * (name in self.recovering)
             )
             if name in self._own and name in self.code.ahead:
-                probe, row.ahead_key, row.ahead_width = self.code.ahead[name]
-                row.ahead = probe + 1
+                row.ahead, row.ahead_end = self.code.ahead[name]
             row.first_index = min(places, default=0)
             row.indexes_end = max(places, default=-1) + 1
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
-        tables = self.relations.address, len(self.names), self.indexes.address, *self.code.places
+        own_variants = sum(start_of(variant) in own for variant in starting)
+        tables = self.relations.address, len(self.names), self.indexes.address, *self.code.places, own_variants
         self.places = (c_int64 * len(tables))(*tables)
         self.is_ahead = False
 
@@ -103,7 +105,8 @@ class MachinePlan:
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, and how far it goes."""
-        memmove(addressof(self.relations[number]), addressof(relation.lay_out()), _WHEREABOUTS)
+        found = relation.lay_out(with_table=self.names[number] in self._looked_up)
+        memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, and how far it goes."""

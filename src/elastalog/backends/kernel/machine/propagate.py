@@ -15,7 +15,7 @@ from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, counts_of, levels_of, rows_of, table_of, touched_of
-from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.driver import driver, has_delta, has_more, runner
 from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.steps import extend_indexes
@@ -148,7 +148,7 @@ def _close(machine):  # type: ignore[no-untyped-def]
     return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 
-_drive = driver(_open, has_delta, runner(gather_heads, probe_seen, _sink), _close)
+_drive = driver(_open, has_delta, runner(has_more, gather_heads, probe_seen, _sink), _close)
 
 
 @operator(INT, INT)

@@ -1,46 +1,98 @@
-"""An iteration that several machines share, each in a thread: start rows are shared out, what is derived is inserted
+"""Iterations that several machines share, each in a thread: start rows are shared out, what is derived is inserted
 together, and indexes are extended, each by one of them.
 
-No thread waits for another here. Whoever calls them sees to it that all indexes are extended before the first share is
-taken, and that all have left off before a relation gets more room.
+Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
+that comes does what is for one: it closes an iteration and shares the next one out. Whoever waits looks again and again
+for a while, which is all there is to wait in most iterations, and leaves off then. A relation gets more room when all
+have left off (see `threads.meeting`).
 """
 
 from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import numbers_at, piece
+from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import int64
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of, table_of
-from elastalog.backends.kernel.machine.layout import index_at, relation_at
+from elastalog.backends.kernel.machine.layout import index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import extend_index
 from elastalog.backends.kernel.store import inserting
-from elastalog.backends.kernel.store.inserting import TURN_STATE_SIZE
+from elastalog.backends.kernel.store.inserting import OWN, OWN_END, TURN, TURN_STATE_SIZE
 from elastalog.jit.intrinsics import take_number
+from elastalog.jit.meeting_points import count_up, number_now
+from elastalog.jit.operators import view
 
+TURNS = 16
+"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
+after the other are looked at one after the other in the next round, and lie near to each other."""
+
+LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
+"""Rows that a thread is given at a time."""
+
+
+def turn_for(expected: int) -> int:
+    """How many rows a thread is given at a time in a round that is expected to add so many."""
+    return min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
+
+
+_turn_for = piece(turn_for)
 _insert_together = piece(inserting.insert_together)
+_close_gaps = piece(inserting.close_gaps)
 
 APART = 16
 """Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
 
+SHARES = 16
+"""Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another."""
+
+_LOOKS = 1 << 17
+"""How often a machine that waits looks whether all have come, before it leaves off: about a tenth of a millisecond."""
+
+_NEXT_SHARE, _NEXT_INDEX, _ARRIVED, _PASSED = 0, 8 * APART, 16 * APART, 24 * APART
+"""Where numbers are that all machines count in (see `Sharing.numbers`), in bytes."""
+
+NUMBERS = 4 * APART
+"""How many numbers these take."""
+
 
 @record
 class Sharing(Structure):
-    """What machines share: `shares`, and `indexes` to be extended, by their places. `next`: the numbers of the share
-    and of the index that nobody has taken. `given`: of every relation, the next row that nobody has been given;
-    `turns`: of every thread and relation, the state of insertion (see `store.inserting`). Each is `APART` from the
-    next."""
+    """What so many machines (`threads`) share. `stage`: what all of them are at, or have come from; `reason`: why they
+    all leave off, GO_ON as long as they do not.
 
-    relations: int
+    `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
+    `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
+    by their places. `numbers`: the share and the index that nobody has taken, how many machines have come to where all
+    wait, and how often all have. `given`: of every relation, the next row that nobody has been given; `turns`: of every
+    thread and relation, the state of insertion (see `store.inserting`). Each is `APART` from the next.
+
+    `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
+    those with the most work first. `gaps` has room for two numbers a thread. `least_work`: an iteration that is
+    expected to do less is not shared; `least_work_of_share` and `least_share`, in start rows, bound how finely one
+    is."""
+
+    threads: int
+    stage: int
+    reason: int
+    task: int
     shares: int
     shares_number: int
+    ordered: int
+    begun: int
     indexes: int
     indexes_number: int
-    next: int
+    numbers: int
     given: int
     turns: int
+    codes: int
+    bodies: int
+    order: int
+    gaps: int
+    least_work: int
+    least_work_of_share: int
+    least_share: int
 
 
 @record
@@ -52,35 +104,63 @@ class Share(Structure):
     stop: int
 
 
+@record
+class BodyWork(Structure):
+    """Of a variant: whether several machines may run it at once, how many rules it is run for, what it had done before
+    machines noted it (see `VariantCode`), and the work that is expected of it in this iteration."""
+
+    is_shared: int
+    heads: int
+    started: int
+    made: int
+    looked: int
+    work: int
+
+
 _SHARE_BYTES = 24
 sharing_at = record_at(Sharing)
 share_at = record_at(Share)
+_body_at = record_at(BodyWork)
+
+
+@view
+def _turn_at(machine, sharing, thread, number):  # type: ignore[no-untyped-def]
+    """The state of insertion of a thread into a relation."""
+    place = thread * machine.relations_number + number
+    return numbers_at(sharing.turns + 8 * APART * place, TURN_STATE_SIZE)
+
+
+@view
+def _given_at(sharing, number):  # type: ignore[no-untyped-def]
+    return numbers_at(sharing.given + 8 * APART * number, 1)
 
 
 @piece
-def take_share(address):  # type: ignore[no-untyped-def]
+def take_share(address, thread):  # type: ignore[no-untyped-def]
     """Where the next share is, 0 if all have been taken."""
     sharing = sharing_at(address, 0)
-    number = take_number(numbers_at(sharing.next, 1), 0, 1)
+    if thread == 0 and sharing.begun < sharing.ordered:
+        sharing.begun += 1
+        return sharing.shares + (sharing.begun - 1) * _SHARE_BYTES
+    number = take_number(numbers_at(sharing.numbers + _NEXT_SHARE, 1), 0, 1)
     return sharing.shares + number * _SHARE_BYTES if number < sharing.shares_number else int64(0)
 
 
 @piece
-def insert_shared(address, thread, number, head, count, block, start, stop):  # type: ignore[no-untyped-def]
+def insert_shared(machine, address, thread, number, head, count, block, start, stop):  # type: ignore[no-untyped-def]
     """Inserts rows of a block into a relation, as others do; returns where it stopped, early if no row is left."""
     sharing = sharing_at(address, 0)
-    given = numbers_at(sharing.given + 8 * APART * number, 1)
-    turn = numbers_at(sharing.turns + 8 * APART * (thread * sharing.relations + number), TURN_STATE_SIZE)
     return _insert_together(
-        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, head.room, given, turn
-    )
+        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, head.room,
+        _given_at(sharing, number), _turn_at(machine, sharing, thread, number),
+    )  # fmt: skip
 
 
 @piece
 def extend_shared(machine, address):  # type: ignore[no-untyped-def]
     """Extends indexes that no other thread extends; says so if one is full."""
     sharing = sharing_at(address, 0)
-    counter = numbers_at(sharing.next + 8 * APART, 1)
+    counter = numbers_at(sharing.numbers + _NEXT_INDEX, 1)
     places = numbers_at(sharing.indexes, sharing.indexes_number)
     while True:
         number = take_number(counter, 0, 1)
@@ -92,3 +172,172 @@ def extend_shared(machine, address):  # type: ignore[no-untyped-def]
         if index.added < relation.used and not extend_index(index, relation):
             machine.full_index = place
             return layout.NO_INDEX
+
+
+@piece
+def is_last(address):  # type: ignore[no-untyped-def]
+    """A machine comes to where all wait for each other: whether the others have come before."""
+    sharing = sharing_at(address, 0)
+    arrived = numbers_at(sharing.numbers + _ARRIVED, 1)
+    if count_up(arrived, 0) + 1 < sharing.threads:
+        return False
+    arrived[0] = 0
+    return True
+
+
+@piece
+def let_pass(address):  # type: ignore[no-untyped-def]
+    """All have come, and what was to be done then is done."""
+    count_up(numbers_at(sharing_at(address, 0).numbers + _PASSED, 1), 0)
+
+
+@piece
+def passed(address):  # type: ignore[no-untyped-def]
+    """How often all have come."""
+    return number_now(numbers_at(sharing_at(address, 0).numbers + _PASSED, 1), 0)
+
+
+@piece
+def may_pass(machine, address, before):  # type: ignore[no-untyped-def]
+    """Waits until all have come once more than before; False if the machine is to leave off."""
+    for _ in range(_LOOKS):
+        if passed(address) != before:
+            return True
+        if machine.work_allowed < 0:
+            return False
+    return False
+
+
+@piece
+def take_back(machine, address):  # type: ignore[no-untyped-def]
+    """Makes the rows of relations dense: those that machines were given and have not used are used no longer."""
+    sharing = sharing_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        given = _given_at(sharing, r)[0]
+        first = relation.used
+        if not relation.is_own or given == first:
+            continue
+        size = _turn_at(machine, sharing, 0, r)[TURN]
+        gaps = numbers_at(sharing.gaps, 2 * sharing.threads)
+        end = 0
+        for thread in range(sharing.threads):
+            turn = _turn_at(machine, sharing, thread, r)
+            if turn[OWN] < turn[OWN_END]:
+                place = end
+                while place > 0 and gaps[place - 2] > turn[OWN]:
+                    gaps[place], gaps[place + 1] = gaps[place - 2], gaps[place - 1]
+                    place -= 2
+                gaps[place], gaps[place + 1] = turn[OWN], turn[OWN_END]
+                end += 2
+        # Machines also ask when there are no more.
+        turns = min(given - first, relation.room - first) // size
+        count = words_at(relation.count, relation.room if relation.is_annotated else 0)
+        relation.used = _close_gaps(
+            rows_of(relation), table_of(relation), relation.shift, count, first + turns * size,
+            numbers_at(sharing.gaps, end),
+        )  # fmt: skip
+
+
+@piece
+def share_out(machine, address):  # type: ignore[no-untyped-def]
+    """Shares the next iteration out; GO_ON, or why it is not: it is small, or an index is missing, which two machines
+    would make."""
+    sharing = sharing_at(address, 0)
+    work = _expect(machine, sharing)
+    if work < sharing.least_work:
+        return layout.OTHERWISE
+    if _lacks_index(machine, sharing):
+        return layout.NO_INDEX
+    _give_rows(machine, sharing)
+    _lay_out(machine, sharing)
+    numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = sharing.ordered
+    numbers_at(sharing.numbers + _NEXT_INDEX, 1)[0] = 0
+    return layout.GO_ON
+
+
+@piece
+def _expect(machine, sharing):  # type: ignore[no-untyped-def]
+    """What all bodies are expected to look at and make, judged by what they have done. Orders them by that."""
+    codes = numbers_at(sharing.codes, sharing.threads)
+    order = numbers_at(sharing.order, machine.variants_number)
+    work = 0
+    for b in range(machine.variants_number):
+        body = _body_at(sharing.bodies, b)
+        started, done = body.started, body.looked + body.made * body.heads
+        for thread in range(sharing.threads):
+            code = variant_at(codes[thread], b)
+            started += code.started
+            done += code.looked + code.made * body.heads
+        relation = relation_at(machine.relations, variant_at(machine.variants, b).start)
+        size = relation.delta_end - relation.delta
+        body.work = size + done * size // max(started, 1)
+        work += body.work
+    # They are nearly in order, as they were in the iteration before.
+    for i in range(1, machine.variants_number):
+        b, place = order[i], i
+        while place > 0 and _body_at(sharing.bodies, order[place - 1]).work < _body_at(sharing.bodies, b).work:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = b
+    return work
+
+
+@piece
+def _lacks_index(machine, sharing):  # type: ignore[no-untyped-def]
+    for b in range(machine.variants_number):
+        if _body_at(sharing.bodies, b).work > 0:
+            code = variant_at(machine.variants, b)
+            for number in range(code.first_probe, code.first_probe + code.probes):
+                probe = probe_at(machine.probes, number)
+                if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
+                    return True
+    return False
+
+
+@piece
+def _give_rows(machine, sharing):  # type: ignore[no-untyped-def]
+    """From now on threads are given rows behind those that there are."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            _given_at(sharing, r)[0] = relation.used
+            for thread in range(sharing.threads):
+                turn = _turn_at(machine, sharing, thread, r)
+                turn[OWN] = turn[OWN_END] = relation.used
+                # About as many facts as in the iteration before.
+                turn[TURN] = _turn_for(relation.delta_end - relation.delta)
+
+
+@piece
+def _lay_out(machine, sharing):  # type: ignore[no-untyped-def]
+    """Makes shares of bodies, the largest first. Texts get their ids in the order in which one machine finds them."""
+    shared = 0
+    sharing.shares_number = sharing.begun = 0
+    for b in range(machine.variants_number):
+        body = _body_at(sharing.bodies, b)
+        if body.is_shared:
+            shared += body.work
+        elif body.work > 0:
+            _add_shares(machine, sharing, b, 1)
+    sharing.ordered = sharing.shares_number
+    of_one = max(shared // (SHARES * sharing.threads) + 1, sharing.least_work_of_share)
+    order = numbers_at(sharing.order, machine.variants_number)
+    for i in range(machine.variants_number):
+        body = _body_at(sharing.bodies, order[i])
+        if body.is_shared and body.work > 0:
+            _add_shares(machine, sharing, order[i], (body.work + of_one - 1) // of_one)
+
+
+@piece
+def _add_shares(machine, sharing, variant, pieces):  # type: ignore[no-untyped-def]
+    """So many of a variant, or as many as its start rows are worth."""
+    relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
+    size = relation.delta_end - relation.delta
+    pieces = min(pieces, size // sharing.least_share + 1)
+    for place in range(pieces):
+        share = share_at(sharing.shares, sharing.shares_number)
+        share.variant = variant
+        share.start = relation.delta + size * place // pieces
+        share.stop = relation.delta + size * (place + 1) // pieces
+        sharing.shares_number += 1

@@ -94,7 +94,7 @@ def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
     return used
 
 
-@piece
+@inlined
 def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
     """A step, the start of a variant or a probe, has filled its block: runs its actions."""
     frame.block = frame.usual
@@ -103,18 +103,20 @@ def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
     frame.begun = 0
     frame.end = filled
     frame.within = 0
-    machine.step = layout.ACTED
-    if step.first_action < step.actions_end:
-        action = action_at(machine.actions, step.first_action)
-        machine.action = action.first
-        if action.kind == layout.IN_PYTHON:
-            return layout.ACTIONS
-        first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
-        left = _act(machine, matrix_at(frame.usual, BLOCK, step.width), filled, first, step.actions_end)
-        frame.end = left if left >= 0 else -1 - left
-        if left < 0:
-            return layout.ACTIONS
-    return layout.DONE
+    return layout.DONE if step.first_action == step.actions_end else _run_actions(machine, step, frame)
+
+
+@piece
+def _run_actions(machine, step, frame):  # type: ignore[no-untyped-def]
+    """The actions of a step, or ACTIONS if they are to be run in Python."""
+    action = action_at(machine.actions, step.first_action)
+    machine.action = action.first
+    if action.kind == layout.IN_PYTHON:
+        return layout.ACTIONS
+    first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
+    left = _act(machine, matrix_at(frame.usual, BLOCK, step.width), frame.end, first, step.actions_end)
+    frame.end = left if left >= 0 else -1 - left
+    return layout.DONE if left >= 0 else layout.ACTIONS
 
 
 @piece

@@ -11,7 +11,7 @@ from elastalog.backends.kernel.machine.arrays import block_of, operands, touched
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.course import go_on
 from elastalog.backends.kernel.machine.drive import write_back
-from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.driver import driver, has_delta, has_more, runner
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover, recover_listed
 from elastalog.backends.kernel.machine.layout import frame_at, machine_at, node_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
@@ -24,7 +24,9 @@ from elastalog.backends.kernel.store.bookkeeping import settle_at
 
 @piece
 def _open(machine):  # type: ignore[no-untyped-def]
-    """Gains may have brought new rows."""
+    """Gains may have brought new rows. After the first round only facts of the stratum are in the delta."""
+    if machine.stage == layout.REOPENING:
+        machine.variants_end = machine.own_variants
     is_ready = machine.phase != layout.GAINING or extend_indexes(machine)
     return layout.DONE if is_ready else layout.NO_INDEX
 
@@ -44,6 +46,12 @@ def _starts(machine, variant):  # type: ignore[no-untyped-def]
     if (machine.phase == layout.LOSING) != (variant.is_negated != 0):
         return relation.may_lose != 0
     return relation.may_gain != 0
+
+
+@inlined
+def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there is something left to start at; who goes through all facts finds out himself."""
+    return variant.seeks > 0 or has_more(machine, variant)
 
 
 @piece
@@ -199,10 +207,11 @@ def _close(machine):  # type: ignore[no-untyped-def]
     is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
     if not is_more:
         return layout.DONE
+    machine.stage = layout.REOPENING
     return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 
-_drive = driver(_open, _starts, runner(_gather, probe_seen, _sink), _close)
+_drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _close)
 
 
 @piece

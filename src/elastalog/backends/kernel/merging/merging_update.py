@@ -16,7 +16,7 @@ derivation may be found twice: in such a stratum every count is 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -29,11 +29,12 @@ from elastalog.backends.kernel.merging.merging_levels import MergingLevels
 from elastalog.backends.kernel.merging.merging_plan import MergingPlan
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE, ROW
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.backends.rows import are_in, distinct
-from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.backends.watch import BudgetExceeded
 
 _ATTEMPTS = 8
 """How often more may be forgotten before all is."""
@@ -42,28 +43,16 @@ Facts = dict[str, Matrix]
 
 
 class MergingUpdate:
-    """An update of such a stratum under way. `below` are the changed entries of the relations it reads, `deleted` and
-    `inserted` its explicit facts that go and come."""
+    """An update of such a stratum under way."""
 
-    def __init__(
-        self,
-        plan: MergingPlan,
-        relations: Mapping[str, KernelRelation],
-        below: Mapping[str, Vector],
-        deleted: Mapping[str, Matrix],
-        inserted: Mapping[str, Matrix],
-        watch: Watch,
-        scratch: Scratch,
-    ) -> None:
+    def __init__(self, plan: MergingPlan, impulse: Impulse, scratch: Scratch) -> None:
         self.own = plan.own
         self._plan = plan
-        self._relations = dict(relations)
-        self._below = below
-        self._deleted = {name: facts for name, facts in deleted.items() if name in plan.own}
-        self._inserted = {name: facts for name, facts in inserted.items() if name in plan.own}
-        self._watch = watch
+        self._relations = dict(impulse.relations)
+        self._below, self._deleted, self._inserted = impulse.below, impulse.deleted, impulse.inserted
+        self._watch = impulse.watch
         self._levels = MergingLevels(plan.classes, self._relations)
-        self._derivations = MergingDerivations(plan, self._relations, self._levels, watch, scratch)
+        self._derivations = MergingDerivations(plan, self._relations, self._levels, impulse.watch, scratch)
         self._escaped: dict[str, list[Matrix]] = {}
 
     def update(self) -> None:

@@ -16,10 +16,11 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evalua
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
-from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import NEXT, USED
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
@@ -75,11 +76,11 @@ class _CountingWorkers(Workers):
             done = 0
             while done < used:
                 first = head.used
-                state[row_operators.USED] = first
+                state[USED] = first
                 counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
-                row_operators.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
-                head.used = int(state[row_operators.USED])
-                done = int(state[row_operators.NEXT])
+                inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
+                head.used = int(state[USED])
+                done = int(state[NEXT])
                 if is_recursive or not is_kept:
                     head.count[first : head.used] = of_new_facts
                 if done < used:

@@ -21,12 +21,11 @@ from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
-from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import LogicalStratum
 
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
@@ -48,31 +47,21 @@ _UNEXPLORED = replace(
 
 
 class StratumSets(LookAhead):
-    """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and
-    `inserted` the rows of the stratum's explicit facts that go and come."""
+    """See `backends.sets.SetMaintenance`. `explicit`: the relations without rules among those of the stratum and those
+    that it reads."""
 
     def __init__(
-        self,
-        stratum: LogicalStratum,
-        plan: SetPlan,
-        relations: Mapping[str, KernelRelation],
-        support: Support,
-        below: Facts,
-        deleted: Mapping[str, Vector],
-        inserted: Mapping[str, Vector],
-        explicit: frozenset[str],
-        watch: Watch,
-        scratch: Scratch,
+        self, plan: SetPlan, impulse: Impulse, support: Support, explicit: frozenset[str], scratch: Scratch
     ) -> None:
-        super().__init__(relations, stratum.relations, below, plan.flat, watch)
+        stratum, relations, watch = impulse.stratum, impulse.relations, impulse.watch
+        super().__init__(relations, stratum.relations, impulse.below, plan.flat, watch)
         self.number = stratum.number
         self.has_rules = bool(stratum.clauses)
         self.explicit = explicit
         self._plan = plan
         self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
         self._has_recursive = support is Support.EVERY
-        self._deleted = deleted
-        self._inserted = inserted
+        self._deleted, self._inserted = impulse.rows()
         self._watch = watch
         self._scratch = scratch
         self._stamp = 0

@@ -1,14 +1,11 @@
-"""Explicit facts that an update names: which of them there are, and what it means where a relation has no rules."""
+"""Explicit facts that an update names: which of them there are, and what they mean where a relation has no rules."""
 
 from __future__ import annotations
 
-from ctypes import addressof
-
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, table_at, words_at
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece, table_at, words_at
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, operator, types
-from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.bookkeeping import set_explicit, touch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -29,40 +26,34 @@ def _find_explicit(address, facts, found):  # type: ignore[no-untyped-def]
         found[i] = row >= 0 and level[row] == 0
 
 
-@operator(INT, INT, MATRIX, types.boolean)
-def _change(address, facts, is_present):  # type: ignore[no-untyped-def]
-    """Facts that have a row come or go, and need nothing more; returns how many have none."""
-    home = whereabouts_at(address, 0)
+@piece
+def change_facts(home, facts, is_present):  # type: ignore[no-untyped-def]
+    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns how many have no row, or
+    no room for an entry: then nothing was done."""
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
     count = words_at(home.count, home.room)
     touched = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
-    unknown = 0
+    lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
+    for i in range(facts.shape[0]):
+        if find_row(facts, i, rows, table, home.shift) < 0:
+            lacking += 1
+    if lacking > 0:
+        return lacking
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
-        if row < 0:
-            unknown += 1
-            continue
         if level[row] < REFERENCE:
             touch(row, level, count, touched, home.touched_used, ABSENT, ABSENT)
             home.touched_used += 1
         set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
-    return unknown
+    return lacking
 
 
 def are_explicit(relation: KernelRelation, facts: Matrix) -> Vector:
     """Which facts are explicit, outside an update, where these are those of level 0."""
     found: Vector = np.empty(len(facts), np.bool_)
-    _find_explicit(addressof(relation.lay_out()), np.ascontiguousarray(facts, np.int32), found)
+    if relation.stamp != relation.laid_out:
+        relation.lay_out()
+    _find_explicit(relation.address, np.ascontiguousarray(facts, np.int32), found)
     return found
-
-
-def change(relation: KernelRelation, facts: Matrix, is_present: bool) -> None:
-    """Explicit facts of a relation without rules come, or go, and need nothing more."""
-    relation.is_settled = False
-    relation.reserve_touched(len(facts))
-    facts = np.ascontiguousarray(facts, np.int32)
-    if _change(addressof(relation.lay_out()), facts, is_present):
-        transaction.add_rows(relation, facts)
-        _change(addressof(relation.lay_out()), facts, is_present)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.changed_words import ListedChanges
+from elastalog.backends.changed_words import LISTED, LISTING, ListedChanges
 from elastalog.backends.kernel.compile.addresses import address_of, matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, int64, operator, prefetch
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    MATRIX,
+    NUMBERS,
+    STATE,
+    int64,
+    np_int32,
+    operator,
+    prefetch,
+)
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.bookkeeping import AHEAD
@@ -71,38 +79,45 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
     return number
 
 
-@operator(INT, STATE, STATE, NUMBERS, INT, INT, STATE)
-def _list_changes(homes, hidden, listed, place, room, sums):  # type: ignore[no-untyped-def]
-    """Copies the facts that came and went of the relations of which some have changed, but for those `hidden`, to room
-    for so many words at a place, one relation after the other. Lists these relations, their widths, how many of their
-    facts have changed in some way, came, and went. Returns how many came and went in all, and in `sums` how many
-    relations and words there are; or -1 - the words that there must be room for."""
-    words = 0
+@operator(INT, STATE, STATE, INT, INT)
+def _list_changes(homes, hidden, place, room):  # type: ignore[no-untyped-def]
+    """Lists the facts that came and went of the relations of which some have changed, but for those `hidden`, as
+    `ListedChanges` has them, in room for so many words at a place. Returns how many words that takes; nothing is done
+    where there is no room for them."""
+    words = LISTING
     number = 0
     for r in range(homes.shape[0]):
         home = whereabouts_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
-            words += home.changed_number * home.width
-            listed[number, 0] = r
+            words += LISTED + home.changed_number * home.width
             number += 1
     if words > room:
-        return -1 - words
-    sums[0] = number
-    sums[1] = words
+        return words
+    listed = words_at(place, LISTING + LISTED * number)
+    facts_at = place + 4 * (LISTING + LISTED * number)
     impact = 0
-    for i in range(number):
-        home = whereabouts_at(homes[listed[i, 0]], 0)
-        numbers = _came_and_went(
-            words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
-            matrix_at(home.rows, home.room, home.width), matrix_at(place, home.changed_number, home.width),
-        )  # fmt: skip
-        listed[i, 1] = home.width
-        listed[i, 2] = home.changed_number
-        listed[i, 3] = numbers & 0xFFFFFFFF
-        listed[i, 4] = numbers >> 32
-        impact += listed[i, 3] + listed[i, 4]
-        place += 4 * home.changed_number * home.width
-    return impact
+    next_one = LISTING
+    for r in range(homes.shape[0]):
+        home = whereabouts_at(homes[r], 0)
+        if home.changed_number > 0 and hidden[r] == 0:
+            numbers = _came_and_went(
+                words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
+                matrix_at(home.rows, home.room, home.width), matrix_at(facts_at, home.changed_number, home.width),
+            )  # fmt: skip
+            came = numbers & 0xFFFFFFFF
+            went = numbers >> 32
+            listed[next_one] = np_int32(r)
+            listed[next_one + 1] = np_int32(home.width)
+            listed[next_one + 2] = np_int32(home.changed_number)
+            listed[next_one + 3] = np_int32(came)
+            listed[next_one + 4] = np_int32(went)
+            next_one += LISTED
+            impact += came + went
+            facts_at += 4 * home.changed_number * home.width
+    listed[0] = np_int32(number)
+    listed[1] = np_int32(impact & 0x7FFFFFFF)
+    listed[2] = np_int32(impact >> 31)
+    return words
 
 
 class Homes:
@@ -117,8 +132,6 @@ class Homes:
         self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
         self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
-        self._listed: Vector = np.zeros((len(self.names), 5), np.int64)
-        self._sums: Vector = np.zeros(2, np.int64)
         self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
         self._make_room(_FIRST_WORDS)
 
@@ -131,25 +144,22 @@ class Homes:
         that is another one whenever an array has moved, or a relation was replaced, since the last time."""
         stamp = STAMPS.last
         if stamp != self._stamp:
-            self.addresses[:] = [
-                addressof(one.whereabouts if one.stamp == one.laid_out else one.lay_out())
-                for one in self._relations.values()
-            ]
+            for one in self._relations.values():
+                if one.stamp != one.laid_out:
+                    one.lay_out()
+            self.addresses[:] = [one.address for one in self._relations.values()]
             self._stamp = stamp  # last: Ctrl-C may come before
         return stamp
 
     def changes(self, with_hidden: bool) -> ListedChanges:
         """The facts that came and went of relations whose whereabouts say which of their entries have changed; those
         of hidden ones only `with_hidden`."""
-        self.look_again()
+        if STAMPS.last != self._stamp:
+            self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
-        while True:
-            impact = _list_changes(self.addresses, hidden, self._listed, self._words_at, len(self._words), self._sums)
-            if impact >= 0:
-                break
-            self._make_room(-2 * impact)
-        number, used = self._sums.tolist()
-        return ListedChanges(self._words[:used].copy(), self.names, self._listed[:number].copy(), impact)
+        while (used := _list_changes(self.addresses, hidden, self._words_at, len(self._words))) > len(self._words):
+            self._make_room(2 * used)
+        return ListedChanges(self._words[:used].copy(), self.names)
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
@@ -159,7 +169,8 @@ class Homes:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. Returns, of
         each relation, by how much it has grown, and the lowest and the highest level of what is left of its touched
         facts; then its number, how many facts were touched, and how many rows it has."""
-        self.look_again()
+        if STAMPS.last != self._stamp:
+            self.look_again()
         noted, most = (NOWHERE, -1) if shift is None else (shift.noted, shift.most)
         number = commit_all(self.addresses, self._fates, most, noted)
         if number < 0:

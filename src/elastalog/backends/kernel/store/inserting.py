@@ -1,11 +1,11 @@
-"""Operators of evaluation in several threads: inserting into one relation at once, without locks.
+"""Operators that enter facts into a relation and its set table, in one thread or in several at once, without locks.
 
-A thread that finds no slot with its fact writes the fact to a row of its own and then, in one step, the row to the slot
-that was empty. If another thread was faster, the fact of that one is looked at, and the row is used for the next fact.
-So a slot never refers to a row that is not written, and no fact is there twice.
+Whoever finds no slot with its fact writes the fact to a row of its own and then, together with others in one step, the
+row to the slot that was empty. If another thread was faster, the fact of that one is looked at, and the row is used for
+the next fact. So a slot never refers to a row that is not written, and no fact is there twice.
 
 Rows are given out in turns, each to the thread that asks for it; `close_gaps` moves the last rows to where threads have
-not used up their turns.
+not used up their turns. A thread that is alone has all rows in one turn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
     INT,
-    LOW,
     MATRIX,
     NONE,
     ONE,
@@ -28,14 +27,23 @@ from elastalog.backends.kernel.compile.signatures import (
     inlined,
     int64,
     operator,
-    prefetch,
     types,
     uint64,
 )
-from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, has_tag, row_in
+from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN, MOST_TAKEN_AT_ONCE
+from elastalog.backends.kernel.store.set_table import (
+    NEXT,
+    USED,
+    entry_for,
+    fetch_row,
+    fetch_slots,
+    has_row,
+    has_tag,
+    row_in,
+)
 from elastalog.jit.intrinsics import put_if_zero, take_number
 
-# Fields of the state vector of a thread that inserts.
+# Fields of the state vector of a thread that inserts together with others.
 OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
 TURN = 2  # how many rows it is given at a time
@@ -43,22 +51,22 @@ TURN_STATE_SIZE = 3
 
 
 @inlined
-def _is_row(block, i, rows, row):  # type: ignore[no-untyped-def]
-    is_same = True
-    for c in range(rows.shape[1]):
-        if rows[row, c] != block[i, c]:
-            is_same = False
-    return is_same
+def _put(table, slot, entry, is_together):  # type: ignore[no-untyped-def]
+    """Puts an entry into a slot that was empty; returns what it holds instead, if another thread was faster."""
+    if is_together:
+        return uint64(put_if_zero(table, int64(slot), entry))
+    table[slot] = entry
+    return NONE
 
 
-@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, STATE)
-def insert_together(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, room, given, state
+@inlined
+def _insert(  # type: ignore[no-untyped-def]
+    block, start, stop, rows, table, shift, count, counted_from, own, end, room, given, turn, is_together
 ):
-    """Inserts block[start:stop] as `set_table.insert` does, while other threads do the same. given[0] is the next row
-    that nobody has been given; there are turns below `room`. Returns where it stopped, early when all are given."""
+    """Inserts block[start:stop] (its first columns), each fact once, into rows [own, end), then, together with others,
+    into further turns below `room`. `count`, unless empty, counts how often each row from `counted_from` on was met.
+    Returns where it stopped, early when there is no row, and what is left of its own."""
     width = rows.shape[1]
-    high = uint64(shift)
     mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
     slots = group_of_keys()
@@ -67,11 +75,7 @@ def insert_together(  # type: ignore[no-untyped-def]
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
-        for g in range(size):
-            value = hash_row(block, i + g, width)
-            tags[g] = value & LOW
-            slots[g] = value >> high
-            prefetch(table, int64(value >> high))
+        fetch_slots(block, i, size, table, shift, width, slots, tags)
         for g in range(size):
             slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
         for g in range(size):
@@ -79,54 +83,85 @@ def insert_together(  # type: ignore[no-untyped-def]
             while True:
                 entry = uint64(table[slot])
                 if entry == NONE:
-                    if state[OWN] == state[OWN_END]:
-                        turn = take_number(given, 0, state[TURN])
-                        if turn + state[TURN] > room:
-                            return i + g
-                        state[OWN] = turn
-                        state[OWN_END] = turn + state[TURN]
-                    row = state[OWN]
+                    if own == end:
+                        first = take_number(given, 0, turn) if is_together else room
+                        if first + turn > room:
+                            return i + g, own, end
+                        own = first
+                        end = first + turn
                     for c in range(width):
-                        rows[row, c] = block[i + g, c]
+                        rows[own, c] = block[i + g, c]
                     if is_counting:
-                        count[row] = 1
-                    entry = uint64(put_if_zero(table, int64(slot), entry_for(tags[g], row, mask)))
+                        count[own] = 1
+                    entry = _put(table, slot, entry_for(tags[g], own, mask), is_together)
                     if entry == NONE:
-                        state[OWN] = row + 1
+                        own += 1
                         break
                 if has_tag(entry, tags[g], mask):
                     row = row_in(entry, mask)
-                    if _is_row(block, i + g, rows, row):
+                    if has_row(rows, row, block, i + g):
                         if is_counting and row >= counted_from:
-                            increment_atomically(count, row)
+                            if is_together:
+                                increment_atomically(count, row)
+                            else:
+                                count[row] += 1
                         break
                 slot = (slot + ONE) & mask
         i += size
-    return stop
+    return stop, own, end
 
 
-@operator(types.void, MATRIX, INT, INT, TABLE, INT)
-def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untyped-def]
-    """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
+@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, STATE)
+def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
+    """Inserts block[start:stop] in a thread that is alone. Returns early, with NEXT, when rows or table are full."""
+    full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
+    room = min(rows.shape[0], table.shape[0] * full // 16)
+    state[NEXT], state[USED], _ = _insert(
+        block, start, stop, rows, table, shift, count, counted_from, state[USED], room, room, state, 1, False
+    )
+
+
+@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, STATE)
+def insert_together(  # type: ignore[no-untyped-def]
+    block, start, stop, rows, table, shift, count, counted_from, room, given, state
+):
+    """The same while other threads insert. given[0] is the next row that nobody has been given; there are turns below
+    `room`. Returns where it stopped, early when all are given."""
+    done, state[OWN], state[OWN_END] = _insert(
+        block, start, stop, rows, table, shift, count, counted_from, state[OWN], state[OWN_END], room, given,
+        state[TURN], True,
+    )  # fmt: skip
+    return done
+
+
+@inlined
+def _enter_rows(rows, start, stop, table, shift, is_together):  # type: ignore[no-untyped-def]
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
-    high = uint64(shift)
     slots = group_of_keys()
     tags = group_of_keys()
     row = start
     while row < stop:
         size = min(GROUP, stop - row)
-        for g in range(size):
-            value = hash_row(rows, row + g, width)
-            slots[g] = value >> high
-            tags[g] = value & LOW
-            prefetch(table, int64(slots[g]))
+        fetch_slots(rows, row, size, table, shift, width, slots, tags)
         for g in range(size):
             slot = slots[g]
             entry = entry_for(tags[g], row + g, mask)
-            while table[slot] != 0 or put_if_zero(table, int64(slot), entry) != 0:
+            while table[slot] != 0 or _put(table, slot, entry, is_together) != NONE:
                 slot = (slot + ONE) & mask
         row += size
+
+
+@operator(types.void, MATRIX, INT, TABLE, INT)
+def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
+    """Fills an empty set table with the first rows."""
+    _enter_rows(rows, 0, used, table, shift, False)
+
+
+@operator(types.void, MATRIX, INT, INT, TABLE, INT)
+def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untyped-def]
+    """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
+    _enter_rows(rows, start, stop, table, shift, True)
 
 
 @operator(INT, MATRIX, TABLE, INT, WORDS, INT, COLUMNS)

@@ -3,9 +3,12 @@ arrays."""
 
 from __future__ import annotations
 
+from ctypes import addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
@@ -51,17 +54,20 @@ class KernelRelation:
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
     `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
-    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written."""
+    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written, which are
+    at `address`."""
 
     __slots__ = (
-        "_table", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "laid_out",
-        "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched", "whereabouts", "width",
+        "_table", "address", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled",
+        "laid_out", "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched",
+        "whereabouts", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
         self.stamp = STAMPS.take()
         self.laid_out = -1
         self.whereabouts = Whereabouts()
+        self.address = addressof(self.whereabouts)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
@@ -106,13 +112,15 @@ class KernelRelation:
             self._fill_table(empty_table(slots), full)
         return self._table
 
-    def lay_out(self) -> Whereabouts:
-        """Where the relation is, written down again if it has moved."""
+    def lay_out(self, *, with_table: bool = True) -> Whereabouts:
+        """Where the relation is, written down again if it has moved. Without the set table where that has been
+        forgotten and nobody will look for facts."""
         found = self.whereabouts
         if self.stamp != self.laid_out:
-            table = self.table  # before the stamp: it may have to be made
-            stamp = self.stamp
-            found.rows, found.width, found.room = address_of(self.rows), self.width, self.room
+            table = self.table if with_table else self._table  # before the stamp: it may have to be made
+            stamp = self.stamp if len(table) else -1
+            found.rows, found.width = address_of(self.rows), self.width
+            found.room = self.room if len(table) else len(self.rows)
             found.table, found.table_size = address_of(table), len(table)
             found.shift = self.shift
             found.level, found.count = address_of(self.level), address_of(self.count)
@@ -165,7 +173,7 @@ class KernelRelation:
             self.touched = wider
 
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
-        row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
+        inserting.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
         self.take_table(table, full)
 
     def take_table(self, table: Vector, full: int | None = None) -> None:
@@ -211,9 +219,7 @@ class KernelRelation:
             if self.used >= self.full:
                 self._reserve_for(stop - start)
             try:
-                row_operators.insert(
-                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
-                )
+                inserting.insert(block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state)
             finally:
                 # Ctrl-C may come when the rows are in the table.
                 self.used = int(state[row_operators.USED])
@@ -304,7 +310,7 @@ class KernelRelation:
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)
         table = empty_table(slots_for(size))
-        row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
+        inserting.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
         self.stamp = STAMPS.take()

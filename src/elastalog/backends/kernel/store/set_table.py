@@ -33,7 +33,6 @@ from elastalog.backends.kernel.compile.signatures import (
     uint64,
 )
 from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, entry_of
-from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN, MOST_TAKEN_AT_ONCE
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
@@ -71,6 +70,16 @@ def entry_for(tag, row, mask):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def has_row(rows, row, block, i):  # type: ignore[no-untyped-def]
+    """Whether a row of a relation is the fact in a row of a block."""
+    is_same = True
+    for c in range(rows.shape[1]):
+        if rows[row, c] != block[i, c]:
+            is_same = False
+    return is_same
+
+
+@inlined
 def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
     """The row of a fact, or -1 - its empty slot."""
     value = hash_row(block, i, rows.shape[1])
@@ -87,11 +96,7 @@ def find_from(block, i, rows, table, slot, tag):  # type: ignore[no-untyped-def]
             return -1 - int64(slot)
         if has_tag(entry, tag, mask):
             row = row_in(entry, mask)
-            is_same = True
-            for c in range(rows.shape[1]):
-                if rows[row, c] != block[i, c]:
-                    is_same = False
-            if is_same:
+            if has_row(rows, row, block, i):
                 return row
         slot = (slot + ONE) & mask
 
@@ -116,6 +121,16 @@ def find_key_from(left, i, key, rows, table, slot, tag):  # type: ignore[no-unty
 
 
 @inlined
+def fetch_slots(block, start, size, table, shift, width, slots, tags):  # type: ignore[no-untyped-def]
+    """The home slots and the tags of a group of facts; asks for the memory of the slots."""
+    for g in range(size):
+        value = hash_row(block, start + g, width)
+        slots[g] = value >> uint64(shift)
+        tags[g] = value & LOW
+        prefetch(table, int64(slots[g]))
+
+
+@inlined
 def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-def]
     """The first slot, from one on, that is empty or has the tag of a fact; asks for the memory of the row there."""
     mask = uint64(table.shape[0] - 1)
@@ -135,11 +150,7 @@ def _fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes
     these lead to. `homes` are the slots from which `find_from` may go on, `tags` what it wants to know."""
     mask = uint64(table.shape[0] - 1)
     width = rows.shape[1]
-    for g in range(size):
-        value = hash_row(block, start + g, width)
-        homes[g] = value >> uint64(shift)
-        tags[g] = value & LOW
-        prefetch(table, int64(homes[g]))
+    fetch_slots(block, start, size, table, shift, width, homes, tags)
     for g in range(size):
         homes[g] = fetch_row(table, homes[g], tags[g], flat_rows, width)
         row = row_in(uint64(table[homes[g]]), mask)
@@ -168,73 +179,6 @@ def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
         rows[row, c] = block[i, c]
 
 
-@operator(types.void, MATRIX, INT, TABLE, INT)
-def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
-    """Fills an empty set table with the first rows."""
-    width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
-    high = uint64(shift)
-    slots = group_of_keys()
-    tags = group_of_keys()
-    row = 0
-    while row < used:
-        size = min(GROUP, used - row)
-        for g in range(size):
-            value = hash_row(rows, row + g, width)
-            slots[g] = value >> high
-            tags[g] = value & LOW
-            prefetch(table, int64(slots[g]))
-        for g in range(size):
-            slot = slots[g]
-            while table[slot] != 0:
-                slot = (slot + ONE) & mask
-            table[slot] = entry_for(tags[g], row + g, mask)
-        row += size
-
-
-@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, STATE)
-def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
-    """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row
-    from `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
-    width = rows.shape[1]
-    used = state[USED]
-    full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
-    room = min(rows.shape[0], table.shape[0] * full // 16)
-    high = uint64(shift)
-    mask = uint64(table.shape[0] - 1)
-    tags = group_of_keys()
-    slots = group_of_keys()
-    flat = flattened(rows)
-    is_counting = count.shape[0] > 0
-    i = start
-    while i < stop:
-        size = min(GROUP, stop - i)
-        if used + size > room:
-            break
-        for g in range(size):
-            value = hash_row(block, i + g, width)
-            slot = value >> high
-            tags[g] = value & LOW
-            slots[g] = slot
-            prefetch(table, int64(slot))
-        for g in range(size):
-            slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
-        for g in range(size):
-            row = find_from(block, i + g, rows, table, slots[g], tags[g])
-            if row < 0:
-                table[-1 - row] = entry_for(tags[g], used, mask)
-                for c in range(width):
-                    rows[used, c] = block[i + g, c]
-                if is_counting:
-                    count[used] = 1
-                used += 1
-            elif is_counting and row >= counted_from:
-                count[row] += 1
-        i += size
-    state[USED] = used
-    state[NEXT] = i
-
-
 @operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS)
 def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
     """The row of each fact of a block (its first columns), -1 where there is none."""
@@ -258,11 +202,7 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
     while i < used:
         size = min(GROUP, used - i)
         if not is_in_order:
-            for g in range(size):
-                value = hash_row(rows, i + g, width)
-                slots[g] = value >> high
-                tags[g] = value & LOW
-                prefetch(table, int64(slots[g]))
+            fetch_slots(rows, i, size, table, shift, width, slots, tags)
             for g in range(size):
                 entry = uint64(table[slots[g]])
                 if has_tag(entry, tags[g], mask):
@@ -272,12 +212,7 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
             if is_annotated and level[i + g] >= ABSENT:
                 found[i + g] = -2
                 continue
-            is_same = expected < others_used
-            if is_same:
-                for c in range(width):
-                    if others[expected, c] != rows[i + g, c]:
-                        is_same = False
-            if is_same:
+            if expected < others_used and has_row(others, expected, rows, i + g):
                 found[i + g] = expected
                 expected += 1
                 continue

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store import inserting, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -180,6 +179,6 @@ def _filled(name: str, width: int, facts: FactWords, is_annotated: bool) -> Kern
         note_levels(relation)
     slots, full = slots_at_once(size + 64)
     table = empty_table(slots)
-    row_operators.rebuild(relation.rows, size, table, 65 - slots.bit_length())
+    inserting.rebuild(relation.rows, size, table, 65 - slots.bit_length())
     relation.take_table(table, full)
     return relation

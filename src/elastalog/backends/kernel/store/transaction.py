@@ -93,13 +93,28 @@ def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
 def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bool) -> Vector:
     """Writes what somebody else has found to change in a relation as the current state. Returns the entries that
     changed."""
-    entries = touch(relation, add_rows(relation, changes.words))
-    is_present = changes.level != GONE
-    touched = relation.touched
-    touched[entries, NEW] = np.where(is_present, changes.level, ABSENT)
-    touched[entries, COUNT] = changes.count
-    touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
+    set_annotations(relation, changes.words, changes.level, changes.count)
     return changed_entries(relation, is_level_change)
+
+
+def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, count: Vector) -> None:
+    """Writes the current state of facts; GONE is the level of those that are absent."""
+    entries = touch(relation, add_rows(relation, words))
+    is_present = level != GONE
+    touched = relation.touched
+    touched[entries, NEW] = np.where(is_present, level, ABSENT)
+    touched[entries, COUNT] = count
+    touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
+
+
+def remove_untouched(relation: KernelRelation) -> None:
+    """All facts go of which the update under way has said nothing."""
+    first = relation.touched_used
+    touch(relation, relation.present_rows())
+    gone = relation.touched[first : relation.touched_used]
+    gone[:, NEW] = ABSENT
+    gone[:, COUNT] = 0
+    gone[:, MARKS] = WAS
 
 
 def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -> list[KernelRelation]:
@@ -120,7 +135,7 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
             present += grown
             relation.present = present
         relation.is_settled = present == used
-        if present < used and relation.is_sparse:
+        if used > 2 * present and relation.is_sparse:
             sparse.append(relation)
     if shift is not None:
         shift.begin(before, touched)
@@ -154,5 +169,5 @@ def changed_words(relation: KernelRelation, changed: Vector) -> tuple[Matrix, Ma
 
 __all__ = [
     "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
-    "receive", "rollback", "set_annotation", "touch",
+    "receive", "remove_untouched", "rollback", "set_annotation", "set_annotations", "touch",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elastalog.backends.kernel.machine.shares import turn_for
 from elastalog.backends.kernel.store import inserting as operators
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -17,19 +18,12 @@ LEAST_ROOM = 1 << 16
 LEAST_GROWTH = 1 << 14
 """Relations with fewer rows are made larger by one thread."""
 
-TURNS = 16
-"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
-after the other are looked at one after the other in the next round, and lie near to each other."""
-
-LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
-"""Rows that a thread is given at a time."""
-
 
 class SharedHead:
     """A relation while so many threads insert into it; facts from row `counted_from` on are counted. `is_full`: some
     thread has found no room. What is given out is noted in vectors of the caller's, if there are any."""
 
-    __slots__ = ("_counted_from", "_given", "_states", "_turn", "is_full", "relation")
+    __slots__ = ("_counted_from", "_given", "_states", "is_full", "relation")
 
     def __init__(
         self,
@@ -50,11 +44,17 @@ class SharedHead:
         relation = self.relation
         self.is_full = False
         self._counted_from = counted_from
-        self._turn = min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
-        size = relation.used + max(expected, 2 * len(self._states) * self._turn)
+        turn = turn_for(expected)
+        # In the end every thread may have a turn that it has only begun.
+        size = relation.used + expected + 2 * len(self._states) * turn
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
-        self._give_out()
+        self._give_out(turn)
+
+    @property
+    def _turn(self) -> int:
+        """How many rows threads are given at a time."""
+        return int(self._states[0][operators.TURN])
 
     def insert(self, thread: int, block: Matrix, start: int, stop: int) -> int:
         """Inserts rows of a block; returns where it stopped, early when there is no room."""
@@ -73,7 +73,7 @@ class SharedHead:
         size = relation.used + max(relation.used // 4, LEAST_ROOM, 2 * threads * self._turn)
         if size <= relation.full or relation.used < LEAST_GROWTH:
             relation.reserve(size)
-            self._give_out()
+            self._give_out(self._turn)
             return None
         relation.reserve_rows(size)
         return Growth(relation, size, threads)
@@ -81,13 +81,13 @@ class SharedHead:
     def take_table(self, growth: Growth) -> None:
         """All threads have filled the table."""
         growth.finish()
-        self._give_out()
+        self._give_out(self._turn)
 
-    def _give_out(self) -> None:
+    def _give_out(self, turn: int) -> None:
         """From now on threads are given rows behind those that there are."""
         self._given[0] = self.relation.used
         for state in self._states:
-            state[:] = self.relation.used, self.relation.used, self._turn
+            state[:] = self.relation.used, self.relation.used, turn
 
     def take_back(self) -> None:
         """Rows that threads were given and have not used are used no longer."""
@@ -96,9 +96,10 @@ class SharedHead:
         if first == given:
             return
         # Threads also ask when there are no more.
-        turns = min(given - first, relation.room - first) // self._turn
+        turn = self._turn
+        turns = min(given - first, relation.room - first) // turn
         gaps = sorted((int(own), int(end)) for own, end, _ in self._states if own < end)
         relation.used = operators.close_gaps(
-            relation.rows, relation.table, relation.shift, relation.count, first + turns * self._turn,
+            relation.rows, relation.table, relation.shift, relation.count, first + turns * turn,
             np.array(gaps, np.int64).reshape(-1),
         )  # fmt: skip

@@ -41,7 +41,7 @@ Share: TypeAlias = tuple[int, int, int]
 """The number of a run, and a range of its start rows."""
 
 
-MOST_EXPECTED = 1 << 18
+MOST_EXPECTED = 1 << 19
 """Facts for which there is room from the start in the first round of a stratum, at most."""
 
 

@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
-from elastalog.backends.kernel.bootstrap.bodies import Body
-from elastalog.backends.kernel.bootstrap.workers import Run, Workers
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
+from elastalog.backends.kernel.bootstrap.workers import Run, Task, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -17,7 +17,6 @@ from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
-from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
@@ -41,72 +40,77 @@ class ParallelWorkers(Workers):
 
     def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs all that is to be run in a round; what is derived goes into the relations of the heads."""
-        self._make_indexes(runs)
-        if sum(map(expected_work, runs)) < LEAST_WORK:
-            super().run_round(runs, bounds, counted)
-            return
-        shared: list[Run] = []
-        for run in runs:
-            is_shared = self._shareable.get(run.body)
-            if is_shared is None:
-                is_shared = self._shareable[run.body] = is_shareable(run.body.variant)
-            if is_shared:
-                shared.append(run)
-            else:
-                self.run(run, bounds, counted)
-        if shared:
+        is_small = sum(map(expected_work, runs)) < LEAST_WORK
+        ordered = runs if is_small else [run for run in runs if not self._is_shareable(run.body)]
+        missing = self._missing_indexes(runs)
+        # Others make indexes while this thread runs what is for one, but none that it needs or inserts into.
+        concerned = {member.clause.head for run in ordered for member in run.body.members}
+        concerned.update(probe.relation for run in ordered for probe in run.body.variant.probes)
+        self.do_all([self._to_make(*key) for key in missing if key[0] in concerned])
+        others = [self._to_make(*key) for key in missing if key[0] not in concerned]
+        self.do_all(others, partial(super().run_round, ordered, bounds, counted))
+        if len(ordered) < len(runs):
+            shared = [run for run in runs if run not in ordered]
             SharedRound(self._scratch, shared, self.relations, bounds, counted, self.watch).run()
 
-    def in_machine(
-        self, stratum: int, own: Sequence[str], bodies: Sequence[Body], dictionary: Dictionary
-    ) -> MachineRounds:
+    def _is_shareable(self, body: Body) -> bool:
+        known = self._shareable.get(body)
+        if known is None:
+            known = self._shareable[body] = is_shareable(body.variant)
+        return known
+
+    def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code that all threads share."""
         from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
 
-        return SharedGrowth(len(self._scratch), stratum, own, bodies, self.relations, dictionary, self.watch)
+        return SharedGrowth(len(self._scratch), stratum, self.watch)
 
-    def _make_indexes(self, runs: Sequence[Run]) -> None:
+    def _missing_indexes(self, runs: Sequence[Run]) -> Iterable[tuple[str, tuple[int, ...]]]:
         """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""
-        missing = dict.fromkeys(
+        return dict.fromkeys(
             (probe.relation, probe.key_columns)
             for run in runs
             for probe in run.body.variant.probes
             if not probe.is_member and probe.key_columns not in self.relations[probe.relation].indexes
             if probe.key_columns
         )
-        if not missing:
-            return
 
-        def make(relation: KernelRelation, columns: tuple[int, ...]) -> None:
+    def _to_make(self, name: str, columns: tuple[int, ...]) -> Task:
+        """An index that is to be made."""
+        relation = self.relations[name]
+
+        def make() -> None:
             index = Index(columns, relation.rows, relation.used)
             index.extend(relation.rows, relation.used)
             relation.indexes[columns] = index
 
-        relations = [(self.relations[name], columns) for name, columns in missing]
-        self._share_out([(relation.used, partial(make, relation, columns)) for relation, columns in relations])
+        return relation.used, make
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
-        waiting = [
+        waiting: list[Task] = [
             (relation.used - index.done, partial(index.extend, relation.rows, relation.used))
             for relation in relations
             for index in relation.indexes.values()
             if index.done < relation.used
         ]
         try:
-            self._share_out(waiting)
+            self.do_all(waiting)
         except BaseException:
             # Nobody knows which rows they hold now.
             for relation in relations:
                 relation.drop_outdated_indexes()
             raise
 
-    def _share_out(self, tasks: Iterable[tuple[int, Callable[[], None]]]) -> None:
-        """Does what is to be done, each with the number of rows that it looks at, the largest first."""
-        tasks = sorted(tasks, key=itemgetter(0))
-        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
+    def do_all(self, tasks: list[Task], own: Callable[[], None] | None = None) -> None:
+        """Does what is to be done, several at a time, the largest first; this thread begins with something `own`."""
+        tasks.sort(key=itemgetter(0))
+        number = len(tasks) + (own is not None)
+        is_much = number > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
 
-        def work(number: int) -> None:
+        def work(thread: int) -> None:
+            if own is not None and thread == 0:
+                own()
             while tasks:
                 try:
                     _, task = tasks.pop()
@@ -115,6 +119,6 @@ class ParallelWorkers(Workers):
                 task()
 
         if is_much:
-            in_threads(min(len(self._scratch), len(tasks)), work, tasks.clear)
+            in_threads(min(len(self._scratch), number), work, tasks.clear)
         else:
             work(0)
