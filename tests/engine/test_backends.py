@@ -49,8 +49,7 @@ class DeviceBackend:
         device = KernelBackend(self.kernel.program, self._dictionary, annotation=self._annotation)
         for name in stratum.reads:
             device.states.restore(name, states.before(name), [states.changed_in(name)])
-        for name in stratum.relations:
-            device.load(name, self.kernel.explicit_facts(name))
+        device.load({name: self.kernel.explicit_facts(name) for name in stratum.relations})
         self.evaluated.append(stratum.relations)
         return device, device.bootstrap(stratum)
 

@@ -145,14 +145,14 @@ class Updates:
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
         strategy = self._materialisation.epochs.strategy
-        require_one_of("marks", marks, tuple(kind.value for kind in Marks))
+        require_one_of("marks", marks, _KINDS_OF_MARKS)
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
         if marks != Marks.AUTO.value and Marks(marks) not in marks_of(strategy):
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
         if isinstance(strategy, MaintainingStrategy):
-            strategy.announce(upcoming.as_update(), Marks(marks))
+            strategy.announce(upcoming.as_update, Marks(marks))
 
     def prepare(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
@@ -293,6 +293,7 @@ class Updates:
 
 _PATHS = (str, os.PathLike)
 _DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
+_KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
 
 
 def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:

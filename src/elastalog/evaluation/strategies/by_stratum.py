@@ -48,14 +48,15 @@ class MaintainingStrategy:
         """Brings the stratum to its new fixpoint. Facts that it adds get the mark DELAYED, for look-ahead."""
         raise NotImplementedError
 
-    def announce(self, upcoming: Update, marks: Marks) -> None:
-        """Says which update will follow the next one. What it is used for never changes a result."""
+    def announce(self, upcoming: Callable[[], Update], marks: Marks) -> None:
+        """Says which update will follow the next one, and is made if somebody looks. What it is used for never changes
+        a result."""
         if marks is Marks.AUTO:
             if Marks.LINKED not in self.marks:
                 return
             self._choice = self._choice or MarksChoice()
             marks = self._choice.next()
-        self.marking.announce(marks, upcoming)
+        self.marking.announce(marks, None if marks is Marks.NONE else upcoming())
 
     def check(self, program: LogicalProgram) -> None:
         """Raises if the program is not one for this strategy."""

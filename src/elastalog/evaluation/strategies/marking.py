@@ -99,10 +99,10 @@ class Marking:
         self._is_return_certain = False
         self._is_noting = False
 
-    def announce(self, kind: Marks, upcoming: Update) -> None:
-        """U2 is known."""
+    def announce(self, kind: Marks, upcoming: Update | None) -> None:
+        """U2 is known, if it is to be looked at."""
         self.kind = kind
-        self._upcoming = None if kind is Marks.NONE else upcoming
+        self._upcoming = upcoming
 
     @property
     def is_looking(self) -> bool:
