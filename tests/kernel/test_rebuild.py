@@ -167,3 +167,45 @@ def test_rows_of_one_relation_are_found_in_another(
     old.is_settled = not gone
     expected = [-2 if row in gone else second.index(fact) if fact in second else -1 for row, fact in enumerate(first)]
     assert old.matches(new).tolist() == expected
+
+
+def test_what_is_left_of_a_relation_is_kept_in_the_old_one_and_can_be_taken_back(
+    monkeypatch: pytest.MonkeyPatch, always_anew: None
+) -> None:
+    """Where little is left. The first such update fails in a stratum above, the second is kept."""
+    shrunk: list[str] = []
+    shrink = rebuild.shrink
+
+    def noted(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Any:
+        shrunk.append(old.name)
+        return shrink(old, new, is_level_change)
+
+    monkeypatch.setattr(rebuild, "shrink", noted)
+    chain = [(i, i + 1) for i in range(60)]
+    program = PROGRAM + ".decl given(x: number)\n.decl square(x: number)\nsquare(x * x) :- given(x), !path(x, x).\n"
+    with elastalog.open(program, {"edge": chain, "given": [(2,)]}, budget=0.0) as db:
+        before = state(db, True)
+        with pytest.raises(elastalog.ElastalogError, match="E0601"):
+            db.apply({"given": [(2**62,)]}, {"edge": chain[3:]})
+        assert "path" in shrunk
+        assert state(db, True) == before
+        assert db.verify().is_exact
+        shrunk.clear()
+        db.apply(deleted={"edge": chain[3:]})
+        assert "path" in shrunk
+        assert set(db["path"]) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+        assert db.verify().is_exact
+        db.apply({"edge": chain[3:]})
+        assert state(db, True) == before
+
+
+def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, always_anew: None
+) -> None:
+    """With the least budget a drive is within the stratum when it turns out that it is evaluated anew."""
+    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    chain = [(i, i + 1) for i in range(60)]
+    with elastalog.open(PROGRAM, {"edge": chain}) as db:
+        db.apply(deleted={"edge": chain[3:]})
+        assert set(db["path"]) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+        assert db.verify().is_exact

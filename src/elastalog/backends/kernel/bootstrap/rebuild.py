@@ -74,8 +74,8 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
 
 def is_remnant(new: KernelRelation, old: KernelRelation) -> bool:
     """Whether so little is left of a relation that it is better to remove the rest from the old one than to tell the
-    new one of all that is gone."""
-    return _FEW * new.used < old.present
+    new one of all that is gone. Not where an update has begun to change the old one."""
+    return not old.touched_used and _FEW * new.used < old.present
 
 
 def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
