@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.bootstrap.begun import OtherPlace
-from elastalog.backends.kernel.changing import KernelChanges, KernelStates
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.replaying import KernelReplays
@@ -17,12 +17,15 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import Fetched
-from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.changing import KernelChanges, KernelStates
+    from elastalog.backends.kernel.updating import KernelUpdates
 
 T = TypeVar("T")
 
@@ -50,14 +53,31 @@ class KernelBackend:
         self._fetch = fetch
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
-        self.updates = KernelUpdates(self.evaluation)
-        self.changes = KernelChanges(self.updates)
-        self.states = KernelStates(self.updates)
         self.capabilities = Capabilities(
-            shifts=KernelShifts(self.updates) if annotation.has_levels_only else None,
+            shifts=KernelShifts(self.held, lambda: self.updates) if annotation.has_levels_only else None,
             equivalences=self.held,
             replays=KernelReplays(self.evaluation),
         )
+
+    # What goes from one epoch to the next is a third of the kernel, and many a program has only one.
+
+    @cached_property
+    def updates(self) -> KernelUpdates:
+        from elastalog.backends.kernel.updating import KernelUpdates
+
+        return KernelUpdates(self.evaluation)
+
+    @cached_property
+    def changes(self) -> KernelChanges:
+        from elastalog.backends.kernel.changing import KernelChanges
+
+        return KernelChanges(self.updates)
+
+    @cached_property
+    def states(self) -> KernelStates:
+        from elastalog.backends.kernel.changing import KernelStates
+
+        return KernelStates(self.updates)
 
     @property
     def program(self) -> LogicalProgram:
