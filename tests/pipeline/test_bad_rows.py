@@ -13,6 +13,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.files.read import read_facts
+from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one
 
 # content; line, code and reason of the bad row; its text. Every file also has a good row.
@@ -66,6 +67,30 @@ def test_the_help_says_what_the_text_is_likely_to_need(tmp_path, data, parameter
     with pytest.raises(ElastalogError) as error:
         read_facts(PAIR, path, parameters)
     assert error.value.diagnostics[0].help == advice
+
+
+AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), Column("years", Base.NUMBER)))
+
+
+@pytest.mark.parametrize(
+    ("row", "advice"),
+    [
+        (b"ann\t70\trome\n", 'if the columns of the file are in another order: `.input age(columns="0:2:1")`'),
+        (b"70\tann\trome\n", 'if the columns of the file are in another order: `.input age(columns="1:2:0")`'),
+        (b"ann\trome\tseventy\n", "convert the column first, or declare the attribute with another type"),
+    ],
+)
+def test_the_help_says_in_which_order_the_columns_would_suit(tmp_path, row, advice):
+    path = tmp_path / "age.facts"
+    path.write_bytes(row)
+    with pytest.raises(ElastalogError) as error:
+        read_facts(AGE, path, {})
+    assert error.value.diagnostics[0].help == advice
+    if "another order" in advice:
+        order = advice.partition('columns="')[2][:5]
+        assert read_facts(AGE, path, {"columns": order}).table.to_pylist() == [
+            {"name": "ann", "city": "rome", "years": 70}
+        ]
 
 
 def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):

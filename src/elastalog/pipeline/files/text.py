@@ -225,12 +225,32 @@ def _row(
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            if are_names(schema, fields):
-                advice = f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
-                return Fault(value.code, value.reason, advice)
-            return value
+            return Fault(value.code, value.reason, _likely_need(schema, fields, parsers) or value.advice)
         row.append(value)
     return row
+
+
+def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> str:
+    """What a file may need, one of whose rows is no fact: its first line has names, or its columns another order."""
+    if are_names(schema, fields):
+        return f"if the file begins with the names of its columns: `.input {schema.name}(headers=true)`"
+    if order := _suitable_order(fields, parsers):
+        chosen = ":".join(map(str, order))
+        return f'if the columns of the file are in another order: `.input {schema.name}(columns="{chosen}")`'
+    return ""
+
+
+def _suitable_order(fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[int]:
+    """Which field could be the value of each column; nothing if one of them suits no field."""
+    places, left = [0] * len(fields), list(range(len(fields)))
+    for column in sorted(left, key=lambda column: parsers[column] is str):  # every field suits a symbol
+        parse = parsers[column]
+        suitable = next((place for place in left if not isinstance(parse(fields[place]), Fault)), None)
+        if suitable is None:
+            return []
+        places[column] = suitable
+        left.remove(suitable)
+    return places
 
 
 def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
