@@ -21,6 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.changed_words import ChangedWords as ChangedWords
+from elastalog.backends.profile import NO_OTHER_PLACE as NO_OTHER_PLACE
+from elastalog.backends.profile import ClauseCost as ClauseCost
+from elastalog.backends.profile import Placed as Placed
+from elastalog.backends.profile import Profile as Profile
+from elastalog.backends.profile import StratumElsewhere as StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
@@ -75,58 +80,6 @@ class ClauseDerivations:
     clause: Clause
     heads: Vector
     bodies: tuple[FactWords, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClauseCost:
-    """What a clause cost in the last evaluation of its stratum from the start, in this process."""
-
-    stratum: int
-    clause: Clause
-    derivations: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class StratumElsewhere:
-    """The last evaluation of a stratum from the start in another place than this process. `transfer`: the seconds in
-    which facts went there and came back, among `seconds`. `bytes`: by relation, what its facts took there; `peak`: the
-    most that was in use."""
-
-    stratum: int
-    place: str
-    seconds: float
-    transfer: float
-    rounds: int
-    derivations: int
-    bytes: Mapping[str, int]
-    peak: int
-
-
-NO_OTHER_PLACE = "there is no GPU and no cluster, or none was wanted"
-"""Why everything is evaluated in this process."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a stratum is evaluated from the start, `kernel`, `gpu` or `spark`, and why there: what the log says in one
-    line."""
-
-    stratum: int
-    relations: tuple[str, ...]
-    where: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
-    annotations and indexes take, strata that were evaluated elsewhere, and where each is."""
-
-    clauses: tuple[ClauseCost, ...]
-    bytes: Mapping[str, int]
-    elsewhere: tuple[StratumElsewhere, ...] = ()
-    places: tuple[Placed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.client.decoding import Decoder
-from elastalog.client.event import Event
+from elastalog.client.event import Event, sent_events
 from elastalog.client.relation import RemoteRelation
 from elastalog.client.transport import ARROW, Broken, Transport
 from elastalog.client.update import RemoteUpdate
@@ -346,20 +346,12 @@ class Client:
             time.sleep(min(2.0, 0.05 * 2 ** (retries - left)))
 
     def _events(self, last: int | None) -> Iterator[Event]:
-        kind = data = ""
-        for line in self._transport.lines("/changes", {"rows": MOST_ROWS}, last):
-            name, _, text = line.partition(": ")
-            if name == "event":
-                kind = text
-            elif name == "data":
-                data = text
-            elif not line and data:
-                told, data = json.loads(data), ""
-                if kind == "epoch":  # where we stand
-                    nothing = self.decoder.changes({"relations": {}, "impact": 0})
-                    yield Event(told["epoch"], told["epoch"], nothing)
-                else:
-                    yield Event(told["since"], told["epoch"], self._changes(told), told["source"], told["batch"])
+        for kind, told in sent_events(self._transport.lines("/changes", {"rows": MOST_ROWS}, last)):
+            if kind == "epoch":  # where we stand
+                nothing = self.decoder.changes({"relations": {}, "impact": 0})
+                yield Event(told["epoch"], told["epoch"], nothing)
+            else:
+                yield Event(told["since"], told["epoch"], self._changes(told), told["source"], told["batch"])
 
 
 class _Source:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from elastalog.evaluation.changes import Changes
 
@@ -16,3 +19,17 @@ class Event:
     changes: Changes
     source: str | None = None
     batch: str | int | None = None
+
+
+def sent_events(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Kind and content of every event that a service sends, from the lines of its answer."""
+    kind = data = ""
+    for line in lines:
+        name, _, text = line.partition(": ")
+        if name == "event":
+            kind = text
+        elif name == "data":
+            data = text
+        elif not line and data:
+            yield kind, json.loads(data)
+            kind = data = ""

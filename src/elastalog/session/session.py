@@ -1,8 +1,7 @@
 """A session: a program, its facts, and everything that follows from them.
 
 This is the front door, and says what each call promises; the parts behind it do the work. What most sessions never ask
-is imported when it is asked. A new kind of question or
-service is a file of its own beside them, and a method here.
+is imported when it is asked. A new kind of question or service is a file of its own beside them, and a method here.
 """
 
 from __future__ import annotations
