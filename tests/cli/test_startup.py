@@ -89,7 +89,7 @@ def test_a_run_imports_little_and_takes_little(tmp_path: Path) -> None:
     assert isinstance(seconds, float)
     assert (tmp_path / "path.csv").read_text().splitlines()[:3] == ["a\tb", "b\tc", "c\td"]
     assert HEAVY.isdisjoint(modules)
-    assert ours(modules) < 312
+    assert ours(modules) < 316
     assert len(modules) < 580
     assert seconds < 1.0  # 0.4 where nobody else is at work
 
