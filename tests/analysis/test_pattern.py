@@ -51,6 +51,15 @@ def test_what_is_no_pattern(text: str, code: str, message: str, column: int, lab
     assert found.help
 
 
+def test_where_variables_may_stand_the_help_says_so() -> None:
+    with pytest.raises(ElastalogError) as pattern:
+        parse_pattern('path("a", X)', PROGRAM)
+    with pytest.raises(ElastalogError) as fact:
+        parse_fact('path("a", 2)', PROGRAM)
+    helps = [raised.value.diagnostics[0].help for raised in (pattern, fact)]
+    assert helps == ["write a number, a variable, or `_`", "write a number"]
+
+
 def test_a_relation_alone_is_told_its_attributes() -> None:
     with pytest.raises(ElastalogError, match=r"write `path\(from, to\)`, with a value, a variable or `_`"):
         parse_pattern("path", PROGRAM)

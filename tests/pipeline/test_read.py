@@ -297,6 +297,13 @@ def test_souffles_name_wins_and_others_must_be_alone(tmp_path):
     assert read_input(relation(EDGE, {}), tmp_path).table.to_pydict() == {"x": [1], "y": ["a"]}
 
 
+def test_a_folder_with_the_name_of_the_file_is_told(tmp_path):
+    (tmp_path / "edge.parquet").mkdir()
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, {}), tmp_path)
+    assert error.value.diagnostics[0].notes[1] == "`edge.parquet` is a folder, not a file"
+
+
 def test_a_missing_file_names_what_was_tried_and_the_nearest(tmp_path):
     (tmp_path / "edges.facts").write_text("")
     with pytest.raises(ElastalogError) as error:

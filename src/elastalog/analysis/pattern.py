@@ -36,6 +36,11 @@ class Pattern:
 
 def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
     """The pattern that a text spells, checked against the program's declarations."""
+    return _parse(text, program, ", a variable, or `_`")
+
+
+def _parse(text: str, program: CheckedProgram, or_else: str) -> Pattern:
+    """`or_else`: what may stand in the place of a value, for the help line."""
     source = Source("<query>", text)
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
@@ -50,13 +55,13 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
             source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
             advice=f"write `{_written(relation)}`",
         )  # fmt: skip
-    terms = tuple(_term(source, relation, i, argument) for i, argument in enumerate(atom.arguments))
+    terms = tuple(_term(source, relation, i, argument, or_else) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
 
 
 def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ...]]:
     """The fact that a text spells: a pattern without free places."""
-    pattern = parse_pattern(text, program)
+    pattern = _parse(text, program, "")
     values = tuple(term for term in pattern.terms if not isinstance(term, Free))
     if len(values) < len(pattern.terms):
         span = Span(0, len(text))
@@ -107,7 +112,7 @@ def _written(relation: Relation) -> str:
     return f"{relation.name}({', '.join(attribute.name for attribute in relation.attributes)})"
 
 
-def _term(source: Source, relation: Relation, position: int, argument: syntax.Term) -> Value | Free:
+def _term(source: Source, relation: Relation, position: int, argument: syntax.Term, or_else: str) -> Value | Free:
     attribute = relation.attributes[position]
     base = attribute.base
     match argument, base:
@@ -132,7 +137,7 @@ def _term(source: Source, relation: Relation, position: int, argument: syntax.Te
     name = attribute.name
     raise _wrong(
         source, "E0610", f"attribute `{name}` of `{relation.name}` is a {base.value}", argument.span,
-        advice=f"write a {base.value}, a variable, or `_`",
+        advice=f"write a {base.value}{or_else}",
     )  # fmt: skip
 
 

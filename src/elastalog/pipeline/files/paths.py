@@ -76,6 +76,7 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> Diagnostic:
         near = nearest(tried[0], (path.name for path in folder.iterdir() if path.is_file()))
         if near:
             notes.append(f"there is a file `{near}`: is that the one?")
+        notes += [f"`{name}` is a folder, not a file" for name in tried if (folder / name).is_dir()]
     else:
         notes.append(f"there is no folder `{folder}`")
     return Diagnostic(
