@@ -60,7 +60,7 @@ def played(
             spent += anew
             continue
         allowed = choice.derivations_allowed
-        left = partial(model.left, STRATUM, occasion, allowed or 0, 0)
+        left = partial(model.left, STRATUM, occasion, allowed or 0)
         watch.allow(allowed, is_extended=model.budget == AUTO, left=None if losing is None else left)
         lost = int((losing or 0) * needed)
         is_done = is_finished(watch, lost, needed - lost, bootstrap // 50)
@@ -206,6 +206,38 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
     reckoned = model.known(STRATUM).bootstrap_of
     assert [reckoned(n).derivations for n in (900, 940, 990, 1_000)] == [100, 100, 80_000, 80_000]
     assert reckoned(0).derivations == 80_000
+
+
+def test_what_bootstraps_before_and_after_differ_by_tells_what_is_gained() -> None:
+    """Small updates took 400 derivations for each change, and one of 10,000 cannot take so many."""
+    known = Experience()
+    for inputs, derivations in ((90_000, 300_000), (100_000, 1_000_000)):
+        known.bootstrapped(derivations, 0.0, inputs, derivations, rows=10 * derivations)
+    known.observe(Occasion(10), 4_000, touched=4_000)
+
+    def expected(before: int, after: int, *, is_loss: bool = False) -> float:
+        found = known.expect(Occasion(10_000, is_loss, after, 1_000, before))
+        assert found is not None
+        return min(found.derivations, found.most)
+
+    alone = expected(0, 100_000)
+    assert 700_000 < expected(90_000, 100_000) < 900_000 < alone / 3
+    assert expected(90_100, 99_900) == expected(90_000, 100_000)  # alike
+    assert expected(95_000, 100_000) == expected(100_000, 100_100) == alone  # nobody knows what was made before
+    losses = [expected(before, 90_000, is_loss=True) for before in (0, 100_000)]
+    assert losses[0] == losses[1]  # what is lost may come back
+    known.bootstrapped(900_000, 0.0, 90_000, 900_000, rows=9_000_000)
+    assert expected(90_000, 100_000) == alone  # as good as nothing in the end, and perhaps much on the way
+
+
+def test_updates_that_touch_few_facts_take_more_for_what_they_gain() -> None:
+    known = Experience()
+    for inputs, derivations in ((90_000, 300_000), (100_000, 1_000_000)):
+        known.bootstrapped(derivations, 0.0, inputs, derivations, rows=10 * derivations)
+    known.observe(Occasion(10), 1_000, touched=100)
+    found = known.expect(Occasion(10_000, False, 100_000, 1_000, 90_000))
+    assert found is not None
+    assert found.derivations > 4_000_000  # ten for each of 700,000
 
 
 @pytest.mark.parametrize(
@@ -460,11 +492,11 @@ def test_how_much_deletions_lose_is_learnt_and_kept() -> None:
 
 
 def test_what_is_allowed_shrinks_with_what_is_lost() -> None:
-    occasion = Occasion(10_000, is_loss=True, inputs=50_000)
+    occasion = Occasion(10_000, is_loss=True, inputs=50_000, before=50_000)
     allowed = 400_000
 
     def left(share_lost: int, lost: int) -> int:
-        return model_of_losses(share_lost).left(STRATUM, occasion, allowed, 50_000, lost)
+        return model_of_losses(share_lost).left(STRATUM, occasion, allowed, lost)
 
     assert left(1_000, 0) == allowed
     assert left(1_000, 500_000) == pytest.approx(allowed / 2, rel=0.01)  # half of the derivations are gone for good

@@ -1,4 +1,4 @@
-"""Rows of deleted facts are dropped when they are the majority, and nothing else changes."""
+"""Rows of deleted facts are dropped when they stay the majority, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from elastalog.backends.kernel.store import relation as kernel_relation
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.evaluation import costs
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -28,13 +29,15 @@ def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     with elastalog.open(PROGRAM) as db:
         held: set[tuple[int, int]] = set()
+        before = {"edge": 0, "path": 0}
         for step in range(60):
             inserted = {(rng.randrange(12), rng.randrange(12)) for _ in range(4)}
             deleted = {edge for edge in held if rng.random() < 0.4} - inserted
             held = (held | inserted) - deleted
             db.apply(inserted={"edge": list(inserted)}, deleted={"edge": list(deleted)})
-            for relation in db._backend.held.relations.values():
-                assert relation.used <= 2 * max(relation.present, 8) + 1
+            for name, relation in db._backend.held.relations.items():
+                assert relation.used <= 2 * max(relation.present, before[name], 8) + 1
+                before[name] = relation.present
             assert set(db["edge"]) == held
             if step % 6:
                 continue
@@ -42,6 +45,35 @@ def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
                 for name in ("edge", "path"):
                     after, anew = (side[name].to_arrow(annotations=True).to_pydict() for side in (db, fresh))
                     assert set(zip(*after.values(), strict=True)) == set(zip(*anew.values(), strict=True))
+
+
+@pytest.mark.parametrize("budget", [None, 0.0])
+def test_rows_of_deleted_facts_stay_until_the_next_update(
+    monkeypatch: pytest.MonkeyPatch, budget: float | None
+) -> None:
+    """Whether an update deleted them, or they were not found again when their stratum was evaluated anew."""
+    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    chain = [(i, i + 1) for i in range(30)]
+    with elastalog.open(PROGRAM, {"edge": chain}, budget=budget) as db:
+        path = db._backend.held.relations["path"]
+        db.apply(deleted={"edge": chain[3:]})
+        assert db._backend.held.relations["path"] is path
+        assert (path.present, path.used) == (3 * 4 / 2, 30 * 31 / 2)
+        db.apply({"edge": [(90, 91)]}, {"edge": chain[2:3]})
+        assert db._backend.held.relations["path"].used == 2 * 3 / 2 + 1
+        assert db.verify().is_exact
+
+
+def test_facts_that_come_back_find_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    chain = [(i, i + 1) for i in range(30)]
+    with elastalog.open(PROGRAM, {"edge": chain}, budget=None) as db:
+        path = db._backend.held.relations["path"]
+        db.apply(deleted={"edge": chain[3:]})
+        db.apply({"edge": chain[3:]})
+        assert (path.present, path.used, path.generation) == (30 * 31 / 2, 30 * 31 / 2, 0)
+        assert db.verify().is_exact
 
 
 def test_memory_follows_the_facts_not_the_history() -> None:
@@ -100,7 +132,8 @@ def test_an_epoch_is_committed_although_there_is_no_memory_to_compact(monkeypatc
 
     monkeypatch.setattr(KernelRelation, "compact", fail)
     with elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(30)]}) as db:
-        db.apply(deleted={"edge": [(i, i + 1) for i in range(1, 30)]})
+        db.apply(deleted={"edge": [(i, i + 1) for i in range(2, 30)]})
+        db.apply(deleted={"edge": [(1, 2)]})
         assert tried
         assert (list(db["edge"]), list(db["path"])) == ([(0, 1)], [(0, 1)])
         db.apply({"edge": [(1, 2)]})

@@ -184,12 +184,12 @@ class CostModel:
                 experience.credit -= 1
         return forecast
 
-    def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, before: int, lost: int) -> int:
+    def left(self, stratum: LogicalStratum, occasion: Occasion, allowed: int, lost: int) -> int:
         """What is left in all of the derivations that an update was `allowed`, when so many are lost for now, some of
         them for good. They were allowed in proportion to a bootstrap, and stay in proportion to what is left of one
-        that reads as much as there was `before`, but for what the guarantee asks for."""
+        that reads as much as there was before, but for what the guarantee asks for."""
         known, anew = self.known(stratum), cost_anew(self.known(stratum), occasion)
-        was = known.bootstrap_of(before)
+        was = known.bootstrap_of(occasion.before)
         lost_now = min(lost / max(was.derivations, 1), 1.0)
         # The fewer derivations there are, the fewer facts find others to come back by.
         back = (1 - known.share_lost) * (1 - lost_now)

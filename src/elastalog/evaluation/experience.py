@@ -8,9 +8,17 @@ from dataclasses import field
 from math import inf
 from typing import Any
 
-from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned, remembered
-from elastalog.evaluation.past_updates import MEMORY, Expectation, Observed, Occasion, expected_of, observe
-from elastalog.evaluation.unit_costs import OF_LOSS, WEIGHT, most_of_update, weight_of
+from elastalog.evaluation.past_bootstraps import Bootstrap, gained, reckoned, remembered
+from elastalog.evaluation.past_updates import (
+    MEMORY,
+    Expectation,
+    Observed,
+    Occasion,
+    expected_of,
+    observe,
+    with_gain,
+)
+from elastalog.evaluation.unit_costs import OF_LOSS, WEIGHT, most_of_update, share_touched, weight_of
 from elastalog.late import dataclass
 
 _SHARE_LOST = 0.5
@@ -102,7 +110,12 @@ class Experience:
 
     def expect(self, occasion: Occasion) -> Expectation | None:
         """What an update should take; None without experience."""
-        return expected_of(self.sizes, occasion, self._most(occasion.inputs, occasion.is_loss))
+        expected = expected_of(self.sizes, occasion, self._most(occasion.inputs, occasion.is_loss))
+        if expected is None or occasion.is_loss or not occasion.before:
+            return expected
+        more = gained(self.bootstraps, occasion.before, occasion.inputs)
+        # Each brings a fact, most likely, and updates take derivations in vain besides.
+        return with_gain(expected, more / share_touched(self.weight)) if more else expected
 
     def least_in_vain(self, is_loss: bool) -> float:
         """How many changes an update has that is as large as one that was in vain."""

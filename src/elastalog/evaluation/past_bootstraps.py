@@ -10,6 +10,10 @@ from elastalog.late import dataclass
 _ALIKE = 0.003
 """Bootstraps that read so nearly as many facts take the place of one another."""
 
+_MUCH = 0.25
+"""The share of its derivations that a bootstrap must have more than another to tell what an update in between takes:
+one whose net effect is small may take anything."""
+
 _KEPT = 4
 """How many of different size are remembered."""
 
@@ -50,6 +54,16 @@ def reckoned(past: Sequence[Bootstrap], inputs: int) -> Bootstrap:
         return nearest
     share = inputs / nearest.inputs
     return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share, int(nearest.rows * share))
+
+
+def gained(past: Sequence[Bootstrap], before: int, after: int) -> int:
+    """How many derivations more a bootstrap took that read about as many facts as there are `after` an update than one
+    that read about as many as `before`; 0 where they are not both known, or that is not much."""
+    first, last = reckoned(past, before), reckoned(past, after)
+    if max(_apart(first.inputs, before), _apart(last.inputs, after)) > _ALIKE:
+        return 0
+    more = last.derivations - first.derivations
+    return more if more >= _MUCH * last.derivations else 0
 
 
 def _apart(inputs: int, others: int) -> float:

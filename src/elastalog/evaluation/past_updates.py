@@ -27,6 +27,9 @@ _OTHER_WAY = 0.5
 _ALIKE_IN_SIZE = 0.5
 """Doublings of the changes up to which updates should cost the same: those of one bucket are further apart."""
 
+_OF_GAIN = 0.5
+"""The spread of updates around what a bootstrap after them takes more than one before."""
+
 _LOCALITY = 0.3
 """How much more the next sizes tell of the growth than those further away."""
 
@@ -55,12 +58,14 @@ class Observed:
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
-    `inputs`: how many facts it reads, `facts`: how many it has; 0 where nobody has asked."""
+    `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update; 0 where
+    nobody has asked."""
 
     changes: int
     is_loss: bool = False
     inputs: int = 0
     facts: int = 0
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,15 @@ def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) 
     beyond = copysign(max(away - _ALIKE_IN_SIZE, 0.0), size - nearest.size)
     expected: float = 2 ** (nearest.mean + _slope(others, size) * beyond)
     return Expectation(expected, spread, most, sure if alike else sure / 2)
+
+
+def with_gain(expected: Expectation, derivations: float) -> Expectation:
+    """The same where it is known from bootstraps before and after that an update should take so many derivations: the
+    surer of the two counts for more."""
+    own, other = 1 / expected.spread**2, 1 / _OF_GAIN**2
+    likely = min(expected.derivations, max(expected.most, 1.0))
+    both = 2 ** ((own * log2(likely) + other * log2(derivations)) / (own + other))
+    return Expectation(both, 1 / sqrt(own + other), expected.most, expected.sure)
 
 
 def _slope(observed: Sequence[Observed], size: float) -> float:

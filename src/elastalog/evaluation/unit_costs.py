@@ -14,6 +14,9 @@ WEIGHT: Final = 2.0
 _OF_UPDATED, _OF_TOUCHED = 1.0, 1.8
 """The same for the derivation alone, and for every fact that is touched."""
 
+_LEAST_TOUCHED = 0.01
+"""Facts for every derivation of an update, whatever was learnt."""
+
 OF_LOSS: Final = 1.35
 """How much more the same costs where facts are lost."""
 
@@ -47,6 +50,11 @@ def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
 def weight_of(derivations: int, touched: int) -> float:
     """What each of the derivations of an update has cost that touched so many facts."""
     return _OF_UPDATED + _OF_TOUCHED * min(touched / derivations, 1.0)
+
+
+def share_touched(weight: float) -> float:
+    """How many facts updates have touched for each of their derivations, if that weighed so much."""
+    return max((weight - _OF_UPDATED) / _OF_TOUCHED, _LEAST_TOUCHED)
 
 
 def most_of_update(derivations: int, rows: int, *, is_loss: bool) -> float:

@@ -144,7 +144,7 @@ class KernelUpdates:
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
-            if held.annotation.has_levels_only and rebuild.is_remnant(new, old):
+            if held.annotation.has_levels_only and rebuild.has_shrunk(new, old):
                 held.relations[name] = old
                 del done.replaced[name]
                 STAMPS.take()  # it is the one that it was

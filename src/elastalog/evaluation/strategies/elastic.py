@@ -135,8 +135,7 @@ class Elastic:
 
         def left(lost: int) -> int:
             assert forecast is not None  # nothing is lost before the choice is made
-            before = sum(map(backend.size, stratum.reads))
-            return costs.left(stratum, occasion, forecast.derivations_allowed or 0, before, lost)
+            return costs.left(stratum, occasion, forecast.derivations_allowed or 0, lost)
 
         smaller = left if self._is_loss and costs.budget == AUTO else None
         if least is not None:
@@ -206,7 +205,8 @@ _small_occasion = lru_cache(maxsize=1024)(Occasion)
 
 
 def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:
-    return Occasion(changes, is_loss, _size_of(backend, stratum.reads), _size_of(backend, stratum.relations))
+    inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
+    return Occasion(changes, is_loss, inputs, facts, sum(map(backend.size, stratum.reads)))
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

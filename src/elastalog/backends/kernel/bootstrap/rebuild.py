@@ -11,24 +11,22 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import (
     add_rows,
+    annotate_rows,
     changed_entries,
-    remove_untouched,
+    remove_rows,
     set_annotations,
     touch,
 )
-
-_FEW = 4
-"""What is left of a relation is little if so many times as much was there."""
 
 _NOT_THERE, _WAS_ABSENT = -1, -2
 """What `KernelRelation.matches` says of rows without a match."""
 
 
 def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:
-    """A relation that holds some explicit facts, with room for as many facts as the old one, also in the indexes on
+    """A relation that holds some explicit facts, with room for as many as the old one has rows, also in the indexes on
     which it will be joined."""
     new = KernelRelation(old.name, old.width, old.is_annotated)
-    new.reserve(max(old.present, len(explicit)) + 64)
+    new.reserve(max(old.used, len(explicit)) + 64)
     new.load(explicit)
     for columns in indexed:
         if columns in old.indexes:
@@ -72,18 +70,26 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
     return changed_entries(new, is_level_change)
 
 
-def is_remnant(new: KernelRelation, old: KernelRelation) -> bool:
-    """Whether so little is left of a relation that it is better to remove the rest from the old one than to tell the
-    new one of all that is gone. Not where an update has begun to change the old one."""
-    return not old.touched_used and _FEW * new.used < old.present
+def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:
+    """Whether it is better to remove what is gone from the old relation than to tell the new one of it, which has to
+    be added to its table and its indexes. Not where an update has begun to change the old one."""
+    return not old.touched_used and new.used <= old.present
 
 
 def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
     """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`. Returns
     the entries that changed."""
-    used = new.used
-    set_annotations(old, new.rows[:used], new.level[:used], new.count[:used])
-    remove_untouched(old)
+    found = old.matches(new)
+    gone = np.flatnonzero(found == _NOT_THERE).astype(np.int32)
+    kept = np.flatnonzero(found >= 0).astype(np.int32)
+    same = found[kept]
+    is_other = (new.level[same] != old.level[kept]) | (new.count[same] != old.count[kept])
+    is_new = np.ones(new.used, np.bool_)
+    is_new[same] = False
+    came = np.flatnonzero(is_new)
+    remove_rows(old, gone)
+    annotate_rows(old, kept[is_other], new.level[same[is_other]], new.count[same[is_other]])
+    set_annotations(old, new.rows[came], new.level[came], new.count[came])
     return changed_entries(old, is_level_change)
 
 

@@ -99,7 +99,12 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
 
 def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, count: Vector) -> None:
     """Writes the current state of facts; GONE is the level of those that are absent."""
-    entries = touch(relation, add_rows(relation, words))
+    annotate_rows(relation, add_rows(relation, words), level, count)
+
+
+def annotate_rows(relation: KernelRelation, rows: Vector, level: Vector, count: Vector) -> None:
+    """The same of the facts in some rows."""
+    entries = touch(relation, rows)
     is_present = level != GONE
     touched = relation.touched
     touched[entries, NEW] = np.where(is_present, level, ABSENT)
@@ -107,14 +112,12 @@ def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, coun
     touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
 
 
-def remove_untouched(relation: KernelRelation) -> None:
-    """All facts go of which the update under way has said nothing."""
-    first = relation.touched_used
-    touch(relation, relation.present_rows())
-    gone = relation.touched[first : relation.touched_used]
-    gone[:, NEW] = ABSENT
-    gone[:, COUNT] = 0
-    gone[:, MARKS] = WAS
+def remove_rows(relation: KernelRelation, rows: Vector) -> None:
+    """The facts in some rows, which are present, go."""
+    gone = touch(relation, rows)
+    relation.touched[gone, NEW] = ABSENT
+    relation.touched[gone, COUNT] = 0
+    relation.touched[gone, MARKS] = WAS
 
 
 def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -> list[KernelRelation]:
@@ -135,7 +138,8 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
             present += grown
             relation.present = present
         relation.is_settled = present == used
-        if used > 2 * present and relation.is_sparse:
+        # Not at once: the next update may bring back what this one has taken away.
+        if used > 2 * max(present, present - grown) and relation.is_sparse:
             sparse.append(relation)
     if shift is not None:
         shift.begin(before, touched)
@@ -168,6 +172,6 @@ def changed_words(relation: KernelRelation, changed: Vector) -> tuple[Matrix, Ma
 
 
 __all__ = [
-    "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
-    "receive", "remove_untouched", "rollback", "set_annotation", "set_annotations", "touch",
+    "REFERENCE", "Transaction", "add_rows", "annotate_rows", "changed_entries", "changed_words", "commit", "end",
+    "receive", "remove_rows", "rollback", "set_annotation", "set_annotations", "touch",
 ]  # fmt: skip
