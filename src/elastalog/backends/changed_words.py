@@ -23,18 +23,14 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
     width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
     relation first, deleted ones last."""
 
-    __slots__ = ("_found", "_names", "_words")
+    __slots__ = ("_found", "_names", "_words", "impact")
 
     def __init__(self, words: Words, names: Sequence[str]) -> None:
         self._words = words
         self._names = names
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-
-    @property
-    def impact(self) -> int:
+        self.impact: int = words.item(1) + (words.item(2) << 31)
         """How many facts were inserted or deleted."""
-        low, high = self._words[1:LISTING].tolist()
-        return int(low + (high << 31))
 
     def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         found = self._found

@@ -92,15 +92,13 @@ class Reach:
     must_rebuild: bool
 
 
-class Done(NamedTuple):
-    """A stratum that the backend has brought to its new fixpoint (see `Small`), how many changes reached it, and what
-    that has cost; `effort` and `touched` count as those of a `Watch` do."""
+class Driven(NamedTuple):
+    """Strata that the backend has brought to their new fixpoints (see `Small`), in so many seconds. `costs`: of each,
+    its place among all `strata`, how many changes reached it, derivations, rows, effort and touched facts, as a `Watch`
+    counts them. For a small update this is a large part of the work, so it is left as it was counted."""
 
-    stratum: LogicalStratum
-    changes: int
-    derivations: int
-    effort: int
-    touched: int
+    strata: Sequence[LogicalStratum]
+    costs: list[list[int]]
     seconds: float
 
 
@@ -112,7 +110,7 @@ class Small:
 
     derivations: int
     asked: Collection[int] = ()
-    done: list[Done] = field(default_factory=list)
+    done: list[Driven] = field(default_factory=list)
 
 
 class Maintenance(Protocol):

@@ -117,7 +117,8 @@ class CostModel:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        return Small(LEAST_BUDGET, [number for number in self._in_vain if self._strata[number].may_skip])
+        in_vain = self._in_vain
+        return Small(LEAST_BUDGET, [number for number in in_vain if self._strata[number].may_skip] if in_vain else ())
 
     def updated(
         self,

@@ -144,8 +144,8 @@ class Epochs:
                 with uninterrupted():
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
-            work = self._evaluate(rewriting)
             needed = backend.program.needed
+            work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
             if rewriting is not None or needed:
                 unnamed = guards.union(needed)
                 deleted, inserted = (
@@ -209,8 +209,6 @@ class Epochs:
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
         if rewriting is None:
-            if not self.backend.program.needed:
-                return self.strategy.update(self.backend)
             return needed_groups.update(self.backend, self.strategy)
         return rewriting.end(needed_groups.update(self.backend, self.strategy, rewriting.anew))
 

@@ -47,13 +47,6 @@ class Observed:
     spread: float = UNSURE
     seen: int = 1
 
-    def observe(self, cost: float, size: float) -> None:
-        """Another one, of which the logarithms are given."""
-        self.spread = MEMORY * self.spread + (1 - MEMORY) * abs(cost - self.mean)
-        self.mean = MEMORY * self.mean + (1 - MEMORY) * cost
-        self.size = MEMORY * self.size + (1 - MEMORY) * size
-        self.seen += 1
-
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
@@ -94,7 +87,10 @@ def observe(sizes: dict[int, Observed], occasion: Occasion, derivations: int) ->
     if observed is None:
         sizes[bucket] = Observed(cost, size)
     else:
-        observed.observe(cost, size)
+        observed.spread = MEMORY * observed.spread + (1 - MEMORY) * abs(cost - observed.mean)
+        observed.mean = MEMORY * observed.mean + (1 - MEMORY) * cost
+        observed.size = MEMORY * observed.size + (1 - MEMORY) * size
+        observed.seen += 1
 
 
 def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) -> Expectation | None:

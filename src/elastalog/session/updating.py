@@ -121,10 +121,10 @@ class Updates:
         went: dict[str, np.ndarray] = {}
         came: dict[str, np.ndarray] = {}
         if deleted is not None:
-            for name, rows in _by_relation(_DELETED, deleted):
+            for name, rows in deleted.items() if type(deleted) is dict else _by_relation(_DELETED, deleted):
                 went[name] = now.encode(name, rows)
         if inserted is not None:
-            for name, rows in _by_relation(_INSERTED, inserted):
+            for name, rows in inserted.items() if type(inserted) is dict else _by_relation(_INSERTED, inserted):
                 came[name] = now.encode(name, rows)
         return self._changes(self.commit(Update(went, came, source, batch)).changes, now.schemas)
 
@@ -305,8 +305,6 @@ def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: M
 
 def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
     """The rows of relations. Raises WrongArgument unless they are given so."""
-    if type(given) is dict:  # the usual kind sooner
-        return given.items()
     require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
     return () if given is None else given.items()
 

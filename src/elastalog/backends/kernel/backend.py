@@ -51,6 +51,7 @@ class KernelBackend:
     ) -> None:
         self.watch = watch or Watch()
         self._fetch = fetch
+        self.program = program
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.capabilities = Capabilities(
@@ -78,10 +79,6 @@ class KernelBackend:
         from elastalog.backends.kernel.changing import KernelStates
 
         return KernelStates(self.updates)
-
-    @property
-    def program(self) -> LogicalProgram:
-        return self.evaluation.program
 
     @property
     def is_complete(self) -> bool:
@@ -125,6 +122,7 @@ class KernelBackend:
     ) -> None:
         self.held.follow(program, renamed, guards or {})
         self.evaluation.follow(program)
+        self.program = program
         self.updates.follow(program)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:

@@ -22,7 +22,7 @@ class KernelChanges:
 
     def __init__(self, updates: KernelUpdates) -> None:
         self._updates = updates
-        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.affected
+        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.driving.affected
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""

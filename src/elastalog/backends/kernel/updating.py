@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import numpy as np
 
-from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.driving import drive_through
+from elastalog.backends.kernel.driving import KernelDriving
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.maintaining import KernelMaintenance
@@ -20,7 +19,7 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
-from elastalog.backends.protocol import Procedure, Reach, Small, StateChanges
+from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.rows import are_in, distinct
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -36,6 +35,7 @@ class KernelUpdates:
         self.held = evaluation.held
         self.reach = KernelReach(evaluation)
         self.maintenance = KernelMaintenance(evaluation, self.reach)
+        self.driving = KernelDriving(evaluation, self.reach, self.maintenance)
         self.transaction = self.reach.done
         self.departures = 0
         self._was_complete = True
@@ -81,12 +81,6 @@ class KernelUpdates:
                     done.deleted[name] = go
         self.reach.begin(done)
         self.maintenance.drive.begin_update()
-
-    def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
-        """The strata that the update under way reaches: see `UpdateChanges.affected`."""
-        if small is None or self.held.annotation.support is not Support.LEVELS:
-            return self.reach.one_by_one()
-        return drive_through(self.evaluation, self.reach, self.maintenance, small)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""

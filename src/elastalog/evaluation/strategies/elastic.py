@@ -22,7 +22,7 @@ from functools import lru_cache, partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend, Done, Maintenance, Reach, Small
+from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
@@ -72,18 +72,20 @@ class Elastic:
         """Updates so small that nobody had to choose."""
         if small is None or not small.done:
             return
-        costs, is_loss, derivations = self.costs, self._is_loss, 0
-        noted: list[tuple[Done, float, list[Bootstrap] | None]] = []
-        for done in small.done:
-            if done.stratum.clauses:
-                occasion = _small_occasion(done.changes, is_loss)
-                known = costs.updated(done.stratum, occasion, done.effort, done.touched or None)
-                noted.append((done, known.weight_of(is_loss), known.bootstraps))
-                derivations += done.derivations
-            else:
-                noted.append((done, 0.0, None))
+        costs, is_loss = self.costs, self._is_loss
+        for driven in small.done:
+            derivations = 0
+            learnt: list[tuple[float, list[Bootstrap]] | None] = []
+            for place, changes, made, _, effort, touched in driven.costs:
+                stratum = driven.strata[place]
+                if stratum.clauses:
+                    known = costs.updated(stratum, _small_occasion(changes, is_loss), effort, touched or None)
+                    learnt.append((known.weight_of(is_loss), known.bootstraps))
+                    derivations += made
+                else:
+                    learnt.append(None)
+            work.put_off(partial(_written_down, driven, learnt), derivations)
         small.done.clear()
-        work.put_off(partial(_written_down, noted), derivations)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
@@ -188,13 +190,18 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     work.other = round(rebuild_cost(bootstrap.cost, facts))
 
 
-def _written_down(noted: list[tuple[Done, float, list[Bootstrap] | None]]) -> list[StratumWork]:
-    """What small updates have done; with what their derivations weighed and the last bootstraps took then."""
+def _written_down(driven: Driven, learnt: list[tuple[float, list[Bootstrap]] | None]) -> list[StratumWork]:
+    """What small updates have done; with what their derivations weighed and the last bootstraps took then, if they were
+    of strata with rules. Nobody has looked at the clock in between: they share the time by the changes that they heard
+    of and the rows that they looked at."""
+    share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
     found = []
-    for (stratum, changes, derivations, effort, _, seconds), weight, bootstraps in noted:
-        why = "explicit facts" if bootstraps is None else f"{changes:,} changed inputs"
+    for (place, changes, derivations, rows, effort, _), known in zip(driven.costs, learnt, strict=True):
+        stratum, seconds = driven.strata[place], share * (changes + rows)
+        why = "explicit facts" if known is None else f"{changes:,} changed inputs"
         work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
-        if bootstraps is not None:
+        if known is not None:
+            weight, bootstraps = known
             _tell(work, weight, reckoned(bootstraps, 0), 0, effort)
         found.append(work)
     return found

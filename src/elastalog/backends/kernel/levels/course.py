@@ -33,7 +33,7 @@ class StratumCourse:
             drive.check()
         while drive.go_on(is_single=True) is not None:
             drive.check()
-        for _, _, derivations, rows, _ in drive.driven():
+        for _, _, derivations, rows, *_ in drive.driven():
             self._watch.count(derivations, rows)
 
     def end(self) -> dict[str, Vector]:

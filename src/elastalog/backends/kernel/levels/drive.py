@@ -124,7 +124,8 @@ class UpdateDrive:
             self._look_again()
         machine_drive.set_out(self._address)
         record.at, record.derived_allowed = first, allowed
-        self.tell(changed)
+        if changed:
+            self.tell(changed)
         if machine.levels_waiting:
             self._workspace.clear()
         machine.part = layout.TO_ENTER

@@ -23,10 +23,11 @@ from elastalog.backends.kernel.store.whereabouts import (
     index_whereabouts_at,
     whereabouts_at,
 )
+from elastalog.backends.watch import ROWS_A_DERIVATION
 
-DRIVEN = 5
-"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work, and
-how many facts were touched."""
+DRIVEN = 6
+"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work, the
+effort that these were, and how many facts were touched (see `protocol.Driven`)."""
 
 MOVED = 4
 """Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
@@ -283,7 +284,8 @@ def leave(machine):  # type: ignore[no-untyped-def]
     done[1] = drive.changes
     done[2] = machine.derived
     done[3] = machine.work
-    done[4] = touched
+    done[4] = max(machine.derived, machine.work // ROWS_A_DERIVATION)
+    done[5] = touched
     machine.part = layout.TO_ENTER
     return layout.DONE if drive.is_single else layout.GO_ON
 

@@ -125,7 +125,7 @@ class Homes:
     their whereabouts, up to date after `look_again`."""
 
     def __init__(self, relations: dict[str, KernelRelation], hidden: Container[str] = ()) -> None:
-        self._relations = relations
+        self.relations = relations
         self._stamp = -1
         self.names = list(relations)
         self.numbers = {name: number for number, name in enumerate(self.names)}
@@ -144,10 +144,10 @@ class Homes:
         that is another one whenever an array has moved, or a relation was replaced, since the last time."""
         stamp = STAMPS.last
         if stamp != self._stamp:
-            for one in self._relations.values():
+            for one in self.relations.values():
                 if one.stamp != one.laid_out:
                     one.lay_out()
-            self.addresses[:] = [one.address for one in self._relations.values()]
+            self.addresses[:] = [one.address for one in self.relations.values()]
             self._stamp = stamp  # last: Ctrl-C may come before
         return stamp
 
@@ -163,9 +163,9 @@ class Homes:
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
-        return [relation for relation in self._relations.values() if relation.touched_used]
+        return [relation for relation in self.relations.values() if relation.touched_used]
 
-    def commit(self, shift: Shift | None = None) -> list[tuple[KernelRelation, list[int]]]:
+    def commit(self, shift: Shift | None = None) -> list[list[int]]:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. Returns, of
         each relation, by how much it has grown, and the lowest and the highest level of what is left of its touched
         facts; then its number, how many facts were touched, and how many rows it has."""
@@ -177,5 +177,5 @@ class Homes:
             assert shift is not None
             shift.noted = np.empty((3, -1 - number), np.int32)
             number = commit_all(self.addresses, self._fates, most, shift.noted)
-        names, relations = self.names, self._relations
-        return [(relations[names[fate[_RELATION]]], fate) for fate in self._fates[:number].tolist()]
+        fates: list[list[int]] = self._fates[:number].tolist()
+        return fates

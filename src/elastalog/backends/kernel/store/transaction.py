@@ -126,7 +126,9 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
     sparse: list[KernelRelation] = []
     before: list[Side] = []
     touched = 0
-    for relation, (grown, lowest, highest, _, size, used) in homes.commit(shift):
+    names, relations = homes.names, homes.relations
+    for grown, lowest, highest, number, size, used in homes.commit(shift):
+        relation = relations[names[number]]
         present = relation.present
         before.append((relation, relation.generation, present, size))
         touched += size

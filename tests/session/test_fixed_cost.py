@@ -1,0 +1,59 @@
+"""What an update costs whatever it changes: counted, since clocks differ."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import elastalog
+
+CLOSURE = """
+.decl e(a: number, b: number)
+.input e
+.decl p(a: number, b: number)
+.output p
+p(a, b) :- e(a, b).
+p(a, c) :- p(a, b), e(b, c).
+"""
+
+
+def test_an_update_of_one_fact_takes_few_calls_of_python() -> None:
+    facts = {"e": [(3 * chain + i, 3 * chain + i + 1) for chain in range(100) for i in range(2)]}
+    with elastalog.open(CLOSURE, facts=facts, engine="local") as db:
+        db.prepare()
+        update = {"e": [(1, 2)]}
+        for _ in range(3):  # what is laid out once has been
+            db.apply(deleted=update)
+            db.apply(inserted=update)
+        assert _calls_of(lambda: db.apply(deleted=update)) <= 75
+        assert _calls_of(lambda: db.apply(inserted=update)) <= 75
+
+
+def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> None:
+    strata = "".join(f".decl r{i}(a: number)\n.output r{i}\nr{i}(a) :- r{i - 1}(a).\n" for i in range(1, 11))
+    program = f".decl r0(a: number)\n.input r0\n{strata}"
+    with elastalog.open(program, facts={"r0": [(i,) for i in range(100)]}, engine="local") as db:
+        db.prepare()
+        update = {"r0": [(7,)]}
+        for _ in range(3):
+            db.apply(deleted=update)
+            db.apply(inserted=update)
+        assert _calls_of(lambda: db.apply(deleted=update)) <= 75 + 10 * 4
+
+
+def _calls_of(function: Any) -> int:
+    """How many functions of Python are called."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return calls
