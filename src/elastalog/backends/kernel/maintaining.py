@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.execution import classes, join_levels
+from elastalog.backends.kernel.execution import classes, join_levels, level_views
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
@@ -80,12 +80,12 @@ class KernelMaintenance:
         others: tuple[ModuleType, ...] = ()
         if stratum.number in self._evaluation.best_only:
             self._best_plan(stratum).prepare(self._held.relations)
-            others = (join_levels,)
+            others = (join_levels, level_views)
         elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
             from elastalog.backends.kernel.merging import merging_update
 
             self._merging_plan(stratum).prepare(self._held.relations)
-            others = (join_levels, classes, merging_update)
+            others = (join_levels, level_views, classes, merging_update)
         else:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):

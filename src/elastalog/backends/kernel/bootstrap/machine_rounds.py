@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.plan import MachinePlan

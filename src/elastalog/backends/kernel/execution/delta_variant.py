@@ -1,11 +1,11 @@
 """A variant of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a
-phase, and carries levels (see `join_levels`)."""
+phase, and carries levels (see `level_views`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from elastalog.backends.kernel.execution import join_levels as level_operators
+from elastalog.backends.kernel.execution import level_views
 from elastalog.backends.kernel.execution.bound_variant import (
     BLOCK,
     Bounds,
@@ -16,7 +16,8 @@ from elastalog.backends.kernel.execution.bound_variant import (
     bind_probe,
     columns,
 )
-from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.execution.join_levels import MEMBER, join_levels
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, MARKS, WAS, view
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.postings import EVERY
@@ -131,11 +132,11 @@ class DeltaVariant:
         for start in range(0, len(entries), BLOCK):
             stop = min(start + BLOCK, len(entries))
             if gather.goal is None:
-                level_operators.gather_heads(entries, start, stop, relation.rows, relation.touched, take, place, block)
+                level_views.gather_heads(entries, start, stop, relation.rows, relation.touched, take, place, block)
                 used = stop - start
             else:
                 state[FILLED] = 0
-                level_operators.gather_entries(
+                level_views.gather_entries(
                     entries, start, stop, relation.rows, relation.touched, seen, phase.is_loss, is_flat,
                     self.is_negated_start, take, place, block, state,
                 )  # fmt: skip
@@ -172,7 +173,7 @@ class DeltaVariant:
         take, place = self.gather_take
         is_flat = gather.relation in flat
         while start < stop:
-            level_operators.gather_levels(
+            level_views.gather_levels(
                 relation.rows, start, stop, relation.level, relation.touched, is_flat, take, place, block, state
             )
             start = int(state[NEXT])
@@ -231,7 +232,7 @@ class DeltaVariant:
         while True:
             scratch.look()
             state[FILLED] = 0
-            level_operators.join_levels(
+            join_levels(
                 left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
                 limit, relation.level, relation.touched, seen, phase.is_loss, is_flat, probe.is_negated,
                 probe.keep, probe.keep_place, probe.take, probe.take_place, out, state,

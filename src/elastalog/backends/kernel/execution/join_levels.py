@@ -1,9 +1,5 @@
-"""The join of incremental evaluation: atoms see a view of their relation, and bindings carry levels.
-
-The last two words of every row of bindings are the highest level of the body so far, now and before. "Before" is the
-previous epoch while losses are propagated; while gains are, it is the moment before the present delta settled. A fact
-that was not there has level ABSENT.
-"""
+"""The join of incremental evaluation: atoms see a view of their relation, and bindings carry levels (see
+`level_views`)."""
 
 from __future__ import annotations
 
@@ -21,6 +17,7 @@ from elastalog.backends.kernel.compile.signatures import (
     WORDS,
     flattened,
     group_of_keys,
+    group_of_numbers,
     halves_of,
     hash_columns,
     inlined,
@@ -31,7 +28,8 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, REFERENCE, UNTOUCHED, entry_of
+from elastalog.backends.kernel.execution.level_views import copy_columns, level_before, level_now, state_of
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA
 from elastalog.backends.kernel.store.postings import (
     DIRECT,
     EVERY,
@@ -50,7 +48,6 @@ from elastalog.backends.kernel.store.set_table import (
     WITHIN,
     fetch_row,
     find_key_from,
-    has_tag,
     row_in,
 )
 
@@ -63,86 +60,12 @@ AHEAD = 16
 WITHIN_AHEAD = 8
 """The same for the rows of a posting."""
 
-LEVELS = 2
-"""Words that every row of bindings carries behind its slots."""
+MANY = 16
+"""Rows that are worth being looked up in groups: chains have rounds of one."""
 
 
 MOST_SKIPPED = 1 << 16
 """Rows that may be looked at in vain in one call, those of one row of the left not counted."""
-
-
-@inlined
-def state_of(level, touched, row):  # type: ignore[no-untyped-def]
-    """The marks of a row."""
-    value = level[row]
-    if value >= REFERENCE:
-        return int64(entry_of(touched, value - REFERENCE).marks)
-    return int64(UNTOUCHED) if value < ABSENT else int64(0)
-
-
-@inlined
-def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
-    if is_flat:
-        return np_int32(0)
-    value = level[row]
-    if value >= REFERENCE:
-        return entry_now(entry_of(touched, value - REFERENCE), is_loss, is_flat)
-    return value
-
-
-@inlined
-def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
-    value = level[row]
-    if value >= REFERENCE:
-        return entry_before(entry_of(touched, value - REFERENCE), is_loss, is_flat)
-    if is_flat and value < ABSENT:
-        return np_int32(0)
-    return value
-
-
-@inlined
-def entry_now(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
-    if is_flat:
-        return np_int32(0)
-    return fact.old if is_loss else fact.new
-
-
-@inlined
-def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
-    if is_loss:
-        value = fact.old
-    elif fact.marks & DELTA:
-        value = fact.other
-    else:
-        value = fact.new
-    if is_flat and value < ABSENT:
-        return np_int32(0)
-    return value
-
-
-@inlined
-def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
-    """Copies columns of a row of a relation to a row of bindings; column -1 is a number."""
-    for c in range(take.shape[0]):
-        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
-
-
-@inlined
-def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """The same with the levels of the fact; column -1 is the row."""
-    copy_columns(rows, row, row, take, place, out, i)
-    width = out.shape[1]
-    out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
-    out[i, width - 1] = level_before(level, touched, row, is_loss, is_flat)
-
-
-@inlined
-def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """The same of a touched fact, whose entry is at hand."""
-    copy_columns(rows, int64(fact.row), int64(fact.row), take, place, out, i)
-    width = out.shape[1]
-    out[i, width - 2] = entry_now(fact, is_loss, is_flat)
-    out[i, width - 1] = entry_before(fact, is_loss, is_flat)
 
 
 @inlined
@@ -160,6 +83,7 @@ def _join_members(  # type: ignore[no-untyped-def]
     width = rows.shape[1]
     homes = group_of_keys()
     tags = group_of_keys()
+    mask = uint64(table.shape[0] - 1)
     i = start
     while i < stop and filled < room:
         size = min(GROUP, stop - i, room - filled)
@@ -170,6 +94,7 @@ def _join_members(  # type: ignore[no-untyped-def]
             prefetch(table, int64(homes[g]))
         for g in range(size):
             homes[g] = fetch_row(table, homes[g], tags[g], flat_rows, width)
+            prefetch(level, row_in(uint64(table[homes[g]]), mask))
         for g in range(size):
             row = find_key_from(left, i + g, key, rows, table, homes[g], tags[g])
             if row < 0 or row >= limit or not (view >> state_of(level, touched, row)) & 1:
@@ -186,6 +111,136 @@ def _join_members(  # type: ignore[no-untyped-def]
     state[NEXT] = i
     state[WITHIN] = 0
     state[FILLED] = filled
+
+
+@inlined
+def _find_slots(left, start, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted):  # type: ignore[no-untyped-def]
+    """The slots of a group of keys, -1 where there is none; asks for their memory before."""
+    flat_slots = flattened(slots)
+    if kind == DIRECT:
+        top = slots.shape[0]
+        for g in range(size):
+            word = int64(left[start + g, key[0]])
+            if word >= top or word < 0:
+                word = int64(-1)
+            else:
+                prefetch(flat_slots, word * SLOT_WIDTH)
+            found[g] = word
+        return
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    key_width = key.shape[0]
+    for g in range(size):
+        value = index_key(left, start + g, key)
+        home = hash_key(value) >> high
+        wanted[g] = value
+        found[g] = int64(home)
+        prefetch(keys, int64(home))
+        prefetch(flat_slots, int64(home) * SLOT_WIDTH)
+    for g in range(size):
+        home = uint64(found[g])
+        while True:
+            entry = keys[home]
+            if entry == NONE:
+                found[g] = -1
+                break
+            if entry == wanted[g]:
+                is_same = True
+                if key_width > 2:
+                    first = first_row(slots, home, pool)
+                    for c in range(key_width):
+                        if rows[first, columns[c]] != left[start + g, key[c]]:
+                            is_same = False
+                if is_same:
+                    found[g] = int64(home)
+                    break
+            home = (home + ONE) & mask
+
+
+@inlined
+def _fetch_postings(size, slots, pool, flat_rows, width, level, found):  # type: ignore[no-untyped-def]
+    """Asks for the first rows of a group of slots, and for their levels: where there are several, first for where they
+    are listed."""
+    for g in range(size):
+        slot = found[g]
+        if slot >= 0:
+            if slots[slot, LENGTH] == 1:
+                prefetch(flat_rows, int64(slots[slot, PLACE]) * width)
+                prefetch(level, int64(slots[slot, PLACE]))
+            else:
+                prefetch(pool, int64(slots[slot, PLACE]))
+    for g in range(size):
+        slot = found[g]
+        if slot >= 0 and slots[slot, LENGTH] > 1:
+            first = int64(slots[slot, PLACE])
+            for j in range(min(int64(slots[slot, LENGTH]), WITHIN_AHEAD)):
+                prefetch(flat_rows, int64(pool[first + j]) * width)
+                prefetch(level, int64(pool[first + j]))
+
+
+@inlined
+def _join_postings(  # type: ignore[no-untyped-def]
+    left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched, view, is_loss,
+    is_flat, keep, keep_place, take, take_place, out, state,
+):  # fmt: skip
+    """`join_levels` by an index, in groups: asks for where to look, then for what is found there, then it is there."""
+    filled = state[FILLED]
+    skipped = int64(0)
+    room = out.shape[0]
+    first_within = state[WITHIN]
+    kept = keep.shape[0]
+    left_width = left.shape[1]
+    out_width = out.shape[1]
+    flat_rows = flattened(rows)
+    width = rows.shape[1]
+    found = group_of_numbers()
+    wanted = group_of_keys()
+    i = start
+    while i < stop:
+        size = min(GROUP, stop - i)
+        _find_slots(left, i, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted)
+        _fetch_postings(size, slots, pool, flat_rows, width, level, found)
+        for g in range(size):
+            slot = found[g]
+            if slot < 0:
+                continue
+            length = int64(slots[slot, LENGTH])
+            place = int64(slots[slot, PLACE])
+            for j in range(first_within, length):
+                row = place
+                if length > 1:
+                    row = int64(pool[place + j])
+                    if j + WITHIN_AHEAD < length:
+                        later = int64(pool[place + j + WITHIN_AHEAD])
+                        prefetch(flat_rows, later * width)
+                        prefetch(level, later)
+                if row >= limit:
+                    break
+                if not (view >> state_of(level, touched, row)) & 1:
+                    skipped += 1
+                    continue
+                if filled >= room:
+                    state[NEXT] = i + g
+                    state[WITHIN] = j
+                    state[FILLED] = filled
+                    state[SKIPPED] += skipped
+                    return
+                for c in range(kept):
+                    out[filled, keep_place[c]] = left[i + g, keep[c]]
+                copy_columns(rows, row, row, take, take_place, out, filled)
+                now = level_now(level, touched, row, is_loss, is_flat)
+                before = level_before(level, touched, row, is_loss, is_flat)
+                out[filled, out_width - 2] = max(left[i + g, left_width - 2], now)
+                out[filled, out_width - 1] = max(left[i + g, left_width - 1], before)
+                filled += 1
+            first_within = 0
+        i += size
+        if skipped > MOST_SKIPPED:
+            break  # whoever called looks at limits before he goes on
+    state[NEXT] = i
+    state[WITHIN] = 0
+    state[FILLED] = filled
+    state[SKIPPED] += skipped
 
 
 @operator(
@@ -211,9 +266,7 @@ def join_levels(  # type: ignore[no-untyped-def]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
     table = halves_of(keys)
-    table_mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
-    flat_slots = flattened(slots)
     flat_rows = flattened(rows)
     width = rows.shape[1]
     if kind == MEMBER and not is_negated:
@@ -222,42 +275,15 @@ def join_levels(  # type: ignore[no-untyped-def]
             take, take_place, out, state,
         )  # fmt: skip
         return
+    if kind < EVERY and stop - start >= MANY:  # by an index
+        _join_postings(
+            left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched, view, is_loss,
+            is_flat, keep, keep_place, take, take_place, out, state,
+        )  # fmt: skip
+        return
     for i in range(start, stop):
-        # What later rows will look at is asked for now: first where to look, then what is found there.
-        if i + AHEAD < stop:
-            if kind == MEMBER:
-                prefetch(table, int64(hash_columns(left, i + AHEAD, key) >> high))
-            elif kind == DIRECT:
-                word = int64(left[i + AHEAD, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    prefetch(flat_slots, word * SLOT_WIDTH)
-            elif kind == HASHED:
-                home = hash_key(index_key(left, i + AHEAD, key)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
-            place = int64(-1)
-            if kind == MEMBER:
-                # Most slots hold another fact, whose row would only be in the way.
-                value = hash_columns(left, i + AHEAD // 2, key)
-                taken_slot = uint64(table[value >> high])
-                if has_tag(taken_slot, value & LOW, table_mask):
-                    place = row_in(taken_slot, table_mask)
-            elif kind == DIRECT:
-                word = int64(left[i + AHEAD // 2, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    if slots[word, LENGTH] == 1:
-                        place = int64(slots[word, PLACE])
-                    elif slots[word, LENGTH] > 1:
-                        prefetch(pool, int64(slots[word, PLACE]))
-                word = int64(left[i + 1, key[0]])
-                if word >= 0 and word < slots.shape[0]:
-                    first = int64(slots[word, PLACE])
-                    for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD) if slots[word, LENGTH] > 1 else 0):
-                        prefetch(flat_rows, int64(pool[first + j]) * width)
-                        prefetch(level, int64(pool[first + j]))
-            if place >= 0:
-                prefetch(flat_rows, place * width)
-                prefetch(level, place)
+        if kind == MEMBER and i + AHEAD < stop:
+            prefetch(table, int64(hash_columns(left, i + AHEAD, key) >> high))
         length = int64(0)
         place = int64(0)
         if kind == MEMBER:
@@ -351,56 +377,3 @@ def join_levels(  # type: ignore[no-untyped-def]
     state[WITHIN] = 0
     state[FILLED] = filled
     state[SKIPPED] += skipped
-
-
-@operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_entries(  # type: ignore[no-untyped-def]
-    entries, start, stop, rows, touched, view, is_loss, is_flat, is_negated, take, place, out, state
-):
-    """Copies columns of the rows of touched entries that are in the view, with their levels."""
-    filled = state[FILLED]
-    width = out.shape[1]
-    for i in range(start, stop):
-        fact = entry_of(touched, entries[i])
-        if not (view >> int64(fact.marks)) & 1:
-            continue
-        copy_entry(rows, fact, is_loss, is_flat, take, place, out, filled)
-        if is_negated:
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0 if is_loss else ABSENT
-        filled += 1
-    state[FILLED] = filled
-
-
-@operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, COLUMNS, COLUMNS, MATRIX)
-def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type: ignore[no-untyped-def]
-    """Copies columns of the rows of touched entries as heads of backward evaluation: column -1 is the entry, levels are
-    0."""
-    width = out.shape[1]
-    for i in range(start, stop):
-        entry = entries[i]
-        row = int64(entry_of(touched, entry).row)
-        copy_columns(rows, row, entry, take, place, out, i - start)
-        out[i - start, width - 2] = 0
-        out[i - start, width - 1] = 0
-
-
-@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, state):  # type: ignore[no-untyped-def]
-    """Copies columns of the present rows in [start, stop), with their levels."""
-    filled = int64(0)
-    room = out.shape[0]
-    width = out.shape[1]
-    i = start
-    while i < stop and filled < room:
-        now = level_now(level, touched, i, False, False)
-        if now < ABSENT:
-            copy_columns(rows, i, i, take, place, out, filled)
-            if is_flat:
-                now = np_int32(0)
-            out[filled, width - 2] = now
-            out[filled, width - 1] = now
-            filled += 1
-        i += 1
-    state[NEXT] = i
-    state[FILLED] = filled

@@ -24,7 +24,7 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
     uint64,
 )
-from elastalog.backends.kernel.execution.join_levels import state_of
+from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import UNTOUCHED
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector

@@ -21,7 +21,7 @@ from elastalog.backends.kernel.bootstrap.waiting_facts import at_once
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW, DeltaVariant, Phase
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT

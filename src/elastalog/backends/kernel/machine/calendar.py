@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, operator
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine.arrays import counts_of, rows_of, table_of
 from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, machine_at, node_at, relation_at
 from elastalog.backends.kernel.machine.queue import file_node, take_lowest, waiting_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof, c_int64, memmove, sizeof
 
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_indexed, start_of
 from elastalog.backends.kernel.machine.layout import NEVER

@@ -20,7 +20,7 @@ from elastalog.backends.kernel.compile.signatures import (
     np_int32,
     prefetch,
 )
-from elastalog.backends.kernel.execution.join_levels import copy_fact, state_of
+from elastalog.backends.kernel.execution.level_views import copy_fact, state_of
 from elastalog.backends.kernel.machine.arrays import levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.driver import has_delta
 from elastalog.backends.kernel.machine.layout import BLOCK, RECOVERING, SOUGHT_BITS, index_at, relation_at, variant_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
 from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, operands, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts

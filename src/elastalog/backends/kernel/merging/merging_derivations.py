@@ -8,7 +8,7 @@ import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import Phase
-from elastalog.backends.kernel.execution.join_levels import LEVELS
+from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.merging.merging_levels import MergingLevels
 from elastalog.backends.kernel.merging.merging_plan import MergingPlan, Telling
 from elastalog.backends.kernel.store.memory import Matrix, Vector

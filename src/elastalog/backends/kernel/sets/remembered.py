@@ -23,7 +23,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
 )
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Sink, TooManyRows
-from elastalog.backends.kernel.execution.join_levels import LEVELS, state_of
+from elastalog.backends.kernel.execution.level_views import LEVELS, state_of
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector

@@ -4,7 +4,7 @@
 - `level` is 2 · C_r (0 where C_r is not kept), + 1 unless the fact is explicit.
 
 Strategies that look ahead keep no C_r. During an update, MARKED in the level of a touched entry then says that the
-next update will question the fact, and the highest level of a body, which bindings carry (see `join_levels`), whether a
+next update will question the fact, and the highest level of a body, which bindings carry (see `level_views`), whether a
 derivation has such a body fact. Deleted facts that will certainly be back have level 0, as explicit ones: if the
 highest level of a body is 0, its head will certainly be there too (ASSURED).
 
@@ -28,7 +28,7 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.execution.join_levels import state_of
+from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, REFERENCE, WAS, entry_of
 from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, fetch, touch
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, add_row, find_row
