@@ -7,7 +7,7 @@ takes its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -69,15 +69,22 @@ class StratumBodies:
 
 
 def bodies_of(
-    variants: Sequence[BoundVariant], statistics: Statistics, bind: Callable[[Variant], BoundVariant]
+    variants: Sequence[BoundVariant],
+    statistics: Statistics,
+    bind: Callable[[Variant], BoundVariant],
+    before: Iterable[Body] = (),
 ) -> list[Body]:
-    """Variants that follow a delta, in order, but that those which share a body stand where the first of them did."""
+    """Variants that follow a delta, in order, but that those which share a body stand where the first of them did.
+    Bodies that there were `before` of the same variants are as they were."""
     groups: dict[object, list[BoundVariant]] = {}
     for variant in variants:
         groups.setdefault(what_is_shared(variant), []).append(variant)
+    known = {tuple(body.members): body for body in before}
     bodies: list[Body] = []
     for members in groups.values():
-        if len(members) == 1:
+        if (body := known.get(tuple(members))) is not None:
+            bodies.append(body)
+        elif len(members) == 1:
             bodies.append(Body(members))
         else:
             goal = members[0].gather.goal

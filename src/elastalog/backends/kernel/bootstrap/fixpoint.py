@@ -18,6 +18,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
@@ -29,9 +30,26 @@ _GROWN = 4
 """Plans are made anew when the relations of a recursive stratum have grown by this factor."""
 
 
+class _Asked:
+    """Statistics that note the relations of which they are asked."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
+        self.relations: set[str] = set()
+
+    def rows(self, relation: str) -> float:
+        self.relations.add(relation)
+        return self._statistics.rows(relation)
+
+    def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
+        self.relations.add(relation)
+        return self._statistics.fanout(relation, columns)
+
+
 class StratumVariants:
     """The variants of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum
-    will hold is not known beforehand, so its plans are made anew as it grows."""
+    will hold is not known beforehand, so its plans are made anew as it grows, but for those which do not depend on
+    that: `_provisional` are the places of the others among those that follow a delta."""
 
     def __init__(
         self,
@@ -48,12 +66,17 @@ class StratumVariants:
         statistics = self._statistics = statistics or KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
-        self.by_delta = [
-            self._bind(plan_from_goal(clause, goal, statistics))
-            for clause in clauses
-            for goal in clause.recursive_goals
-        ]
-        self._bodies: list[Body] | None = None
+        self.by_delta: list[BoundVariant] = []
+        self._provisional: list[int] = []
+        for clause in clauses:
+            for goal in clause.recursive_goals:
+                asked = _Asked(statistics)
+                variant = self._bind(plan_from_goal(clause, goal, asked))
+                if not asked.relations.isdisjoint(stratum.relations):
+                    self._provisional.append(len(self.by_delta))
+                self.by_delta.append(variant)
+        self._bodies: list[Body] = []
+        self._are_bodies_old = True
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
 
@@ -64,8 +87,9 @@ class StratumVariants:
     @property
     def bodies(self) -> list[Body]:
         """The variants that follow a delta, those that differ in their heads only as one."""
-        if self._bodies is None:
-            self._bodies = bodies_of(self.by_delta, self._statistics, self._bind)
+        if self._are_bodies_old:
+            self._bodies = bodies_of(self.by_delta, self._statistics, self._bind, self._bodies)
+            self._are_bodies_old = False
         return self._bodies
 
     def runs(self, start: Mapping[str, int], stop: Mapping[str, int], *, is_first: bool) -> list[Run]:
@@ -116,13 +140,14 @@ class StratumVariants:
         if self.still_planned_for > 0:
             return
         self._planned_size = self._size()
-        for i, variant in enumerate(self.by_delta):
+        for i in self._provisional:
+            variant = self.by_delta[i]
             planned = plan_again(variant.planned, self._statistics)
             if planned is not variant.planned:
                 renewed = self.by_delta[i] = self._bind(planned)
                 renewed.derivations, renewed.rows = variant.derivations, variant.rows
                 renewed.start_rows, renewed.seconds = variant.start_rows, variant.seconds
-                self._bodies = None
+                self._are_bodies_old = True
         self._drop_unused_indexes()
 
     def _drop_unused_indexes(self) -> None:

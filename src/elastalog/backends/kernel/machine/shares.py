@@ -44,11 +44,13 @@ _close_gaps = piece(inserting.close_gaps)
 APART = 16
 """Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
 
-SHARES = 16
-"""Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another."""
+SHARES = 32
+"""Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
+is long, though some start rows lead to a hundred times as many as others."""
 
-_LOOKS = 1 << 17
-"""How often a machine that waits looks whether all have come, before it leaves off: about a tenth of a millisecond."""
+_LOOKS = 1 << 19
+"""How often a machine that waits looks whether all have come, before it leaves off: some tenths of a millisecond. Who
+sleeps comes back later than it is called, and often to the core that it is called from."""
 
 _NEXT_SHARE, _NEXT_INDEX, _ARRIVED, _PASSED = 0, 8 * APART, 16 * APART, 24 * APART
 """Where numbers are that all machines count in (see `Sharing.numbers`), in bytes."""
@@ -64,9 +66,10 @@ class Sharing(Structure):
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
-    by their places. `numbers`: the share and the index that nobody has taken, how many machines have come to where all
-    wait, and how often all have. `given`: of every relation, the next row that nobody has been given; `turns`: of every
-    thread and relation, the state of insertion (see `store.inserting`). Each is `APART` from the next.
+    by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken, how
+    many machines have come to where all wait, and how often all have. `given`: of every relation, the next row that
+    nobody has been given; `turns`: of every thread and relation, the state of insertion (see `store.inserting`). Each
+    is `APART` from the next.
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `gaps` has room for two numbers a thread. `least_work`: an iteration that is
@@ -249,6 +252,7 @@ def share_out(machine, address):  # type: ignore[no-untyped-def]
         return layout.OTHERWISE
     if _lacks_index(machine, sharing):
         return layout.NO_INDEX
+    _order_indexes(machine, sharing)
     _give_rows(machine, sharing)
     _lay_out(machine, sharing)
     numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = sharing.ordered
@@ -293,6 +297,27 @@ def _lacks_index(machine, sharing):  # type: ignore[no-untyped-def]
                 if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
                     return True
     return False
+
+
+@piece
+def _order_indexes(machine, sharing):  # type: ignore[no-untyped-def]
+    """The indexes that lack the most rows are extended first: a thread that began with such a one last would keep the
+    others waiting."""
+    places = numbers_at(sharing.indexes, sharing.indexes_number)
+    # They are nearly in order, as bodies are.
+    for i in range(1, sharing.indexes_number):
+        index, place = places[i], i
+        while place > 0 and _lacking(machine, places[place - 1]) < _lacking(machine, index):
+            places[place] = places[place - 1]
+            place -= 1
+        places[place] = index
+
+
+@piece
+def _lacking(machine, place):  # type: ignore[no-untyped-def]
+    """How many rows an index lacks."""
+    index = index_at(machine.indexes, place)
+    return relation_at(machine.relations, index.relation).used - index.added
 
 
 @piece

@@ -20,7 +20,7 @@ from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.machine import growth, layout, run
+from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.shares import APART, NUMBERS, SHARES, BodyWork, Share, Sharing
@@ -41,6 +41,9 @@ LEAST_WORK_OF_SHARE = 1 << 12
 
 LEAST_SHARE = 16
 """Start rows of a share, at least."""
+
+MOST_WORK = 1 << 19
+"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
 
 _NAP: Final = 0.0001
 """Seconds that a thread sleeps which has waited for others in vain."""
@@ -256,8 +259,8 @@ class SharedGrowth(MachineRounds):
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine
-        machine.work_allowed = run.MOST_WORK
-        machine.derived_allowed = max(self._watch.allowance(run.MOST_WORK), 1)
+        machine.work_allowed = MOST_WORK
+        machine.derived_allowed = max(self._watch.allowance(MOST_WORK), 1)
 
     def _call_back(self) -> None:
         """All machines leave off as soon as they can."""

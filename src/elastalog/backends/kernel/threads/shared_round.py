@@ -46,10 +46,10 @@ MOST_EXPECTED = 1 << 19
 
 
 def expected_work(run: Run) -> int:
-    """Rows that a run is expected to look at or make, judged by those so far."""
+    """Rows that a run is expected to look at or make, judged by those so far; at first, one at every step."""
     size, member = run.stop - run.start, run.body.members[0]
     if not member.start_rows:
-        return size
+        return size * (1 + len(member.probes))
     made = member.rows + member.derivations * len(run.body.members)
     return size + made * size // member.start_rows
 
