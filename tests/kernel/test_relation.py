@@ -122,23 +122,6 @@ def test_a_large_index_grows_its_tables() -> None:
     ]
 
 
-def test_small_pools_grow_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever one does, threads that share a round wait for the one that sees to it."""
-    grown: list[int] = []
-    lengthen_pool = Index._lengthen_pool
-
-    def noted(self: Index) -> None:
-        grown.append(len(self.pool))
-        lengthen_pool(self)
-
-    monkeypatch.setattr(Index, "_lengthen_pool", noted)
-    rows = np.arange(60_000, dtype=np.int32).reshape(-1, 2) % 1000
-    index = Index((0,), rows, 0)
-    for used in range(100, len(rows) + 1, 100):
-        index.extend(rows, used)
-    assert 0 < len(grown) < 32
-
-
 @settings(max_examples=200, deadline=None)
 @given(rows=st.integers(1, 1 << 30))
 def test_a_set_table_is_the_smallest_that_may_hold_its_rows(rows: int) -> None:

@@ -33,7 +33,7 @@ _MANY_ROWS = 1 << 10
 _EXACT_COLUMNS = 2
 """Keys of more columns are hashes (see `postings`), which packing does not verify."""
 
-_SMALL_POOL, _LARGE_POOL = 1 << 16, 1 << 20
+_LARGE_POOL = 1 << 20
 _MANY_KEYS = 1 << 14
 
 
@@ -168,7 +168,7 @@ class Index:
             self.pool = pool
             return
         size = len(self.pool)
-        size += max(size // (1 if size < _SMALL_POOL else 4 if size < _LARGE_POOL else 16), 64)
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
         lengthen(self, "pool", int(self.state[postings.POOL_USED]), size)
 
     def _wider(self, words: int) -> int:
