@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from bisect import bisect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,9 @@ SEARCH = """
 
 found(x) :- a(x), a(y), a(z), (x * 31 + y * 17 + z * 7) % 1000003 = 1000002.
 """
+
+
+_TRIES = 3
 
 
 def chained(length: int) -> tuple[Service, list[tuple[int, int]]]:
@@ -56,7 +60,8 @@ def reading(service: Service, until: threading.Event, found: list[tuple[float, f
 @pytest.mark.parametrize("length", [1600, pytest.param(4000, marks=pytest.mark.long)])
 def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None:
     """Scaled down from ten seconds: what a reader waits does not depend on how long a commit is. On a machine that does
-    other things, what a reader waits without any commit counts for nothing."""
+    other things, what a reader waits without any commit counts for nothing; nor does a single time that all of it is
+    halted: whoever waited for commits would do so in each of three tries."""
     service, middle = chained(length)
     service.writing.apply({"edge": [(-2, -1)]})  # whatever has to be compiled or planned is
     before = len_of(service)
@@ -67,7 +72,7 @@ def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None
         with readers(service, idle):
             time.sleep(1.0)
         with readers(service, busy):
-            for change in ("insert", "delete"):
+            for change in ("insert", "delete") * _TRIES:
                 began = time.perf_counter()
                 service.writing.apply(*((({"edge": middle}, None)) if change == "insert" else (None, {"edge": middle})))
                 commits.append((began, time.perf_counter()))
@@ -82,7 +87,9 @@ def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None
     assert len(during) > 10
     longest_commit = max(last - first for first, last in commits)
     assert longest_commit > 0.2
-    assert max(took for _, took, _ in busy) < 0.1 + 3 * max(took for _, took, _ in idle)
+    begins = [began for began, _ in commits[::2]]
+    tries = [[took for at, took, _ in busy if bisect(begins, at) == number] for number in range(1, _TRIES + 1)]
+    assert min(map(max, tries)) < 0.1 + 3 * max(took for _, took, _ in idle)
 
 
 @pytest.mark.long
