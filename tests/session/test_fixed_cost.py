@@ -23,11 +23,9 @@ def test_an_update_of_one_fact_takes_few_calls_of_python() -> None:
     with elastalog.open(CLOSURE, facts=facts, engine="local") as db:
         db.prepare()
         update = {"e": [(1, 2)]}
-        for _ in range(3):  # what is laid out once has been
-            db.apply(deleted=update)
-            db.apply(inserted=update)
-        assert _calls_of(lambda: db.apply(deleted=update)) <= 75
-        assert _calls_of(lambda: db.apply(inserted=update)) <= 75
+        deletions, insertions = _calls_of_updates(db, update)
+        assert deletions <= 75
+        assert insertions <= 75
 
 
 def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> None:
@@ -36,10 +34,18 @@ def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> Non
     with elastalog.open(program, facts={"r0": [(i,) for i in range(100)]}, engine="local") as db:
         db.prepare()
         update = {"r0": [(7,)]}
-        for _ in range(3):
-            db.apply(deleted=update)
-            db.apply(inserted=update)
-        assert _calls_of(lambda: db.apply(deleted=update)) <= 75 + 10 * 4
+        deletions, _ = _calls_of_updates(db, update)
+        assert deletions <= 75 + 10 * 4
+
+
+def _calls_of_updates(db: elastalog.Session, update: dict[str, Any]) -> tuple[int, int]:
+    """The least calls that deleting and inserting took: at first things are laid out that stay, and whenever garbage is
+    collected others are called too."""
+    calls = [
+        (_calls_of(lambda: db.apply(deleted=update)), _calls_of(lambda: db.apply(inserted=update))) for _ in range(6)
+    ]
+    deletions, insertions = zip(*calls, strict=True)
+    return min(deletions), min(insertions)
 
 
 def _calls_of(function: Any) -> int:
