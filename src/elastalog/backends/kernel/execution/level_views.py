@@ -20,6 +20,7 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
+from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, REFERENCE, UNTOUCHED, entry_of
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
 
@@ -74,13 +75,6 @@ def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
     if is_flat and value < ABSENT:
         return np_int32(0)
     return value
-
-
-@inlined
-def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
-    """Copies columns of a row of a relation to a row of bindings; column -1 is a number."""
-    for c in range(take.shape[0]):
-        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
 
 
 @inlined

@@ -14,21 +14,18 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     KEYS,
     MATRIX,
-    NONE,
-    ONE,
     WORDS,
     inlined,
     int64,
     operator,
     types,
-    uint32,
     uint64,
 )
 from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import UNTOUCHED
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, first_row, hash_key
+from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, find_key, first_row, hash_key, word_key
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 
@@ -45,18 +42,14 @@ SEARCH_WIDTH = 6
 @inlined
 def _slot_of(word, kind, keys, shift, slots):  # type: ignore[no-untyped-def]
     """Where an index of one column has the rows of a word, -1 if it has none."""
+    slot = int64(word)
     if kind == DIRECT:
-        if word < 0 or word >= slots.shape[0] or slots[word, LENGTH] == 0:
+        if word < 0 or word >= slots.shape[0]:
             return int64(-1)
-        return int64(word)
-    key = uint64(uint32(word)) + ONE
-    mask = uint64(keys.shape[0] - 1)
-    home = hash_key(key) >> uint64(shift)
-    while keys[home] != key:
-        if keys[home] == NONE:
-            return int64(-1)
-        home = (home + ONE) & mask
-    return int64(home)
+    else:
+        key = word_key(word)
+        slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
+    return slot if slots[slot, LENGTH] > 0 else int64(-1)
 
 
 @inlined

@@ -6,11 +6,11 @@ begins, and as they only grow between rounds, both variants find the same length
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece
-from elastalog.backends.kernel.compile.signatures import NONE, ONE, int64, uint64
+from elastalog.backends.kernel.compile.signatures import int64, uint64
 from elastalog.backends.kernel.machine.arrays import operands
 from elastalog.backends.kernel.machine.layout import index_at, probe_at, variant_at
 from elastalog.backends.kernel.machine.steps import catch_up
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, hash_key, index_key
+from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, find_key, hash_key, index_key
 
 
 @piece
@@ -42,12 +42,6 @@ def _length(machine, variant, rows, row):  # type: ignore[no-untyped-def]
     if index.kind == DIRECT:
         word = int64(rows[row, columns[0]])
         return int64(slots[word, LENGTH]) if word >= 0 and word < index.slots_size else int64(0)
-    keys = keys_at(index.keys, index.keys_size)
     value = index_key(rows, row, columns)
-    mask = uint64(index.keys_size - 1)
     home = hash_key(value) >> uint64(index.shift)
-    while keys[home] != NONE:
-        if keys[home] == value:
-            return int64(slots[home, LENGTH])
-        home = (home + ONE) & mask
-    return int64(0)
+    return int64(slots[find_key(value, home, keys_at(index.keys, index.keys_size)), LENGTH])

@@ -59,11 +59,17 @@ _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 
 
 @inlined
+def word_key(word):  # type: ignore[no-untyped-def]
+    """The key of one word."""
+    return uint64(uint32(word)) + ONE
+
+
+@inlined
 def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
     """The key of some columns, never 0: exact for up to two columns, a hash for more."""
     width = columns.shape[0]
     if width == 1:
-        return uint64(uint32(rows[row, columns[0]])) + ONE
+        return word_key(rows[row, columns[0]])
     if width == 2:
         # Not + 1 as above: that is 0 for two words -1.
         return pack(rows[row, columns[0]], rows[row, columns[1]]) ^ _NO_PAIR
@@ -82,6 +88,86 @@ def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
     return int64(place) if slots[slot, LENGTH] == 1 else int64(pool[place])
 
 
+@inlined
+def find_key(key, home, keys):  # type: ignore[no-untyped-def]
+    """The slot of an exact key, looked for from its home on, or the empty one that it would take."""
+    mask = uint64(keys.shape[0] - 1)
+    while keys[home] != key and keys[home] != NONE:
+        home = (home + ONE) & mask
+    return home
+
+
+@inlined
+def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified. -1 - the
+    empty slot if there is none."""
+    mask = uint64(keys.shape[0] - 1)
+    while True:
+        entry = keys[home]
+        if entry == NONE:
+            return -1 - int64(home)
+        if entry == value:
+            is_same = True
+            if key.shape[0] > 2:
+                first = first_row(slots, home, pool)
+                for c in range(key.shape[0]):
+                    if rows[first, columns[c]] != block[i, key[c]]:
+                        is_same = False
+            if is_same:
+                return int64(home)
+        home = (home + ONE) & mask
+
+
+@inlined
+def find_postings(  # type: ignore[no-untyped-def]
+    block, start, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
+):
+    """What the keys of a group of rows lead to: where the rows are that have them, and how many. Asks for the memory of
+    all slots before it looks at the first."""
+    flat = flattened(slots)
+    if kind == DIRECT:
+        for g in range(size):
+            word = int64(block[start + g, key[0]])
+            if word < 0 or word >= slots.shape[0]:
+                word = int64(-1)
+            else:
+                prefetch(flat, word * SLOT_WIDTH)
+            places[g] = word
+    elif kind == HASHED:
+        for g in range(size):
+            wanted[g] = index_key(block, start + g, key)
+            places[g] = int64(hash_key(wanted[g]) >> uint64(shift))
+            prefetch(keys, places[g])
+            prefetch(flat, places[g] * SLOT_WIDTH)
+        for g in range(size):
+            home = uint64(places[g])
+            places[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
+    else:
+        for g in range(size):
+            places[g] = 0
+            lengths[g] = limit
+        return
+    for g in range(size):
+        slot = places[g]
+        lengths[g] = int64(slots[slot, LENGTH]) if slot >= 0 else int64(0)
+        places[g] = int64(slots[slot, PLACE]) if slot >= 0 else int64(0)
+
+
+@inlined
+def _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots):  # type: ignore[no-untyped-def]
+    """Asks for the memory of the slot of a row, if it comes before `stop`."""
+    if row < stop:
+        flat = flattened(slots)
+        if is_direct:
+            word = int64(rows[row, columns[0]])
+            if word >= 0 and word < slots.shape[0]:
+                prefetch(flat, word * SLOT_WIDTH)
+        else:
+            home = int64(hash_key(index_key(rows, row, columns)) >> uint64(shift))
+            prefetch(keys, home)
+            prefetch(flat, home * SLOT_WIDTH)
+
+
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
 def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Adds rows [start, stop); returns the first row not added, because something is full."""
@@ -90,47 +176,23 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
     left = state[LEFT]
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
-    is_hashed = columns.shape[0] > 2
-    high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     row = start
     while row < stop:
+        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
         if is_direct:
-            if row + _AHEAD < stop:
-                ahead = int64(rows[row + _AHEAD, columns[0]])
-                if ahead >= 0 and ahead < slots.shape[0]:
-                    prefetch(flat, ahead * SLOT_WIDTH)
             slot = int64(rows[row, columns[0]])
             if slot < 0 or slot >= slots.shape[0]:
                 break
         else:
             if keys_used >= limit:
                 break
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while True:
-                entry = keys[home]
-                if entry == NONE:
-                    keys[home] = key
-                    keys_used += 1
-                    break
-                if entry == key:
-                    if not is_hashed:
-                        break
-                    first = first_row(slots, home, pool)
-                    is_same = True
-                    for c in range(columns.shape[0]):
-                        if rows[first, columns[c]] != rows[row, columns[c]]:
-                            is_same = False
-                    if is_same:
-                        break
-                home = (home + ONE) & mask
-            slot = int64(home)
+            home = hash_key(key) >> uint64(shift)
+            slot = find_slot(rows, row, columns, key, home, keys, slots, pool, rows, columns)
+            if slot < 0:
+                slot = -1 - slot
+                keys[slot] = key
+                keys_used += 1
         length = slots[slot, LENGTH]
         if length == 0:
             slots[slot, PLACE] = row
@@ -218,33 +280,21 @@ def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  
     first row not counted, because the table of keys is full, or a word has no slot."""
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
-    high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     row = start
     while row < stop:
+        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
         if is_direct:
-            if row + _AHEAD < stop:
-                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
             slot = int64(rows[row, columns[0]])
             if slot < 0 or slot >= slots.shape[0]:
                 break
         else:
             if keys_used >= limit:
                 break
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while keys[home] != key:
-                if keys[home] == NONE:
-                    keys[home] = key
-                    keys_used += 1
-                    break
-                home = (home + ONE) & mask
-            slot = int64(home)
+            slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
+            if keys[slot] == NONE:
+                keys[slot] = key
+                keys_used += 1
         if slots[slot, LENGTH] == 0:
             slots[slot, PLACE] = row
         slots[slot, LENGTH] += 1
@@ -267,24 +317,13 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
 @operator(types.void, MATRIX, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS)
 def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
     """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
-    high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     for row in range(stop):
+        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
         if is_direct:
-            if row + _AHEAD < stop:
-                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
             slot = int64(rows[row, columns[0]])
         else:
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while keys[home] != key:
-                home = (home + ONE) & mask
-            slot = int64(home)
+            slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
         if slots[slot, LENGTH] > 1:
             pool[slots[slot, PLACE]] = row
             slots[slot, PLACE] += 1
@@ -296,13 +335,9 @@ def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ign
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)
 def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untyped-def]
     """Moves a hash table of keys into a wider, empty one."""
-    mask = uint64(wider_keys.shape[0] - 1)
-    high = uint64(shift)
     for i in range(keys.shape[0]):
         if keys[i] != NONE:
-            home = hash_key(keys[i]) >> high
-            while wider_keys[home] != NONE:
-                home = (home + ONE) & mask
+            home = find_key(keys[i], hash_key(keys[i]) >> uint64(shift), wider_keys)
             wider_keys[home] = keys[i]
             for c in range(SLOT_WIDTH):
                 wider_slots[home, c] = slots[i, c]
