@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
@@ -302,7 +302,7 @@ class ExchangingUpdate(ExchangingTask):
                 found.add(block[:used, : found.width], now + 1, np.minimum(before, ABSENT - 1) + 1)
             self.watch.derived(used)
 
-        variant.run(self.relations, self.plan.flat, entries, phase, self.scratch, sink)
+        variant.run(Setting(self.relations, self.plan.flat, self.scratch), entries, phase, sink)
 
     def _look_for(
         self, name: str, words: Matrix, versions: Mapping[str, list[DeltaVariant]], found: dict[str, Found]
@@ -319,8 +319,9 @@ class ExchangingUpdate(ExchangingTask):
             found[name].add(head.rows[rows], fires, np.full(len(fires), ABSENT, np.int32))
             self.watch.derived(used)
 
+        setting = Setting(self.relations, self.plan.flat, self.scratch)
         for variant in versions.get(head.name, ()):
-            variant.run(self.relations, self.plan.flat, entries, GAINS, self.scratch, sink)
+            variant.run(setting, entries, GAINS, sink)
         self.make_heads(name)
 
     def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:

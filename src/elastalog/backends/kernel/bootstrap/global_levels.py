@@ -19,7 +19,7 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evalua
 from elastalog.backends.kernel.bootstrap.machine_rounds import GlobalLevels, MachineRounds
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Setting
 from elastalog.backends.kernel.machine import calendar, layout
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
@@ -110,7 +110,7 @@ class GlobalLevelEvaluation:
 
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
-        scratch = Scratch(self.watch)
+        setting = Setting(self.relations, self.flat, Scratch(self.watch))
         state: Vector = state_vector()
         for clause in self.stratum.clauses:
             head = self.relations[clause.head]
@@ -123,7 +123,7 @@ class GlobalLevelEvaluation:
                 self.watch.derived(used)
 
             variant = DeltaVariant(plan_full(clause, statistics), self.dictionary, self.source)
-            variant.run_all(self.relations, self.flat, scratch, sink)
+            variant.run_all(setting, sink)
         self.watch.iteration(self.stratum.number, 1, sum(relation.used for relation in self.own))
 
     def _by_level(self) -> None:
@@ -135,12 +135,12 @@ class GlobalLevelEvaluation:
             return
         carrying = [self._carry(variant) for variant in recursive.by_delta]
         waiting = Calendar(self.own, self.watch)
-        scratch = Scratch(self.watch)
+        setting = Setting(self.relations, self.flat, Scratch(self.watch))
         start = dict.fromkeys(self.stratum.relations, 0)
         stop = {relation.name: relation.used for relation in self.own}
         for variant in recursive.once:
             first = DeltaVariant(variant.planned, self.dictionary, self.source)
-            first.run_all(self.relations, self.flat, scratch, waiting.sink(variant, 1, stop))
+            first.run_all(setting, waiting.sink(variant, 1, stop))
         level = 0
         small = 0
         while True:
@@ -158,7 +158,7 @@ class GlobalLevelEvaluation:
                 if carrying[i].planned is not variant.planned:
                     carrying[i] = self._carry(variant)
                 sink = waiting.sink(variant, level + 1, stop)
-                carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
+                carrying[i].run_range(setting, start[name], stop[name], bounds, sink)
             self.workers.run_round(runs, bounds, stop)
             level += 1
             start = stop

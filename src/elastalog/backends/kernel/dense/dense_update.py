@@ -1,9 +1,9 @@
 """The update of the dense strategy in the kernel: a vector of counts for every fact (algorithm 5, delta-driven).
 
-It goes as `maintenance` does, in the same machine, with two differences. Every derivation through a lost or lowered
-fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not looked for
-backwards: what is left in its vector are its derivations from facts that were not lost, so its first non-zero level is
-where it may come back.
+It goes as `levels.stratum_update` does, in the same machine, with two differences. Every derivation through a lost or
+lowered fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not looked
+for backwards: what is left in its vector are its derivations from facts that were not lost, so its first non-zero level
+is where it may come back.
 """
 
 from __future__ import annotations

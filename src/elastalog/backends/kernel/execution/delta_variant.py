@@ -67,9 +67,19 @@ NOW = Phase(False, view(IS, 0), view(IS, 0), view(0, IS), view(0, IS))
 """What was there, and what is there now, for those to whom it does no harm that a derivation may be found twice."""
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What variants run in: all relations, those whose facts count as level 0 (`flat`; with local levels all of lower
+    strata), and blocks."""
+
+    relations: Mapping[str, KernelRelation]
+    flat: frozenset[str]
+    scratch: Scratch
+
+
 class DeltaVariant:
-    """`flat` are the lower relations whose facts count as level 0 (all of them with local levels). `clauses`: what it
-    is run for, if they are several, which differ in their heads only; its results are the terms of all heads."""
+    """`clauses`: what it is run for, if they are several, which differ in their heads only; its results are the terms
+    of all heads."""
 
     __slots__ = (
         "_scratch", "_steps", "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned", "probes",
@@ -112,23 +122,15 @@ class DeltaVariant:
         found: Vector = changed[marks == (WAS if (phase is BEFORE) != self.is_negated_start else IS)]
         return found
 
-    def run(
-        self,
-        relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
-        entries: Vector,
-        phase: Phase,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+    def run(self, setting: Setting, entries: Vector, phase: Phase, sink: Sink) -> None:
         """Enumerates the derivations in which the start goal is one of the touched entries."""
         gather = self.gather
         assert gather.relation is not None
-        relation = relations[gather.relation]
+        relation = setting.relations[gather.relation]
         take, place = self.gather_take
-        block, state = self._space(scratch)[0]
+        block, state = self._space(setting.scratch)[0]
         seen = phase.view_of(gather.relation, self.is_negated_start, is_before=False)
-        is_flat = gather.relation in flat
+        is_flat = gather.relation in setting.flat
         for start in range(0, len(entries), BLOCK):
             stop = min(start + BLOCK, len(entries))
             if gather.goal is None:
@@ -141,79 +143,58 @@ class DeltaVariant:
                     self.is_negated_start, take, place, block, state,
                 )  # fmt: skip
                 used = int(state[FILLED])
-            self._pass_on(relations, flat, block, used, phase, scratch, sink)
+            self._pass_on(setting, block, used, phase, sink)
 
-    def run_all(
-        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], scratch: Scratch, sink: Sink
-    ) -> None:
+    def run_all(self, setting: Setting, sink: Sink) -> None:
         """Enumerates all derivations of the present state, with their levels."""
         name = self.gather.relation
-        stop = 1 if name is None else relations[name].used
-        self.run_range(relations, flat, 0, stop, None, scratch, sink)
+        stop = 1 if name is None else setting.relations[name].used
+        self.run_range(setting, 0, stop, None, sink)
 
-    def run_range(
-        self,
-        relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
-        start: int,
-        stop: int,
-        bounds: Bounds | None,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+    def run_range(self, setting: Setting, start: int, stop: int, bounds: Bounds | None, sink: Sink) -> None:
         """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds
         the rows of the relations of the stratum."""
         gather = self.gather
-        block, state = self._space(scratch)[0]
+        block, state = self._space(setting.scratch)[0]
         if gather.relation is None:
             block[0, -LEVELS:] = 0
-            self._pass_on(relations, flat, block, 1, GAINS, scratch, sink, bounds)
+            self._pass_on(setting, block, 1, GAINS, sink, bounds)
             return
-        relation = relations[gather.relation]
+        relation = setting.relations[gather.relation]
         take, place = self.gather_take
-        is_flat = gather.relation in flat
+        is_flat = gather.relation in setting.flat
         while start < stop:
             level_views.gather_levels(
                 relation.rows, start, stop, relation.level, relation.touched, is_flat, take, place, block, state
             )
             start = int(state[NEXT])
-            self._pass_on(relations, flat, block, int(state[FILLED]), GAINS, scratch, sink, bounds)
+            self._pass_on(setting, block, int(state[FILLED]), GAINS, sink, bounds)
 
     def _pass_on(
-        self,
-        relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
-        block: Matrix,
-        used: int,
-        phase: Phase,
-        scratch: Scratch,
-        sink: Sink,
-        bounds: Bounds | None = None,
+        self, setting: Setting, block: Matrix, used: int, phase: Phase, sink: Sink, bounds: Bounds | None = None
     ) -> None:
         if used and self.start_transform is not None:
             block, used = self.start_transform(block, used)
         if not used:
             return
         if self.probes:
-            self._probe(relations, flat, 0, block, used, phase, scratch, sink, bounds)
+            self._probe(setting, 0, block, used, phase, sink, bounds)
         else:
-            scratch.derivations += used
+            setting.scratch.derivations += used
             sink(block, used)
 
     def _probe(
         self,
-        relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
+        setting: Setting,
         depth: int,
         left: Matrix,
         stop: int,
         phase: Phase,
-        scratch: Scratch,
         sink: Sink,
-        bounds: Bounds | None = None,
+        bounds: Bounds | None,
     ) -> None:
-        probe = self.probes[depth]
-        relation = relations[probe.relation]
+        probe, scratch = self.probes[depth], setting.scratch
+        relation = setting.relations[probe.relation]
         out, state = self._steps[depth + 1]
         state[WITHIN] = 0
         seen = phase.view_of(probe.relation, probe.is_negated, probe.is_before)
@@ -225,7 +206,7 @@ class DeltaVariant:
             kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
         else:
             kind, keys, shift = EVERY, NO_KEYS, 0
-        is_flat = probe.relation in flat
+        is_flat = probe.relation in setting.flat
         limit = relation.used if bounds is None else bounds.limit(probe.relation, probe.is_before, relation.used)
         is_last = depth + 1 == len(self.probes)
         start = 0
@@ -251,6 +232,6 @@ class DeltaVariant:
                         scratch.derivations += used
                         sink(result, used)
                     else:
-                        self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink, bounds)
+                        self._probe(setting, depth + 1, result, used, phase, sink, bounds)
             if start >= stop:
                 return

@@ -20,7 +20,7 @@ import numpy as np
 from elastalog.backends.kernel.bootstrap.waiting_facts import at_once
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW, DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW, DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import transaction
@@ -95,7 +95,7 @@ class BestUpdate:
         self._below = impulse.below
         self._deleted, self._inserted = impulse.deleted.get(plan.name), impulse.inserted.get(plan.name)
         self._watch = impulse.watch
-        self._scratch = Scratch(impulse.watch)
+        self._setting = Setting(self._relations, plan.flat, Scratch(impulse.watch))
         self._found: list[Matrix] = []
 
     def update(self) -> None:
@@ -155,7 +155,7 @@ class BestUpdate:
         plan = self._plan
         wanted = self._relations[_WANTED] = plan.wanted(gone)
         for variant in plan.again:
-            variant.run_range(self._relations, plan.flat, 0, wanted.used, None, self._scratch, self._offer)
+            variant.run_range(self._setting, 0, wanted.used, None, self._offer)
 
     def _settle(self, entered: Vector) -> None:
         """Has the best of what is offered enter, and offers what follows from it, as long as there is any."""
@@ -218,7 +218,7 @@ class BestUpdate:
     def _run(self, variants: Iterable[DeltaVariant], entries: Vector, phase: Phase) -> None:
         if len(entries):
             for variant in variants:
-                variant.run(self._relations, self._plan.flat, entries, phase, self._scratch, self._offer)
+                variant.run(self._setting, entries, phase, self._offer)
 
     def _offer(self, block: Matrix, used: int) -> None:
         """A sink for derivations."""

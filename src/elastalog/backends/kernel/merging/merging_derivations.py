@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import Phase
+from elastalog.backends.kernel.execution.delta_variant import Phase, Setting
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.merging.merging_levels import MergingLevels
 from elastalog.backends.kernel.merging.merging_plan import MergingPlan, Telling
@@ -35,7 +35,7 @@ class MergingDerivations:
         self._relations = relations
         self._levels = levels
         self._watch = watch
-        self._scratch = scratch
+        self._setting = Setting(relations, plan.flat, scratch)
         self._held: dict[int, tuple[Telling, list[Matrix]]] = {}
         self._number = 0
         self._found: dict[str, list[Matrix]] = {}
@@ -58,7 +58,7 @@ class MergingDerivations:
         wanted = self._relations[plan.wanted_name(name)] = plan.wanted(name, facts)
         for telling in plan.again[name]:
             sink = self._sink(telling)
-            telling.variant.run_range(self._relations, plan.flat, 0, wanted.used, None, self._scratch, sink)
+            telling.variant.run_range(self._setting, 0, wanted.used, None, sink)
 
     def take(self) -> dict[str, tuple[Matrix, Vector]]:
         """The heads that have been found, and the levels at which their derivations fire, by relation."""
@@ -71,7 +71,7 @@ class MergingDerivations:
         if len(entries):
             for telling in tellings:
                 sink = self._sink(telling)
-                telling.variant.run(self._relations, self._plan.flat, entries, phase, self._scratch, sink)
+                telling.variant.run(self._setting, entries, phase, sink)
 
     def _sink(self, telling: Telling) -> Sink:
         _, held = self._held.setdefault(id(telling), (telling, []))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.sets.remembered import RememberedDerivations
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -78,7 +78,7 @@ class BackwardSearch:
     def run(self, variant: DeltaVariant, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
         """Gives the derivations of heads, by the clause of a backward variant, to a sink that does not mind getting one
         again."""
-        clause = variant.clause
+        clause, setting = variant.clause, Setting(self._relations, flat, self._scratch)
         number = clause.number
         effort = self._efforts.get(number)
         if effort is None:
@@ -92,7 +92,7 @@ class BackwardSearch:
                 effort.limit = _GROWTH * expected
                 continue
             some = entries[done : done + _CHUNK]
-            backwards = partial(variant.run, self._relations, flat, some, self._phase, self._scratch, sink)
+            backwards = partial(variant.run, setting, some, self._phase, sink)
             rows = self._scratch.run_within(effort.limit - effort.rows, backwards)
             if rows is None:
                 self._enumerate(clause, effort.limit)
@@ -107,13 +107,14 @@ class BackwardSearch:
 
     def _enumerate(self, clause: Clause, limit: int) -> None:
         """Remembers the derivations of a clause if that goes through no more than so many rows."""
+        setting = Setting(self._relations, self._plan.flat, self._scratch)
         for variant in self._plan.everything(clause):
             relation = variant.gather.relation
             if relation is not None and self._relations[relation].used > limit:
                 continue
             found = RememberedDerivations(clause, self._relations, self._own, self._phase.sees, self._watch)
             sink = self._counting(found.remember)
-            whole = partial(variant.run_seen, self._relations, self._plan.flat, self._phase, self._scratch, sink)
+            whole = partial(variant.run_seen, setting, self._phase, sink)
             # What it took the last time is a guess.
             rows = self._scratch.run_within(limit + limit // 4, whole)
             if rows is not None:

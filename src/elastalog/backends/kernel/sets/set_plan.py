@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase
+from elastalog.backends.kernel.execution.bound_variant import Sink
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.set_rounds import PlainRoundsPlan, PropagationPlan
@@ -24,22 +24,15 @@ class WholeVariant(DeltaVariant):
 
     __slots__ = ()
 
-    def run_seen(
-        self,
-        relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
-        phase: Phase,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+    def run_seen(self, setting: Setting, phase: Phase, sink: Sink) -> None:
         """Enumerates the derivations from facts that are seen in a phase."""
         name = self.gather.relation
         if name is None:
-            self.run_range(relations, flat, 0, 1, None, scratch, sink)
+            self.run_range(setting, 0, 1, None, sink)
             return
-        relation = relations[name]
+        relation = setting.relations[name]
         take, place = self.gather_take
-        block, state = self._space(scratch)[0]
+        block, state = self._space(setting.scratch)[0]
         seen = phase.view_of(name, is_negated=False, is_before=False)
         start = 0
         while start < relation.used:
@@ -47,7 +40,7 @@ class WholeVariant(DeltaVariant):
                 relation.rows, start, relation.used, relation.level, relation.touched, seen, take, place, block, state
             )
             start = int(state[NEXT])
-            self._pass_on(relations, flat, block, int(state[FILLED]), phase, scratch, sink)
+            self._pass_on(setting, block, int(state[FILLED]), phase, sink)
 
 
 class SetPlan:

@@ -13,7 +13,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.sets import set_operators, set_rounds
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
@@ -185,6 +185,7 @@ class StratumSets(LookAhead):
         phase = self._phase(evaluation)
         is_new = evaluation is Evaluation.NEW
         noted, flat = self._noting(evaluation, delta)
+        setting = Setting(self._relations, flat, self._scratch)
         forward = self._plan.forward[rules]
         self._stamp += 1
         for facts in (delta, negated):
@@ -194,7 +195,7 @@ class StratumSets(LookAhead):
                 for variant in forward.get(name, ()):
                     if variant.is_negated_start == is_negated:
                         sink = self._head_sink(variant, is_new, change, is_gain, noted)
-                        variant.run(self._relations, flat, entries, phase, self._scratch, sink)
+                        variant.run(setting, entries, phase, sink)
         for facts in (delta, negated):
             self._mark(facts, 0, DELTA)
         if is_new:

@@ -155,7 +155,8 @@ def find_postings(  # type: ignore[no-untyped-def]
 
 @inlined
 def _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots):  # type: ignore[no-untyped-def]
-    """Asks for the memory of the slot of a row, if it comes before `stop`."""
+    """Asks for the memory of the slot of a row that comes soon, if it does before `stop`."""
+    row += _AHEAD
     if row < stop:
         flat = flattened(slots)
         if is_direct:
@@ -168,31 +169,35 @@ def _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots):  # typ
             prefetch(flat, home * SLOT_WIDTH)
 
 
+@inlined
+def _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
+    """The slot of a row, whose key has one from now on; -1 if the table of keys is full, or a word has no slot."""
+    if is_direct:
+        word = int64(rows[row, columns[0]])
+        return word if word >= 0 and word < slots.shape[0] else int64(-1)
+    if state[KEYS_USED] >= keys.shape[0] * 5 // 8:
+        return int64(-1)
+    key = index_key(rows, row, columns)
+    slot = find_slot(rows, row, columns, key, hash_key(key) >> uint64(shift), keys, slots, pool, rows, columns)
+    if slot < 0:
+        slot = -1 - slot
+        keys[slot] = key
+        state[KEYS_USED] += 1
+    return slot
+
+
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
 def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Adds rows [start, stop); returns the first row not added, because something is full."""
     pool_used = state[POOL_USED]
     packed = state[PACKED]
     left = state[LEFT]
-    keys_used = state[KEYS_USED]
-    limit = keys.shape[0] * 5 // 8
     row = start
     while row < stop:
-        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
-        if is_direct:
-            slot = int64(rows[row, columns[0]])
-            if slot < 0 or slot >= slots.shape[0]:
-                break
-        else:
-            if keys_used >= limit:
-                break
-            key = index_key(rows, row, columns)
-            home = hash_key(key) >> uint64(shift)
-            slot = find_slot(rows, row, columns, key, home, keys, slots, pool, rows, columns)
-            if slot < 0:
-                slot = -1 - slot
-                keys[slot] = key
-                keys_used += 1
+        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
+        slot = _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state)
+        if slot < 0:
+            break
         length = slots[slot, LENGTH]
         if length == 0:
             slots[slot, PLACE] = row
@@ -231,7 +236,6 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
         row += 1
     state[POOL_USED] = pool_used
     state[LEFT] = left
-    state[KEYS_USED] = keys_used
     return row
 
 
@@ -274,32 +278,20 @@ def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
     state[POOL_USED] = used
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)
-def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  # type: ignore[no-untyped-def]
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
+def measure(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Counts the rows [start, stop) under their keys, of at most two columns, and notes the first of each; returns the
     first row not counted, because the table of keys is full, or a word has no slot."""
-    keys_used = state[KEYS_USED]
-    limit = keys.shape[0] * 5 // 8
     row = start
     while row < stop:
-        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
-        if is_direct:
-            slot = int64(rows[row, columns[0]])
-            if slot < 0 or slot >= slots.shape[0]:
-                break
-        else:
-            if keys_used >= limit:
-                break
-            key = index_key(rows, row, columns)
-            slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
-            if keys[slot] == NONE:
-                keys[slot] = key
-                keys_used += 1
+        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
+        slot = _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state)
+        if slot < 0:
+            break
         if slots[slot, LENGTH] == 0:
             slots[slot, PLACE] = row
         slots[slot, LENGTH] += 1
         row += 1
-    state[KEYS_USED] = keys_used
     return row
 
 
@@ -318,7 +310,7 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
 def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
     """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
     for row in range(stop):
-        _fetch_slot(rows, row + _AHEAD, stop, columns, is_direct, keys, shift, slots)
+        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
         if is_direct:
             slot = int64(rows[row, columns[0]])
         else:
@@ -337,7 +329,7 @@ def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untype
     """Moves a hash table of keys into a wider, empty one."""
     for i in range(keys.shape[0]):
         if keys[i] != NONE:
-            home = find_key(keys[i], hash_key(keys[i]) >> uint64(shift), wider_keys)
+            home = find_key(NONE, hash_key(keys[i]) >> uint64(shift), wider_keys)  # hashes of keys may be equal
             wider_keys[home] = keys[i]
             for c in range(SLOT_WIDTH):
                 wider_slots[home, c] = slots[i, c]
