@@ -79,7 +79,7 @@ def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
 
 @inlined
 def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """The same with the levels of the fact; column -1 is the row."""
+    """As `copy_columns`, with the levels of the fact; column -1 is the row."""
     copy_columns(rows, row, row, take, place, out, i)
     width = out.shape[1]
     out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
