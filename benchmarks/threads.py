@@ -36,6 +36,7 @@ class Evaluation:
     in work that others do at the same time (`together`), and how many of them not by the one that worked longest."""
 
     def __init__(self) -> None:
+        self.began = 0.0
         self.wall = 0.0
         self.processor = 0.0
         self.together = 0.0
@@ -51,6 +52,7 @@ class Evaluation:
             began, began_processor = time.perf_counter(), time.process_time()
             result = evaluate(*arguments)
             self.wall, self.processor = time.perf_counter() - began, time.process_time() - began_processor
+            self.began = began
             return result
 
         def timed(the_crew: Any, work: Callable[[int], None], abort: Callable[[], None]) -> None:

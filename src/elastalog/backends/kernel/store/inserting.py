@@ -27,6 +27,7 @@ from elastalog.backends.kernel.compile.signatures import (
     inlined,
     int64,
     operator,
+    prefetch,
     types,
     uint64,
 )
@@ -48,6 +49,10 @@ OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
 TURN = 2  # how many rows it is given at a time
 TURN_STATE_SIZE = 3
+
+_ROWS_AHEAD = 16
+"""Memory of so many rows behind the one that is written is asked for: an atomic step waits until all that was written
+before has come to its place, and would wait for fresh memory at every eighth fact or so."""
 
 
 @inlined
@@ -89,9 +94,11 @@ def _insert(  # type: ignore[no-untyped-def]
                             return i + g, own, end
                         own = first
                         end = first + turn
+                    prefetch(flat, (own + _ROWS_AHEAD) * width)
                     for c in range(width):
                         rows[own, c] = block[i + g, c]
                     if is_counting:
+                        prefetch(count, own + _ROWS_AHEAD)
                         count[own] = 1
                     entry = _put(table, slot, entry_for(tags[g], own, mask), is_together)
                     if entry == NONE:
