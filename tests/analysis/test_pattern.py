@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern
+from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern, parse_query
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
 
@@ -16,6 +18,21 @@ def test_patterns() -> None:
     assert parse_pattern(" path(_, X). ", PROGRAM) == Pattern("path", (Free(None), Free("X")))
     assert parse_pattern("on()", PROGRAM) == Pattern("on", ())
     assert parse_fact('name("a.")', PROGRAM) == ("name", ("a.",))
+
+
+FLOATS = Program.parse(".type R = [w: float]\n.decl f(x: float, of: R)\n.decl n(x: number)").checked
+
+
+@pytest.mark.parametrize(("text", "value"), [("nan", math.nan), ("inf", math.inf), ("-inf", -math.inf)])
+def test_floats_without_a_literal_are_written_as_facts_show_them(text: str, value: float) -> None:
+    relation, (found, record) = parse_fact(f"f({text}, [{text}])", FLOATS)
+    assert (relation, repr(found), repr(record[0])) == ("f", repr(value), repr(value))
+    assert repr(parse_pattern(f"f({text}, _)", FLOATS).terms[0]) == repr(value)
+
+
+def test_elsewhere_such_names_are_variables() -> None:
+    assert parse_pattern("n(nan)", FLOATS).terms == (Free("nan"),)
+    assert parse_query("f(inf, X)", FLOATS).terms == (Free("inf"), Free("X"))
 
 
 @pytest.mark.parametrize(

@@ -159,3 +159,14 @@ def test_queries_of_programs_and_stores(tmp_path: Path) -> None:
     assert run("query", store, "edge(X, _), X < 2", "--at", "1").stdout == "1\n"
     assert "edge(1, 2)" in run("explain", store, "path(1, 2)", "--at", "1").stdout
     assert run("explain", store, "path(1, 2)").exit_code == 1
+
+
+def test_answers_in_json_are_json_whatever_they_hold(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(".type T = L {w: float}\n.type P = [x: float, t: T]\n.decl f(x: float, p: P)\n.input f\n")
+    (tmp_path / "f.facts").write_text("nan\t[inf, $L(-inf)]\n-inf\tnil\n")
+    found = call("query", program, "-F", tmp_path, "f(X, P)", "--format", "json")
+    answers = [json.loads(line, parse_constant=pytest.fail) for line in found.stdout.splitlines()]
+    assert answers == [{"X": "nan", "P": ["inf", "$L(-inf)"]}, {"X": "-inf", "P": None}]
+    assert call("query", program, "-F", tmp_path, "f(?x, nil)", "--param", "x=-inf").stdout == "yes\n"
+    assert call("query", program, "-F", tmp_path, "X = ?x", "--param", "x=1_0").stdout == '"1_0"\n'

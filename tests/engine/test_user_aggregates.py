@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,15 @@ def test_they_are_printed_and_formatted_as_written() -> None:
     tree, _ = parse(source)
     assert print_item(tree.items[-1]) == "q(n) :- n = @@f x + 1 : 0, { p(x) }."
     assert format_program(source)[0].endswith("\nq(n) :- n = @@f x + 1 : 0, { p(x) }.\n")
+
+
+def test_nan_comes_first_in_whatever_order_members_are_given() -> None:
+    program = """
+    .functor f(so_far: symbol, x: float): symbol
+    .decl v(x: float)
+    .decl r(s: symbol)
+    r(s) :- s = @@f x : "", { v(x) }.
+    """
+    for values in ([1.0, math.nan, 0.0], [0.0, 1.0, math.nan], [math.nan, 1.0, 0.0]):
+        with elastalog.open(program, {"v": [(x,) for x in values]}, functors={"f": lambda a, x: f"{a} {x}"}) as db:
+            assert list(db["r"]) == [(" nan 0.0 1.0",)]

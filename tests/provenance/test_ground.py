@@ -115,5 +115,10 @@ def test_folds() -> None:
     assert fold("sum", [2**63 - 1, 1], NUMBER) is None
     assert fold("mean", [1, 2], Base.FLOAT) == 1.5
     assert fold("mean", [], Base.FLOAT) is None
+    assert fold("mean", [2**63 - 1, -(2**63)], Base.FLOAT) == -0.5
+    assert fold("sum", [1e308, 1e308], Base.FLOAT) == math.inf
+    assert fold("sum", [1e308, 1e308, -1e308], Base.FLOAT) == 1e308
+    assert fold("sum", [1e308, 1e308, -math.inf], Base.FLOAT) == -math.inf
+    assert math.isnan(fold("sum", [math.inf, -math.inf], Base.FLOAT))
     assert fold("max", [1.0, math.nan], Base.FLOAT) == 1.0
     assert fold("min", [], NUMBER) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Final
 
 from elastalog.analysis.program import Base, Value
@@ -19,12 +18,12 @@ def constant_value(term: tree.Term, base: Base) -> Value | None:
     if type(term) is tree.Integer:
         return _integer(term.value, term.is_unsigned, base)
     if type(term) is tree.Float:
-        return term.value if base is Base.FLOAT and isfinite(term.value) else None
+        return term.value if base is Base.FLOAT else None
     negated = negated_literal(term)
     if type(negated) is tree.Integer:
         return _integer(-negated.value, negated.is_unsigned, base)
     if type(negated) is tree.Float:
-        return -negated.value if base is Base.FLOAT and isfinite(negated.value) else None
+        return -negated.value if base is Base.FLOAT else None
     return None
 
 

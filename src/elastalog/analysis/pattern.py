@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -34,13 +35,25 @@ class Pattern:
         return not any(isinstance(term, Free) for term in self.terms)
 
 
+_OR_ELSE = ", a variable, or `_`"
+"""What may stand in a pattern in the place of a value, for the help line."""
+
+_NAMED = {"nan": math.nan, "inf": math.inf}
+"""Floats as facts show them, which no literal of the language spells. They are values in facts and patterns of facts;
+in queries, as in rules, they are names of variables."""
+
+
+def parse_query(text: str, program: CheckedProgram) -> Pattern:
+    """The pattern that a query of one atom is, checked against the program's declarations."""
+    return _parse(text, program, {}, _OR_ELSE)
+
+
 def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
-    """The pattern that a text spells, checked against the program's declarations."""
-    return _parse(text, program, ", a variable, or `_`")
+    """The pattern of facts that a text spells, checked against the program's declarations."""
+    return _parse(text, program, _NAMED, _OR_ELSE)
 
 
-def _parse(text: str, program: CheckedProgram, or_else: str) -> Pattern:
-    """`or_else`: what may stand in the place of a value, for the help line."""
+def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_else: str) -> Pattern:
     source = Source("<query>", text)
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
@@ -55,13 +68,13 @@ def _parse(text: str, program: CheckedProgram, or_else: str) -> Pattern:
             source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
             advice=f"write `{_written(relation)}`",
         )  # fmt: skip
-    terms = tuple(_term(source, relation, i, argument, or_else) for i, argument in enumerate(atom.arguments))
+    terms = tuple(_term(source, relation, i, argument, named, or_else) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
 
 
 def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ...]]:
     """The fact that a text spells: a pattern without free places."""
-    pattern = _parse(text, program, "")
+    pattern = _parse(text, program, _NAMED, "")
     values = tuple(term for term in pattern.terms if not isinstance(term, Free))
     if len(values) < len(pattern.terms):
         span = Span(0, len(text))
@@ -112,9 +125,18 @@ def _written(relation: Relation) -> str:
     return f"{relation.name}({', '.join(attribute.name for attribute in relation.attributes)})"
 
 
-def _term(source: Source, relation: Relation, position: int, argument: syntax.Term, or_else: str) -> Value | Free:
+def _term(
+    source: Source,
+    relation: Relation,
+    position: int,
+    argument: syntax.Term,
+    named: Mapping[str, float],
+    or_else: str,
+) -> Value | Free:
     attribute = relation.attributes[position]
     base = attribute.base
+    if base is Base.FLOAT and (value := _named(argument, named)) is not None:
+        return value
     match argument, base:
         case syntax.Variable(), _:
             return Free(argument.name)
@@ -141,6 +163,16 @@ def _term(source: Source, relation: Relation, position: int, argument: syntax.Te
     )  # fmt: skip
 
 
+def _named(term: syntax.Term, named: Mapping[str, float]) -> float | None:
+    """The float that a term names, with or without a minus before it; None if it names none."""
+    match term:
+        case syntax.Variable(name=name):
+            return named.get(name)
+        case syntax.Call(functor="neg", arguments=(syntax.Variable(name=name),)) if name in named:
+            return -named[name]
+    return None
+
+
 def _record(term: syntax.Term, type_name: str, structures: Mapping[str, StructuredType]) -> Value | None:
     """The value of a type made of parts that a term spells, None if it spells none."""
     if not isinstance(term, syntax.Call):
@@ -152,15 +184,18 @@ def _record(term: syntax.Term, type_name: str, structures: Mapping[str, Structur
     if fields is None or len(fields) != len(term.arguments):
         return None
     parts = [
-        constant_value(argument, field.base)
-        if field.structure is None
-        else _record(argument, field.structure, structures)
+        _part(argument, field.base) if field.structure is None else _record(argument, field.structure, structures)
         for field, argument in zip(fields, term.arguments, strict=True)
     ]
     if any(part is None for part in parts):
         return None
     record = Record(parts, tuple([field.base for field in fields]))
     return record if term.functor == "[]" else Branch.of(term.functor[1:], record)
+
+
+def _part(term: syntax.Term, base: Base) -> Value | None:
+    named = _named(term, _NAMED) if base is Base.FLOAT else None
+    return constant_value(term, base) if named is None else named
 
 
 def _wrong(source: Source, code: str, message: str, span: Span, *, advice: str) -> ElastalogError:

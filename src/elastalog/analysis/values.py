@@ -144,8 +144,10 @@ _BARE: Final = re.compile(r"""(?!nil$|\$)[^\[\](),"\s](?:[^\[\](),"\n\r\t]*[^\[\
 
 
 def sort_key(value: Any) -> Any:
-    """Orders values of one type: numbers and texts as they are, branches by name and then by parts, records part by
-    part, `nil` first."""
+    """Orders values of one type: numbers and texts as they are, NaN, which has no order, first; branches by name and
+    then by parts, records part by part, `nil` first."""
+    if isinstance(value, float):
+        return (True, value) if value == value else (False, 0.0)
     if isinstance(value, tuple):
         return 1, tuple(map(sort_key, value))
     if isinstance(value, Branch):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.fact_text import value_text
@@ -18,6 +20,9 @@ from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?|nan|-?inf", re.ASCII)
 
 
 @click.command()
@@ -66,7 +71,7 @@ def query(
             return
         for answer in sorted(answers, key=sort_key):
             if form == "json":
-                click.echo(json.dumps(dict(zip(names, answer, strict=True)), ensure_ascii=False, default=str))
+                click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
             else:
                 click.echo("\t".join(map(value_text, answer)))
 
@@ -98,9 +103,6 @@ def _parameter(written: str) -> tuple[str, int | float | str]:
         raise click.BadParameter(f"'{written}' is not NAME=VALUE", param_hint="--param")
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return name, value[1:-1]
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            continue
-    return name, value
+    if _INTEGER.fullmatch(value):
+        return name, int(value)
+    return name, float(value) if _FLOAT.fullmatch(value) else value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, assert_never, cast
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
@@ -336,9 +337,9 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
             case "sum" if base in _BOUNDS and getattr(ordinal, "wraps", False):
                 return _modulo_bits(sum(values), base)
             case "sum":
-                return normal(math.fsum(values) if base is Base.FLOAT else sum(values), base)
+                return normal(_exact_sum(values), base)
             case "mean":
-                return math.fsum(values) / len(values) if values else None
+                return _exact_sum(values) / len(values) if values else None
             case "min" | "max":
                 numbers = [value for value in values if value == value] or values
                 return None if not numbers else min(numbers) if operator == "min" else max(numbers)
@@ -348,6 +349,17 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
                 raise ValueError(operator)
     except (NoValue, OverflowError, ValueError):
         return math.nan if base is Base.FLOAT else None
+
+
+def _exact_sum(values: list[Any]) -> int | float:
+    """The sum, rounded once: that of integers not at all, however large they are."""
+    if not any(isinstance(value, float) for value in values):
+        return sum(values)
+    try:
+        return math.fsum(values)
+    except OverflowError:  # in the end, or only on the way there
+        limitless = [value for value in values if not math.isfinite(value)]
+        return sum(limitless) if limitless else float(sum(map(Fraction, values)) / 2**64) * 2.0**64
 
 
 def _folded(operator: str, pairs: list[Any], base: Base, functions: Mapping[str, Callable[..., Any]]) -> Value | None:

@@ -12,6 +12,4 @@ from elastalog.relations.words import Dictionary
 
 def order_of(row: Sequence[int], bases: tuple[Base, ...], dictionary: Dictionary) -> tuple[Any, ...]:
     """By what facts are ordered: their values, part by part, whatever their words."""
-    values = (dictionary.decode_value(base, word) for base, word in zip(bases, row, strict=True))
-    # Texts by their UTF-8 bytes, which is the order of their characters; NaN, which has no order, first.
-    return tuple((value == value, sort_key(value) if value == value else 0) for value in values)
+    return tuple(sort_key(dictionary.decode_value(base, word)) for base, word in zip(bases, row, strict=True))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-from elastalog.analysis.pattern import parse_pattern
+from elastalog.analysis.pattern import parse_query
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query
 from elastalog.analysis.values import NIL, Branch, Record
@@ -78,7 +77,7 @@ class Reader:
         with now.asking():
             program = now.program
             if not values and _ONE_ATOM.fullmatch(text):
-                pattern = parse_pattern(text, program.checked)
+                pattern = parse_query(text, program.checked)
                 return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
             return self.ask(check_query(text, program.tree, program.checked, values))
 
@@ -130,7 +129,7 @@ def _parameter(name: str, value: object) -> Value:
     if not isinstance(value, bool):
         if isinstance(value, Integral):
             return int(value)
-        if isinstance(value, Real) and math.isfinite(value):
+        if isinstance(value, Real):
             return float(value)
     if isinstance(value, Branch):
         return Branch(value.name, *(_parameter(name, part) for part in value.parts))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from elastalog.analysis.values import sort_key
 from elastalog.cli.fact_text import value_text
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
-from elastalog.cli.shell_commands.state import ShellState, order_key, sorted_facts
+from elastalog.cli.shell_commands.state import ShellState, sorted_facts
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 
@@ -23,7 +24,7 @@ def _query(state: ShellState, arguments: Piece) -> None:
     names = answers.schema.names
     lines = (
         ", ".join(f"{name} = {value_text(value)}" for name, value in zip(names, values, strict=True))
-        for values in sorted(answers, key=order_key)
+        for values in sorted(answers, key=sort_key)
     )
     state.say_first(lines, len(answers), "bind more arguments, or use `dump`")
     if not len(answers):

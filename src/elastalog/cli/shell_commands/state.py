@@ -156,9 +156,4 @@ class ShellState:
 
 def sorted_facts(relation: str, facts: Iterable[tuple[Value, ...]]) -> list[str]:
     """Facts as lines, in the order of their values."""
-    return [fact_text(relation, values) for values in sorted(facts, key=order_key)]
-
-
-def order_key(values: tuple[Value, ...]) -> tuple[Any, ...]:
-    """Orders facts of one relation; NaN, which is not ordered, comes first."""
-    return tuple((value == value, sort_key(value) if value == value else 0.0) for value in values)
+    return [fact_text(relation, values) for values in sorted(facts, key=sort_key)]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from elastalog.analysis.findings import counted
+from elastalog.analysis.values import sort_key
 from elastalog.cli.fact_text import fact_text
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
 from elastalog.cli.shell_commands.script import split
-from elastalog.cli.shell_commands.state import Pending, PendingBad, PendingChange, PendingRule, ShellState, order_key
+from elastalog.cli.shell_commands.state import Pending, PendingBad, PendingChange, PendingRule, ShellState
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def change_lines(changes: Changes) -> Iterator[str]:
     for name in sorted(changes):
         changed = [(values, "-") for values in changes[name].deleted]
         changed += [(values, "+") for values in changes[name].inserted]
-        changed.sort(key=lambda change: order_key(change[0]))
+        changed.sort(key=lambda change: sort_key(change[0]))
         for values, sign in changed:
             yield f"{sign}{fact_text(name, values)}"
 
