@@ -40,6 +40,7 @@ def values(base: Base, array: object) -> list[object]:
             pa.array([datetime(2026, 11, 15, 9, tzinfo=UTC)], pa.timestamp("s", "UTC")),
             ["2026-11-15T09:00:00Z"],
         ),
+        (Base.SYMBOL, pa.array([0], pa.timestamp("s", "Nowhere/Known")), ["1970-01-01T00:00:00Z"]),
         (Base.SYMBOL, pa.array([Decimal("1.50")]), ["1.50"]),
         (Base.SYMBOL, pa.array([True]), ["true"]),
     ],
@@ -58,6 +59,7 @@ def test_what_says_the_same_is_taken(base: Base, array: pa.Array, expected: list
         (Base.NUMBER, pa.array([date(2026, 11, 15)])),
         (Base.FLOAT, pa.array([True])),
         (Base.SYMBOL, pa.array([1])),
+        (Base.SYMBOL, pa.array([(1, 2, 3)], pa.month_day_nano_interval())),
     ],
 )
 def test_what_does_not_is_not(base: Base, array: pa.Array) -> None:

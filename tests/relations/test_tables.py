@@ -117,7 +117,10 @@ def test_a_nullary_relation_keeps_its_number_of_rows(count):
     assert to_words(FLAG, table, dictionary).shape == (count, 0)
 
 
-@pytest.mark.parametrize("rows", [[], TABLE.slice(0, 0), pd.DataFrame({"x": [], "y": []}, dtype=object), iter(())])
+@pytest.mark.parametrize(
+    "rows",
+    [[], TABLE.slice(0, 0), *(pd.DataFrame({"x": [], "y": []}, dtype=kind) for kind in (object, float)), iter(())],
+)
 def test_no_rows_are_no_facts(rows):
     assert to_words(EDGE, rows, Dictionary()).shape == (0, 2)
 
@@ -219,6 +222,16 @@ BAD = {
         pd.DataFrame({"x": [1 + 2j], "y": ["a"]}),
         "E0502",
         "row 1 given for `edge`: `x` is declared as number, but given as complex `(1+2j)`",
+    ),
+    "pandas lone surrogate": (
+        pd.DataFrame({"x": [1, 2], "y": ["a", "\ud800"]}),
+        "E0505",
+        "row 2 given for `edge`: `y` holds a lone surrogate",
+    ),
+    "NumPy masked": (
+        np.ma.array([[1, 2]], mask=[[True, False]]),
+        "E0504",
+        "row 1 given for `edge`: `x` is null",
     ),
     "polars unknown to Arrow": (
         pl.DataFrame({"y": ["a"], "x": [2**70]}),

@@ -134,7 +134,7 @@ def test_parameters_are_numbers_and_texts(db: elastalog.Session, value: object) 
 def test_a_parameter_is_of_the_type_of_its_place(db: elastalog.Session, value: object) -> None:
     with pytest.raises(elastalog.ElastalogError) as error:
         db.query("path(?a, X)", parameters={"a": value})
-    assert error.value.diagnostics[0].code in ("E0241", "E0340")
+    assert error.value.diagnostics[0].code in ("E0241", "E0302", "E0340")
 
 
 def test_a_query_is_no_epoch_and_sees_the_latest_one() -> None:
@@ -155,4 +155,4 @@ def test_any_float_may_be_bound(value: float) -> None:
     facts = {"weight": [(1, value), (2, 1.0)]}
     assert list(elastalog.query(program, facts, "weight(X, ?w)", parameters={"w": value})) == [(1,)]
     with elastalog.open(program, facts) as db:
-        assert list(db.query("weight(X, W), W = ?w", w=value)) == list(db["weight"].filter(lambda row: row["x"] == 1))
+        assert repr(list(db.query("weight(X, W), W = ?w", w=value))) == repr([(1, value)])

@@ -135,8 +135,8 @@ def _term(
 ) -> Value | Free:
     attribute = relation.attributes[position]
     base = attribute.base
-    if base is Base.FLOAT and (value := _named(argument, named)) is not None:
-        return value
+    if base is Base.FLOAT and (number := _named(argument, named)) is not None:
+        return number
     match argument, base:
         case syntax.Variable(), _:
             return Free(argument.name)

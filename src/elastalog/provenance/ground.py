@@ -351,7 +351,7 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
         return math.nan if base is Base.FLOAT else None
 
 
-def _exact_sum(values: list[Any]) -> int | float:
+def _exact_sum(values: list[Any]) -> Any:
     """The sum, rounded once: that of integers not at all, however large they are."""
     if not any(isinstance(value, float) for value in values):
         return sum(values)

@@ -25,7 +25,7 @@ def as_base_values(base: Base, array: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = array.type
     match base:
         case Base.SYMBOL:
-            if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+            if pa.types.is_temporal(kind) and not (pa.types.is_duration(kind) or pa.types.is_interval(kind)):
                 return _as_iso_text(array)
             return array.cast(pa.string()) if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) else array
         case Base.FLOAT:

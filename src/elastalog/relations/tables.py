@@ -145,11 +145,14 @@ def _table_of_pandas(frame: Any) -> pa.Table | None:
     columns = []
     try:
         for i in range(frame.shape[1]):
+            if not len(frame):
+                columns.append(pa.nulls(0))  # pandas gives what is empty a type that nobody chose
+                continue
             series = frame.iloc[:, i]
             # A NaN of a NumPy column of floats is a value; in any other column it means that none is there.
             is_float = isinstance(series.dtype, np.dtype) and series.dtype.kind == "f"
             columns.append(pa.array(series.to_numpy() if is_float else series, from_pandas=not is_float))
-    except (pa.ArrowException, OverflowError):
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
     if not columns:
         return table_of_columns(pa.schema([]), len(frame), [])
@@ -177,7 +180,7 @@ def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionar
             if array.type.id == _DICTIONARY:
                 return None
             columns.append(array.to_pylist())
-    except (ValueError, pa.ArrowException):  # such as bytes that are not UTF-8
+    except (ValueError, KeyError, pa.ArrowException):  # such as bytes that are not UTF-8, an unknown time zone
         return None
     return words_of_few(schema, columns, dictionary)
 
@@ -196,7 +199,7 @@ def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary
 def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) -> Words:
     if rows.ndim != 2:
         raise ElastalogError([_not_rows(schema, rows)])
-    if rows.dtype.kind not in "iufb":
+    if rows.dtype.kind not in "iufb" or np.ma.is_masked(rows):  # a list has None for what is masked
         count, arrays = columns_of_rows(schema, rows.tolist())
         return _words_of_columns(schema, count, arrays, dictionary)
     columns = [pa.chunked_array([array_of_numbers(rows[:, i])]) for i in range(rows.shape[1])]
