@@ -1,9 +1,9 @@
-"""The command, also as `python -m elastalog`. Until it is loaded, Ctrl-C ends the process without a word."""
+"""The command, also as `python -m elastalog`. Until it is at work, Ctrl-C ends the process without a word."""
 
-import signal
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of: nothing is loaded before this is done
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def main() -> None:

@@ -42,8 +42,9 @@ def end_when_asked() -> None:
         signal.signal(signal.SIGTERM, _terminate)
 
 
-def listen_to_interrupts() -> None:
-    """From now on Ctrl-C is an exception, if it ended the process at once before: while the command was loaded."""
+def _listen_to_interrupts() -> None:
+    """From now on Ctrl-C is an exception, if it ended the process at once before: while the command was loaded, and
+    its options were read."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -56,6 +57,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[None]:
     """Run a command; end with the exit code that its failure has, diagnostics on standard error."""
     try:
+        _listen_to_interrupts()
         yield
         sys.stdout.flush()
     except LimitReached as limit:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from elastalog import __version__
-from elastalog.cli.exits import end_when_asked, listen_to_interrupts
+from elastalog.cli.exits import end_when_asked
 
 COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
@@ -57,7 +57,6 @@ class LazyGroup(click.Group):
         module, _, name = home.partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
-        listen_to_interrupts()
         return command
 
     def resolve_command(
