@@ -93,12 +93,14 @@ class Reach:
 
 
 class Driven(NamedTuple):
-    """Strata that the backend has brought to their new fixpoints (see `Small`), in so many seconds. `costs`: of each,
-    its place among all `strata`, how many changes reached it, derivations, rows, effort and touched facts, as a `Watch`
-    counts them. For a small update this is a large part of the work, so it is left as it was counted."""
+    """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, in so many
+    seconds. `costs`: of each, its place among all `strata`, how many changes reached it, derivations, rows, effort and
+    touched facts, as a `Watch` counts them. For a small update this is a large part of the work, so it is left as it
+    was counted."""
 
     strata: Sequence[LogicalStratum]
     costs: list[list[int]]
+    derivations: int
     seconds: float
 
 

@@ -26,16 +26,20 @@ from dataclasses import field
 from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
-from elastalog.backends.protocol import Small
-from elastalog.evaluation.experience import Experience
-from elastalog.evaluation.past_updates import Expectation, Occasion
+from elastalog.backends.protocol import Driven, Small
+from elastalog.evaluation.experience import LEAST_TO_WEIGH, Experience
+from elastalog.evaluation.past_bootstraps import Bootstrap
+from elastalog.evaluation.past_updates import Expectation, Occasion, observe
 from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
-from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
+from elastalog.evaluation.unit_costs import OF_FACT, OF_LOSS, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 Budget: TypeAlias = float | Literal["auto"] | None
 """The share of the last bootstrap that an update may cost; None: updates are never abandoned."""
+
+Learnt: TypeAlias = tuple[float, Sequence[Bootstrap]]
+"""Of a stratum at a moment: what a derivation of an update weighs, and the last bootstraps."""
 
 AUTO: Final = "auto"
 
@@ -127,10 +131,10 @@ class CostModel:
         derivations: int,
         touched: int | None = None,
         lost: int | None = None,
-    ) -> Experience:
+    ) -> None:
         """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
-        known. Returns what is known now."""
-        known = self._strata.get(stratum.number) or self.known(stratum)
+        known."""
+        known = self.known(stratum)
         known.observe(occasion, derivations, touched)
         if touched is not None and lost is not None:
             known.observe_lost(touched, lost)
@@ -139,10 +143,29 @@ class CostModel:
             anew = cost_anew(known, occasion)
             if update_cost(known, occasion, derivations) > anew:
                 self._give_credit(stratum, occasion, derivations, anew)
-                return known
-        if known.failed_changes or known.failed_losses:
-            known.succeed(occasion)
-        return known
+                return
+        known.succeed(occasion)
+
+    def driven(self, done: Driven, is_loss: bool) -> list[Learnt | None]:
+        """Remembers what the updates cost that nobody had to choose (see `small`). Returns what is known of each
+        stratum now, None of those without rules."""
+        found: list[Learnt | None] = []
+        of_loss = OF_LOSS if is_loss else 1.0
+        for place, changes, _, _, effort, touched in done.costs:
+            stratum = done.strata[place]
+            if not stratum.clauses:
+                found.append(None)
+                continue
+            known = self._strata.get(stratum.number) or self.known(stratum)
+            # Most tell nothing but what those of their size take.
+            is_usual = effort < LEAST_TO_WEIGH and effort <= known.bootstrap_derivations
+            if is_usual and not known.failed_changes and not known.failed_losses:
+                observe(known.sizes, changes, is_loss, effort)
+                known.skipped = 0
+            else:
+                self.updated(stratum, Occasion(changes, is_loss), effort, touched or None)
+            found.append((of_loss * known.weight, known.bootstraps))
+        return found
 
     def abandoned(self, stratum: LogicalStratum, occasion: Occasion, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""

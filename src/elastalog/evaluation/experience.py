@@ -24,7 +24,7 @@ from elastalog.late import dataclass
 _SHARE_LOST = 0.5
 """Of the facts that updates touch which delete, so many do not come back, as long as nothing is known."""
 
-_LEAST_TO_WEIGH = 200
+LEAST_TO_WEIGH = 200
 """Derivations of an update from which something is learnt of their weight."""
 
 
@@ -73,8 +73,8 @@ class Experience:
         """An update took so many derivations, and touched so many facts, None if nobody knows."""
         if derivations > self.bootstrap_derivations:
             self._exceed(occasion, derivations)
-        observe(self.sizes, occasion, derivations)
-        if touched is not None and derivations >= _LEAST_TO_WEIGH:
+        observe(self.sizes, occasion.changes, occasion.is_loss, derivations)
+        if touched is not None and derivations >= LEAST_TO_WEIGH:
             weight = weight_of(derivations, touched)
             self.weight = MEMORY * self.weight + (1 - MEMORY) * weight if self.weighed else weight
             self.weighed += 1

@@ -12,6 +12,8 @@ from elastalog.late import dataclass
 MEMORY = 0.6
 """How much of the past a new observation leaves."""
 
+_NEWS = 1 - MEMORY
+
 UNSURE = 0.5
 """The spread after one observation, in powers of two."""
 
@@ -80,16 +82,16 @@ def bucket_of(changes: int, is_loss: bool) -> tuple[int, float]:
     return -bucket if is_loss else bucket, log2(max(changes, 1))
 
 
-def observe(sizes: dict[int, Observed], occasion: Occasion, derivations: int) -> None:
-    """An update took so many derivations."""
-    bucket, size = bucket_of(occasion.changes, occasion.is_loss)
+def observe(sizes: dict[int, Observed], changes: int, is_loss: bool, derivations: int) -> None:
+    """An update of so many changes took so many derivations."""
+    bucket, size = bucket_of(changes, is_loss)
     cost, observed = log2(derivations + 1), sizes.get(bucket)
     if observed is None:
         sizes[bucket] = Observed(cost, size)
     else:
-        observed.spread = MEMORY * observed.spread + (1 - MEMORY) * abs(cost - observed.mean)
-        observed.mean = MEMORY * observed.mean + (1 - MEMORY) * cost
-        observed.size = MEMORY * observed.size + (1 - MEMORY) * size
+        observed.spread = MEMORY * observed.spread + _NEWS * abs(cost - observed.mean)
+        observed.mean = MEMORY * observed.mean + _NEWS * cost
+        observed.size = MEMORY * observed.size + _NEWS * size
         observed.seen += 1
 
 

@@ -22,7 +22,7 @@ _SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
     """The words of rows. None if they are many, or one is no tuple of values of the plainest kind."""
-    arity = len(schema.columns)
+    arity, least = len(schema.columns), schema.least
     if not arity or len(rows) > FEW:
         return None
     if not rows:
@@ -30,17 +30,16 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
     for row in rows:
         if type(row) is not tuple or len(row) != arity:
             return None
-    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary, rows)
+        if least is not None:
+            for value, lowest in zip(row, least, strict=True):
+                if type(value) is not int or not lowest <= value < WIDE:  # others are not their own words
+                    return None
+    return words_of_few(schema, [*zip(*rows, strict=True)], dictionary) if least is None else np.array(rows, np.int32)
 
 
-def words_of_few(
-    schema: Schema,
-    columns: Sequence[Sequence[Any]],
-    dictionary: Dictionary,
-    rows: Sequence[Sequence[Any]] | None = None,
-) -> Words | None:
-    """The words of columns of Python values of one length, which may be given as `rows` too. None if a value is not of
-    the plainest kind: then it, and what may be wrong with it, must be looked at with care."""
+def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> Words | None:
+    """The words of columns of Python values of one length. None if a value is not of the plainest kind: then it, and
+    what may be wrong with it, must be looked at with care."""
     texts: list[str] = []
     for column, values in zip(schema.columns, columns, strict=True):
         base = column.base
@@ -66,5 +65,4 @@ def words_of_few(
             list(islice(ids, count)) if column.base is _SYMBOL else values
             for column, values in zip(schema.columns, columns, strict=True)
         ]
-        rows = None
-    return np.array([*zip(*columns, strict=True)] if rows is None else rows, np.int32)
+    return np.array([*zip(*columns, strict=True)], np.int32)

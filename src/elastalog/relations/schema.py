@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
+from elastalog.relations.limits import LEAST_NARROW
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from elastalog.relations.record_types import RecordType
+
+
+_LEAST: Final = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0}
+"""The least number that is its own word."""
 
 
 class UnknownRelation(ElastalogError, KeyError):
@@ -46,10 +52,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A relation's name and columns, in order."""
+    """A relation's name and columns, in order. `least`: the least values of columns that are their own words, if all
+    columns are of numbers; every small update asks."""
 
     name: str
     columns: tuple[Column, ...]
+    least: tuple[int, ...] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        least = [_LEAST.get(column.base) for column in self.columns]
+        object.__setattr__(self, "least", None if None in least else tuple(least))
 
     @staticmethod
     def of(relation: Relation) -> Schema:

@@ -33,7 +33,7 @@ class KernelDriving:
         reach, maintenance, strata = self._reach, self._maintenance, self._evaluation.program.strata
         drive, done, places = maintenance.drive, reach.done, reach.place
         drive.set_out(done.changed, small.derivations)
-        for place in sorted([places[number] for number in reach.given]):
+        for place in sorted(reach.given):
             stratum = strata[place]
             if stratum.number in maintenance.explicit_only and done.anew.isdisjoint(stratum.relations):
                 maintenance.change_explicit(stratum)
@@ -73,9 +73,11 @@ class KernelDriving:
     def _note(self, small: Small, began: float) -> None:
         """What strata have cost that were driven through since a time."""
         costs, watch = self._maintenance.drive.driven(), self._evaluation.watch
-        for _, _, derivations, rows, effort, touched in costs:
-            watch.derivations += derivations
-            watch.rows += rows
-            watch.effort += effort
-            watch.touched += touched
-        small.done.append(Driven(self._evaluation.program.strata, costs, time.perf_counter() - began))
+        if not costs:
+            return
+        _, _, derivations, rows, effort, touched = map(sum, zip(*costs, strict=True))
+        watch.derivations += derivations
+        watch.rows += rows
+        watch.effort += effort
+        watch.touched += touched
+        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, time.perf_counter() - began))

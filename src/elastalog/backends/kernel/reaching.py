@@ -13,8 +13,8 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 
 class KernelReach:
-    """Strata by what they hold and read. `done`: the update under way. `given`: the strata whose explicit facts it
-    changes, or that it has evaluated anew."""
+    """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
+    facts it changes, or that it has evaluated anew."""
 
     def __init__(self, evaluation: KernelEvaluation) -> None:
         self._evaluation = evaluation
@@ -25,12 +25,12 @@ class KernelReach:
         """Everything that depends on the program and on nothing else."""
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
-        self._owner = {name: stratum.number for stratum in program.strata for name in stratum.relations}
         self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
+        self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
         self._readers: dict[str, list[int]] = {}
-        for stratum in program.strata:
+        for place, stratum in enumerate(program.strata):
             for name in stratum.reads:
-                self._readers.setdefault(name, []).append(stratum.number)
+                self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
         self._concerned: set[int] = set()
         self._changes_followed = 0
@@ -44,11 +44,13 @@ class KernelReach:
                     given.add(owner[name])
         self._concerned.update(given)
 
-    def end(self, done: Transaction) -> None:
-        """There is no update under way; `done` is for the next one."""
-        self.done = done
+    def end(self) -> Transaction:
+        """There is no update under way. Returns what is for the next one."""
         self._changes_followed = 0
-        self.given, self._concerned = set(), set()
+        self.given.clear()
+        self._concerned.clear()
+        self.done = Transaction()
+        return self.done
 
     def is_given(self, stratum: LogicalStratum) -> bool:
         """Whether explicit facts of a stratum change."""
@@ -60,10 +62,10 @@ class KernelReach:
         done = self.done
         if len(done.changed) != self._changes_followed:
             self._follow_changes()
-        if stratum.number not in self._concerned:
+        place = self.place[stratum.number]
+        if place not in self._concerned:
             return None
-        reads = self._reads[stratum.number]
-        if stratum.number not in self.given and reads.isdisjoint(done.changed):
+        if place not in self.given and self._reads[stratum.number].isdisjoint(done.changed):
             return None
         return Reach(self.size_of(stratum), self.must_rebuild(stratum))
 
@@ -80,7 +82,7 @@ class KernelReach:
         """The strata that the update under way reaches: see `Backend.affected`. Costs what they are, not what there
         are."""
         strata, changed = self._evaluation.program.strata, self.done.changed
-        places = [self.place[number] for number in self._concerned]
+        places = list(self._concerned)
         heapify(places)
         known = set(places)
         followed = 0
@@ -90,8 +92,7 @@ class KernelReach:
             if reach is not None:
                 yield stratum, reach
             for name in islice(changed, followed, None):
-                for number in self._readers.get(name, ()):
-                    place = self.place[number]
+                for place in self._readers.get(name, ()):
                     if place not in known:
                         known.add(place)
                         heappush(places, place)

@@ -18,7 +18,6 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.rows import are_in, distinct
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -44,11 +43,6 @@ class KernelUpdates:
         """Everything that depends on the program and on nothing else."""
         self.reach.follow(program)
         self.maintenance.follow(program)
-
-    def _end(self) -> None:
-        """There is no update under way."""
-        self.transaction = Transaction()
-        self.reach.end(self.transaction)
 
     def begin(
         self,
@@ -179,7 +173,7 @@ class KernelUpdates:
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self._end()
+        self.transaction = self.reach.end()
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -203,7 +197,7 @@ class KernelUpdates:
                 transaction.rollback(relation)
                 if relation.is_sparse:
                     self._compact(relation)
-        self._end()
+        self.transaction = self.reach.end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.

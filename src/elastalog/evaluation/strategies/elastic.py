@@ -17,14 +17,14 @@ bootstrapped; the strata above see only what changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from functools import lru_cache, partial
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, Learnt, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
 from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -72,19 +72,9 @@ class Elastic:
         """Updates so small that nobody had to choose."""
         if small is None or not small.done:
             return
-        costs, is_loss = self.costs, self._is_loss
         for driven in small.done:
-            derivations = 0
-            learnt: list[tuple[float, list[Bootstrap]] | None] = []
-            for place, changes, made, _, effort, touched in driven.costs:
-                stratum = driven.strata[place]
-                if stratum.clauses:
-                    known = costs.updated(stratum, _small_occasion(changes, is_loss), effort, touched or None)
-                    learnt.append((known.weight_of(is_loss), known.bootstraps))
-                    derivations += made
-                else:
-                    learnt.append(None)
-            work.put_off(partial(_written_down, driven, learnt), derivations)
+            learnt = self.costs.driven(driven, self._is_loss)
+            work.put_off(partial(_written_down, driven, learnt), driven.derivations)
         small.done.clear()
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
@@ -190,10 +180,9 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     work.other = round(rebuild_cost(bootstrap.cost, facts))
 
 
-def _written_down(driven: Driven, learnt: list[tuple[float, list[Bootstrap]] | None]) -> list[StratumWork]:
-    """What small updates have done; with what their derivations weighed and the last bootstraps took then, if they were
-    of strata with rules. Nobody has looked at the clock in between: they share the time by the changes that they heard
-    of and the rows that they looked at."""
+def _written_down(driven: Driven, learnt: Sequence[Learnt | None]) -> list[StratumWork]:
+    """What small updates have done; with what was known then of those strata that have rules. Nobody has looked at the
+    clock in between: they share the time by the changes that they heard of and the rows that they looked at."""
     share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
     found = []
     for (place, changes, derivations, rows, effort, _), known in zip(driven.costs, learnt, strict=True):
@@ -205,10 +194,6 @@ def _written_down(driven: Driven, learnt: list[tuple[float, list[Bootstrap]] | N
             _tell(work, weight, reckoned(bootstraps, 0), 0, effort)
         found.append(work)
     return found
-
-
-_small_occasion = lru_cache(maxsize=1024)(Occasion)
-"""An occasion of which nobody has asked how large the stratum is: most are alike."""
 
 
 def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:

@@ -141,7 +141,7 @@ def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -
             relation.present = present
         relation.is_settled = present == used
         # Not at once: the next update may bring back what this one has taken away.
-        if used > 2 * max(present, present - grown) and relation.is_sparse:
+        if used > 2 * present and used > 2 * (present - grown) and relation.is_sparse:
             sparse.append(relation)
     if shift is not None:
         shift.begin(before, touched)
