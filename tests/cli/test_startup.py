@@ -102,8 +102,8 @@ def test_opening_a_session_imports_little_and_an_update_little_more(tmp_path: Pa
     assert isinstance(update, float)
     assert HEAVY.isdisjoint(after)
     assert "click" not in after
-    assert ours(before) < 328
-    assert ours(after) < 340
+    assert ours(before) < 300
+    assert ours(after) < 332
     assert opened < 1.0
     assert update < 0.3
 

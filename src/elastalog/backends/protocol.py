@@ -142,7 +142,7 @@ class UpdateChanges(Protocol):
         """The facts that it has inserted into a relation, which may be hidden."""
 
     def size(self, relation: str) -> int:
-        """About how many facts a relation has now, which it has reached already; outside an update, how many."""
+        """About how many facts are stored of a relation now, which it has reached already (see `Backend.stored`)."""
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
@@ -293,6 +293,9 @@ class Backend(Protocol):
 
     def size(self, relation: str) -> int:
         """The number of facts."""
+
+    def stored(self, relation: str) -> int:
+        """The same, outside an update, but for pairs of an equivalence that need not be written out."""
 
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""

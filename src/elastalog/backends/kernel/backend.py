@@ -92,6 +92,9 @@ class KernelBackend:
     def size(self, relation: str) -> int:
         return self.held.size(relation)
 
+    def stored(self, relation: str) -> int:
+        return self.held.relations[relation].present
+
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)
 

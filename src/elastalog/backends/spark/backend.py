@@ -93,6 +93,9 @@ class SparkBackend:
     def size(self, relation: str) -> int:
         return self.relations.size(relation)
 
+    def stored(self, relation: str) -> int:
+        return self.relations.size(relation)
+
     def facts(self, relation: str) -> FactWords:
         return self.kernel.facts(relation)
 

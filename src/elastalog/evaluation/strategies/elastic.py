@@ -49,8 +49,8 @@ class Elastic:
             nonlocal before
             now = self._counted()
             rows, rounds = (after - first for after, first in zip(now, before, strict=True))
-            cost = bootstrap_cost(derivations, rows, rounds)
-            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost, rows)
+            cost, inputs = bootstrap_cost(derivations, rows, rounds), sum(map(backend.stored, stratum.reads))
+            self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost, rows)
             before = now
 
         return evaluate_all(backend, remember)
