@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from elastalog.backends.kernel.store import transaction
@@ -11,19 +12,20 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.shifts import Shift
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.backend import KernelBackend
+    from elastalog.backends.kernel.holding import KernelFacts
+    from elastalog.backends.kernel.updating import KernelUpdates
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, backend: KernelBackend) -> None:
-        self._backend = backend
-        self._held = backend.held
+    def __init__(self, held: KernelFacts, updates: Callable[[], KernelUpdates]) -> None:
+        self._held = held
+        self._updates = updates
 
     def back(self, most: int | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
-        done = self._backend.updates.transaction
+        done = self._updates().transaction
         if not done.replaced:
             done.shift = Shift(sys.maxsize if most is None else most)
         return done.shift
@@ -38,16 +40,16 @@ class KernelShifts:
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
-        self._backend.updates.departures += 1
+        self._updates().departures += 1
 
     def arrive(self) -> None:
         """See `depart`."""
-        self._backend.updates.departures -= 1
+        self._updates().departures -= 1
 
     def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
         """Strata above a finished relation are told that some facts are absent and others present."""
-        stored, changed = self._held.relations[relation], self._backend.updates.transaction.changed
-        self._backend.updates.transaction.is_told = False
+        stored, changed = self._held.relations[relation], self._updates().transaction.changed
+        self._updates().transaction.is_told = False
         if absent is not None and len(absent):
             entries = transaction.touch(stored, transaction.add_rows(stored, absent))
             transaction.set_annotation(stored, entries, ABSENT, is_present=False)
@@ -59,4 +61,4 @@ class KernelShifts:
             changed[relation] = found
         else:
             changed.pop(relation, None)
-            self._backend.updates.reach.follow_again()
+            self._updates().reach.follow_again()
