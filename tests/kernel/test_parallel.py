@@ -16,9 +16,10 @@ import pytest
 import elastalog
 from elastalog.backends.kernel import evaluating
 from elastalog.backends.kernel.bootstrap import fixpoint
+from elastalog.backends.kernel.machine import shares
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import shared_growth, shared_head, shared_round, workers
+from elastalog.backends.kernel.threads import shared_head, shared_round, workers
 from elastalog.backends.kernel.threads.crew import in_threads
 from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_round import SharedRound
@@ -72,9 +73,9 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     machine."""
     least_rows, least_room, patience = request.param
     monkeypatch.setattr(fixpoint, "PATIENCE", patience)
-    monkeypatch.setattr(shared_growth, "LEAST_WORK", least_rows)
-    monkeypatch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 16)
-    monkeypatch.setattr(shared_growth, "LEAST_SHARE", 1)
+    monkeypatch.setattr(shares, "LEAST_WORK", least_rows)
+    monkeypatch.setattr(shares, "LEAST_WORK_OF_SHARE", 16)
+    monkeypatch.setattr(shares, "LEAST_SHARE", 1)
     monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
     monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
     monkeypatch.setattr(shared_head, "LEAST_GROWTH", least_rows)
@@ -319,20 +320,19 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     facts = np.arange(distinct * width, dtype=np.int32).reshape(-1, width)
     generator = np.random.default_rng(8)
     blocks = [np.ascontiguousarray(facts[generator.integers(0, distinct, 50_000)]) for _ in range(threads)]
-    given, states = np.zeros(1, np.int64), np.zeros((threads, inserting.TURN_STATE_SIZE), np.int64)
-    states[:, inserting.TURN] = 256
+    turns = np.zeros(inserting.size_of_turns(threads), np.int64)
+    inserting.give_out(turns, 0, 256)
 
     def work(number: int) -> None:
         done = inserting.insert_together(
             blocks[number], 0, 50_000, relation.rows, relation.table, relation.shift, relation.count, 0,
-            relation.room, given, states[number],
+            relation.room, turns, number,
         )  # fmt: skip
         assert done == 50_000
 
     in_threads(threads, work, lambda: None)
-    gaps = np.sort(states[states[:, 0] < states[:, 1], :2], axis=0).reshape(-1)
     relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, int(given[0]), gaps
+        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, turns
     )
     expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
     rows = relation.find(expected)
@@ -346,12 +346,13 @@ def test_a_thread_stops_where_no_row_is_left() -> None:
     relation = KernelRelation("r", 2, is_annotated=False)
     relation.reserve(1000)
     block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
-    state, given = np.array([0, 0, 256]), np.zeros(1, np.int64)
+    turns = np.zeros(inserting.size_of_turns(2), np.int64)
+    inserting.give_out(turns, 0, 256)
     tables = relation.rows, relation.table, relation.shift, relation.count, 0
-    assert inserting.insert_together(block, 0, 1000, *tables, 600, given, state) == 512
-    assert state.tolist() == [512, 512, 256]
+    assert inserting.insert_together(block, 0, 1000, *tables, 600, turns, 1) == 512
     # Facts that are there already need no row.
-    assert inserting.insert_together(block, 100, 512, *tables, 600, given, state) == 512
+    assert inserting.insert_together(block, 100, 512, *tables, 600, turns, 1) == 512
+    assert inserting.close_gaps(*tables, 600, turns) == 512
 
 
 @pytest.mark.parametrize(
@@ -364,6 +365,9 @@ def test_a_thread_stops_where_no_row_is_left() -> None:
         ([4, 8, 12, 20], 8),
         ([0, 20], 0),
         ([2, 3, 9, 12], 16),
+        ([9, 12, 2, 3], 16),
+        ([16, 20, 0, 4], 12),
+        ([12, 20, 2, 5, 8, 12], 5),
     ],
 )
 def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
@@ -371,11 +375,15 @@ def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
     relation.load(np.arange(100, 120, dtype=np.int32).reshape(-1, 1))
     relation.count[:20] = np.arange(100, 120)
     is_gap = np.zeros(20, np.bool_)
-    for first, last in zip(gaps[::2], gaps[1::2], strict=True):
+    turns = np.zeros(inserting.size_of_turns(3), np.int64)
+    turns[[inserting.GIVEN, inserting.TURN]] = 20, 1
+    for thread, (first, last) in enumerate(zip(gaps[::2], gaps[1::2], strict=True)):
         is_gap[first:last] = True
+        own = inserting.APART * (1 + thread)
+        turns[[own + inserting.OWN, own + inserting.OWN_END]] = first, last
     expected = relation.rows[:20][~is_gap]
     relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, 20, np.array(gaps, np.int64)
+        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, turns
     )
     assert relation.used == kept
     assert sorted(relation.rows[:kept, 0].tolist()) == expected[:, 0].tolist()

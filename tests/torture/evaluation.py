@@ -12,7 +12,8 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import fixpoint
-from elastalog.backends.kernel.threads import shared_growth, shared_round, workers
+from elastalog.backends.kernel.machine import shares
+from elastalog.backends.kernel.threads import shared_round, workers
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import judge
 from tests.generators.construction import Features
@@ -80,9 +81,9 @@ def threads(seed: int) -> int:
         patch.setattr(shared_round, "LEAST_SHARE", 1)
         patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
         patch.setattr(shared_round, "LIGHT", 1)
-        patch.setattr(shared_growth, "LEAST_WORK", 1)
-        patch.setattr(shared_growth, "LEAST_WORK_OF_SHARE", 1)
-        patch.setattr(shared_growth, "LEAST_SHARE", 1)
+        patch.setattr(shares, "LEAST_WORK", 1)
+        patch.setattr(shares, "LEAST_WORK_OF_SHARE", 1)
+        patch.setattr(shares, "LEAST_SHARE", 1)
         patch.setattr(fixpoint, "PATIENCE", random.choice((1, 10, 300)))
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)

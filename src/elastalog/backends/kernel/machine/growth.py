@@ -174,7 +174,7 @@ def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-
     machine.full = number
     count = words_at(head.count, head.room if head.is_annotated else 0)
     if task.sharing != 0:
-        return insert_shared(machine, task.sharing, task.thread, number, head, count, block, start, stop)
+        return insert_shared(task.sharing, task.thread, number, head, count, block, start, stop)
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
     _insert(block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, progress)

@@ -9,44 +9,42 @@ have left off (see `threads.meeting`).
 
 from __future__ import annotations
 
-from ctypes import Structure
+from collections.abc import Sequence
+from ctypes import Structure, addressof
 
-from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.records import record, record_at
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.records import Table, record, record_at
 from elastalog.backends.kernel.compile.signatures import int64
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of, table_of
-from elastalog.backends.kernel.machine.layout import index_at, probe_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import extend_index
 from elastalog.backends.kernel.store import inserting
-from elastalog.backends.kernel.store.inserting import OWN, OWN_END, TURN, TURN_STATE_SIZE
+from elastalog.backends.kernel.store.inserting import APART, size_of_turns
+from elastalog.backends.kernel.store.memory import Vector
 from elastalog.jit.intrinsics import take_number
 from elastalog.jit.meeting_points import count_up, number_now
 from elastalog.jit.operators import view
 
-TURNS = 16
-"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
-after the other are looked at one after the other in the next round, and lie near to each other."""
-
-LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
-"""Rows that a thread is given at a time."""
-
-
-def turn_for(expected: int) -> int:
-    """How many rows a thread is given at a time in a round that is expected to add so many."""
-    return min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
-
-
-_turn_for = piece(turn_for)
+_turn_for = piece(inserting.turn_for)
+_give_out = piece(inserting.give_out)
 _insert_together = piece(inserting.insert_together)
 _close_gaps = piece(inserting.close_gaps)
-
-APART = 16
-"""Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
 
 SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
 is long, though some start rows lead to a hundred times as many as others."""
+
+LEAST_WORK = 12_000
+"""An iteration that is expected to look at, or make, fewer rows is left to one machine."""
+
+LEAST_WORK_OF_SHARE = 1 << 12
+"""What a share is expected to look at and make, at least."""
+
+LEAST_SHARE = 16
+"""Start rows of a share, at least."""
 
 _LOOKS = 1 << 19
 """How often a machine that waits looks whether all have come, before it leaves off: some tenths of a millisecond. Who
@@ -55,7 +53,7 @@ sleeps comes back later than it is called, and often to the core that it is call
 _NEXT_SHARE, _NEXT_INDEX, _ARRIVED, _PASSED = 0, 8 * APART, 16 * APART, 24 * APART
 """Where numbers are that all machines count in (see `Sharing.numbers`), in bytes."""
 
-NUMBERS = 4 * APART
+_NUMBERS = 4 * APART
 """How many numbers these take."""
 
 
@@ -67,14 +65,12 @@ class Sharing(Structure):
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
     by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken, how
-    many machines have come to where all wait, and how often all have. `given`: of every relation, the next row that
-    nobody has been given; `turns`: of every thread and relation, the state of insertion (see `store.inserting`). Each
-    is `APART` from the next.
+    many machines have come to where all wait, and how often all have, each `APART` from the next. `turns`: of every
+    relation, the rows that threads are given (see `store.inserting`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
-    those with the most work first. `gaps` has room for two numbers a thread. `least_work`: an iteration that is
-    expected to do less is not shared; `least_work_of_share` and `least_share`, in start rows, bound how finely one
-    is."""
+    those with the most work first. `least_work`: an iteration that is expected to do less is not shared;
+    `least_work_of_share` and `least_share`, in start rows, bound how finely one is."""
 
     threads: int
     stage: int
@@ -87,12 +83,10 @@ class Sharing(Structure):
     indexes: int
     indexes_number: int
     numbers: int
-    given: int
     turns: int
     codes: int
     bodies: int
     order: int
-    gaps: int
     least_work: int
     least_work_of_share: int
     least_share: int
@@ -126,16 +120,34 @@ share_at = record_at(Share)
 _body_at = record_at(BodyWork)
 
 
-@view
-def _turn_at(machine, sharing, thread, number):  # type: ignore[no-untyped-def]
-    """The state of insertion of a thread into a relation."""
-    place = thread * machine.relations_number + number
-    return numbers_at(sharing.turns + 8 * APART * place, TURN_STATE_SIZE)
+class Shared:
+    """The record of what machines share, and the tables that it leads to: `bodies`, of each variant, and `turns`, of
+    each relation. `codes` are the variants of each machine; `indexes`, the places of those that are to be extended;
+    `task`, where that of the first machine is."""
+
+    def __init__(self, codes: Sequence[Table[VariantCode]], relations: int, indexes: Sequence[int], task: int) -> None:
+        threads, variants = len(codes), len(codes[0])
+        self.bodies = Table(BodyWork, variants)
+        self.turns: Vector = np.zeros((relations, size_of_turns(threads)), np.int64)
+        self._shares = Table(Share, SHARES * threads + variants)
+        self._numbers: Vector = np.zeros(_NUMBERS, np.int64)
+        self._indexes: Vector = np.array(indexes, np.int64)
+        self._codes: Vector = np.array([table.address for table in codes], np.int64)
+        self._order: Vector = np.arange(variants)
+        self.record = Sharing(
+            threads=threads, task=task, shares=self._shares.address, indexes=address_of(self._indexes),
+            indexes_number=len(indexes), numbers=address_of(self._numbers), turns=address_of(self.turns),
+            codes=address_of(self._codes), bodies=self.bodies.address, order=address_of(self._order),
+            least_work=LEAST_WORK, least_work_of_share=LEAST_WORK_OF_SHARE, least_share=LEAST_SHARE,
+        )  # fmt: skip
+        self.address = addressof(self.record)
 
 
 @view
-def _given_at(sharing, number):  # type: ignore[no-untyped-def]
-    return numbers_at(sharing.given + 8 * APART * number, 1)
+def _turns_at(sharing, number):  # type: ignore[no-untyped-def]
+    """The rows of a relation that threads are given."""
+    size = APART * (1 + sharing.threads)
+    return numbers_at(sharing.turns + 8 * size * number, size)
 
 
 @piece
@@ -150,12 +162,11 @@ def take_share(address, thread):  # type: ignore[no-untyped-def]
 
 
 @piece
-def insert_shared(machine, address, thread, number, head, count, block, start, stop):  # type: ignore[no-untyped-def]
+def insert_shared(address, thread, number, head, count, block, start, stop):  # type: ignore[no-untyped-def]
     """Inserts rows of a block into a relation, as others do; returns where it stopped, early if no row is left."""
-    sharing = sharing_at(address, 0)
     return _insert_together(
         block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, head.room,
-        _given_at(sharing, number), _turn_at(machine, sharing, thread, number),
+        _turns_at(sharing_at(address, 0), number), thread,
     )  # fmt: skip
 
 
@@ -217,29 +228,12 @@ def take_back(machine, address):  # type: ignore[no-untyped-def]
     sharing = sharing_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        given = _given_at(sharing, r)[0]
-        first = relation.used
-        if not relation.is_own or given == first:
-            continue
-        size = _turn_at(machine, sharing, 0, r)[TURN]
-        gaps = numbers_at(sharing.gaps, 2 * sharing.threads)
-        end = 0
-        for thread in range(sharing.threads):
-            turn = _turn_at(machine, sharing, thread, r)
-            if turn[OWN] < turn[OWN_END]:
-                place = end
-                while place > 0 and gaps[place - 2] > turn[OWN]:
-                    gaps[place], gaps[place + 1] = gaps[place - 2], gaps[place - 1]
-                    place -= 2
-                gaps[place], gaps[place + 1] = turn[OWN], turn[OWN_END]
-                end += 2
-        # Machines also ask when there are no more.
-        turns = min(given - first, relation.room - first) // size
-        count = words_at(relation.count, relation.room if relation.is_annotated else 0)
-        relation.used = _close_gaps(
-            rows_of(relation), table_of(relation), relation.shift, count, first + turns * size,
-            numbers_at(sharing.gaps, end),
-        )  # fmt: skip
+        if relation.is_own:
+            count = words_at(relation.count, relation.room if relation.is_annotated else 0)
+            relation.used = _close_gaps(
+                rows_of(relation), table_of(relation), relation.shift, count, relation.used, relation.room,
+                _turns_at(sharing, r),
+            )  # fmt: skip
 
 
 @piece
@@ -326,12 +320,9 @@ def _give_rows(machine, sharing):  # type: ignore[no-untyped-def]
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
-            _given_at(sharing, r)[0] = relation.used
-            for thread in range(sharing.threads):
-                turn = _turn_at(machine, sharing, thread, r)
-                turn[OWN] = turn[OWN_END] = relation.used
-                # About as many facts as in the iteration before.
-                turn[TURN] = _turn_for(relation.delta_end - relation.delta)
+            # About as many facts as in the iteration before.
+            expected = relation.delta_end - relation.delta
+            _give_out(_turns_at(sharing, r), relation.used, _turn_for(expected))
 
 
 @piece

@@ -6,6 +6,9 @@ the next fact. So a slot never refers to a row that is not written, and no fact 
 
 Rows are given out in turns, each to the thread that asks for it; `close_gaps` moves the last rows to where threads have
 not used up their turns. A thread that is alone has all rows in one turn.
+
+What is given is noted in one vector for each relation (`turns`): in the first place what all threads have in common,
+then of every thread its own turn.
 """
 
 from __future__ import annotations
@@ -44,15 +47,37 @@ from elastalog.backends.kernel.store.set_table import (
 )
 from elastalog.jit.intrinsics import put_if_zero, take_number
 
-# Fields of the state vector of a thread that inserts together with others.
+APART = 16
+"""Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
+
+# In common.
+GIVEN = 0  # the next row that nobody has been given
+TURN = 1  # how many rows a thread is given at a time
+
+# Of a thread.
 OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
-TURN = 2  # how many rows it is given at a time
-TURN_STATE_SIZE = 3
+
+TURNS = 16
+"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
+after the other are looked at one after the other in the next round, and lie near to each other."""
+
+LEAST_TURN, MOST_TURN = 1 << 6, 1 << 14
+"""Rows that a thread is given at a time."""
 
 _ROWS_AHEAD = 16
 """Memory of so many rows behind the one that is written is asked for: an atomic step waits until all that was written
 before has come to its place, and would wait for fresh memory at every eighth fact or so."""
+
+
+def size_of_turns(threads: int) -> int:
+    """How many numbers it takes to note the turns of so many threads."""
+    return APART * (1 + threads)
+
+
+def turn_for(expected: int) -> int:
+    """How many rows a thread is given at a time in a round that is expected to add so many."""
+    return min(max(expected // TURNS, LEAST_TURN), MOST_TURN)
 
 
 @inlined
@@ -69,8 +94,9 @@ def _insert(  # type: ignore[no-untyped-def]
     block, start, stop, rows, table, shift, count, counted_from, own, end, room, given, turn, is_together
 ):
     """Inserts block[start:stop] (its first columns), each fact once, into rows [own, end), then, together with others,
-    into further turns below `room`. `count`, unless empty, counts how often each row from `counted_from` on was met.
-    Returns where it stopped, early when there is no row, and what is left of its own."""
+    into further turns below `room`, of which `given` says the next. `count`, unless empty, counts how often each row
+    from `counted_from` on was met. Returns where it stopped, early when there is no row, and what is left of its
+    own."""
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
@@ -89,7 +115,7 @@ def _insert(  # type: ignore[no-untyped-def]
                 entry = uint64(table[slot])
                 if entry == NONE:
                     if own == end:
-                        first = take_number(given, 0, turn) if is_together else room
+                        first = take_number(given, GIVEN, turn) if is_together else room
                         if first + turn > room:
                             return i + g, own, end
                         own = first
@@ -128,15 +154,25 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
     )
 
 
-@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, STATE)
+@operator(types.void, COLUMNS, INT, INT)
+def give_out(turns, used, turn):  # type: ignore[no-untyped-def]
+    """From now on threads are given rows from `used` on, so many at a time."""
+    turns[GIVEN] = used
+    turns[TURN] = turn
+    for own in range(APART, turns.shape[0], APART):
+        turns[own + OWN] = turns[own + OWN_END] = used
+
+
+@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, INT)
 def insert_together(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, room, given, state
+    block, start, stop, rows, table, shift, count, counted_from, room, turns, thread
 ):
-    """The same while other threads insert. given[0] is the next row that nobody has been given; there are turns below
-    `room`. Returns where it stopped, early when all are given."""
-    done, state[OWN], state[OWN_END] = _insert(
-        block, start, stop, rows, table, shift, count, counted_from, state[OWN], state[OWN_END], room, given,
-        state[TURN], True,
+    """Inserts block[start:stop] while other threads insert other facts. There are turns below `room`. Returns where it
+    stopped, early when all are given."""
+    own = APART * (1 + thread)
+    done, turns[own + OWN], turns[own + OWN_END] = _insert(
+        block, start, stop, rows, table, shift, count, counted_from, turns[own + OWN], turns[own + OWN_END], room,
+        turns, turns[TURN], True,
     )  # fmt: skip
     return done
 
@@ -171,23 +207,34 @@ def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untype
     _enter_rows(rows, start, stop, table, shift, True)
 
 
-@operator(INT, MATRIX, TABLE, INT, WORDS, INT, COLUMNS)
-def close_gaps(rows, table, shift, count, end, gaps):  # type: ignore[no-untyped-def]
-    """Makes rows dense that end before `end`, except for gaps: the i-th is from gaps[2 * i] to gaps[2 * i + 1], and
-    they ascend. The last rows are moved there; returns where the rows end now."""
+@inlined
+def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
+    """Where rows end if what threads have not used of their turns is cut off there."""
+    own = APART
+    while own < turns.shape[0]:
+        if turns[own + OWN] < turns[own + OWN_END] and turns[own + OWN_END] == end:
+            end = turns[own + OWN_END] = turns[own + OWN]
+            own = APART
+        else:
+            own += APART
+    return end
+
+
+@operator(INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS)
+def close_gaps(rows, table, shift, count, used, room, turns):  # type: ignore[no-untyped-def]
+    """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not used
+    up. Returns where the rows end now."""
+    if turns[GIVEN] == used:
+        return used
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
-    last = gaps.shape[0] - 2
-    for i in range(0, gaps.shape[0], 2):
-        target = gaps[i]
-        while True:
-            # Gaps at the end are not filled, but cut off.
-            while last >= i and gaps[last + 1] == end:
-                end = min(end, gaps[last])
-                last -= 2
-            if last < i or target >= gaps[i + 1]:
-                break
+    # Threads also ask when there are no more.
+    end = used + (min(turns[GIVEN], room) - used) // turns[TURN] * turns[TURN]
+    end = _without_gaps_at_end(turns, end)
+    for own in range(APART, turns.shape[0], APART):
+        while turns[own + OWN] < turns[own + OWN_END]:
             end -= 1
+            target = turns[own + OWN]
             for c in range(width):
                 rows[target, c] = rows[end, c]
             if count.shape[0] > 0:
@@ -196,6 +243,6 @@ def close_gaps(rows, table, shift, count, end, gaps):  # type: ignore[no-untyped
             while row_in(uint64(table[slot]), mask) != end:
                 slot = (slot + ONE) & mask
             table[slot] = entry_for(uint64(table[slot]), target, mask)
-            target += 1
-            gaps[i] = target
+            turns[own + OWN] = target + 1
+            end = _without_gaps_at_end(turns, end)
     return end

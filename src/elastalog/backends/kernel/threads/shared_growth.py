@@ -14,33 +14,19 @@ from ctypes import addressof, memmove, sizeof
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
-from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.shares import APART, NUMBERS, SHARES, BodyWork, Share, Sharing
+from elastalog.backends.kernel.machine.shares import Shared
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store.inserting import TURN_STATE_SIZE
-from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_head import LEAST_GROWTH, LEAST_ROOM, SharedHead
 from elastalog.backends.watch import Watch
-
-LEAST_WORK = 12_000
-"""A round that is expected to look at, or make, fewer rows is left to one thread."""
-
-LEAST_WORK_OF_SHARE = 1 << 12
-"""What a share is expected to look at and make, at least."""
-
-LEAST_SHARE = 16
-"""Start rows of a share, at least."""
 
 MOST_WORK = 1 << 19
 """Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
@@ -62,31 +48,17 @@ class SharedGrowth(MachineRounds):
         self._threads = threads
         self._lock = threading.Lock()
         self._crew: Crew | None = None
-        plan, number = self._plan, len(self._plan.names)
+        plan = self._plan
         self._runs = [self._run]
         self._tables: list[Table[VariantCode]] = [plan.code.variants]
         self._tasks = [self._task]
         for thread in range(1, threads):
             self._add_machine(thread)
-        self._given: Vector = np.zeros(number * APART, np.int64)
-        self._turns: Vector = np.zeros((threads, number, APART), np.int64)
-        self._works = Table(BodyWork, len(bodies))
-        self._shares = Table(Share, SHARES * threads + len(bodies))
         growing = [place for place, (name, _) in enumerate(plan.keys) if name in self._rows]
-        self._vectors: list[Vector] = [
-            np.zeros(NUMBERS, np.int64), np.array([table.address for table in self._tables], np.int64),
-            np.arange(len(bodies)), np.zeros(2 * threads, np.int64), np.array(growing, np.int64),
-        ]  # fmt: skip
-        numbers, codes, order, gaps, indexes = map(address_of, self._vectors)
-        self._sharing = Sharing(
-            threads=threads, task=addressof(self._task), shares=self._shares.address, indexes=indexes,
-            indexes_number=len(growing), numbers=numbers, given=address_of(self._given),
-            turns=address_of(self._turns), codes=codes, bodies=self._works.address, order=order, gaps=gaps,
-            least_work=LEAST_WORK, least_work_of_share=LEAST_WORK_OF_SHARE, least_share=LEAST_SHARE,
-        )  # fmt: skip
+        self._shared = Shared(self._tables, len(plan.names), growing, addressof(self._task))
         for task in self._tasks[1:]:
-            task.sharing = addressof(self._sharing)
-        for body, work in zip(bodies, self._works, strict=True):
+            task.sharing = self._shared.address
+        for body, work in zip(bodies, self._shared.bodies, strict=True):
             work.is_shared, work.heads = is_shareable(body.variant), len(body.members)
         self._heads: dict[str, SharedHead] = {}
 
@@ -106,7 +78,7 @@ class SharedGrowth(MachineRounds):
 
     def _go_on(self) -> int:
         task = self._task
-        for body, work in zip(self.bodies, self._works, strict=True):
+        for body, work in zip(self.bodies, self._shared.bodies, strict=True):
             member = body.members[0]
             work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
         try:
@@ -116,7 +88,7 @@ class SharedGrowth(MachineRounds):
                     self._make_indexes()
                     continue
                 if reason == layout.OTHERWISE:
-                    task.most_work = LEAST_WORK
+                    task.most_work = self._shared.record.least_work
                     reason = self._alone()
                     if reason == layout.LARGE and task.most_found >= 0:
                         continue
@@ -137,7 +109,7 @@ class SharedGrowth(MachineRounds):
         plan = self._plan
         probes = (
             plan.code.probes[probe]
-            for code, work in zip(plan.code.variants, self._works, strict=True)
+            for code, work in zip(plan.code.variants, self._shared.bodies, strict=True)
             if work.work
             for probe in range(code.first_probe, code.first_probe + code.probes)
         )
@@ -161,7 +133,7 @@ class SharedGrowth(MachineRounds):
 
     def _share(self) -> int:
         """Runs rounds in all threads; returns why no further one: see `machine.shares`."""
-        plan, sharing = self._plan, self._sharing
+        plan, sharing = self._plan, self._shared.record
         heads = self._open_heads()
         sharing.stage, sharing.reason = layout.ENTERING, layout.GO_ON
         meeting = Meeting(heads.values(), self._threads, self._tell_room)
@@ -170,7 +142,7 @@ class SharedGrowth(MachineRounds):
             meeting.abort()
             self._call_back()
 
-        self._task.sharing = addressof(sharing)
+        self._task.sharing = self._shared.address
         plan.is_ahead = True
         try:
             self._together(partial(self._work, meeting), abort)
@@ -197,11 +169,8 @@ class SharedGrowth(MachineRounds):
                 # A meeting costs more.
                 relation.reserve(relation.used + LEAST_ROOM)
             if head is None:
-                number = self._plan.number[name]
-                given = self._given[number * APART : number * APART + 1]
-                turns = [self._turns[thread, number, :TURN_STATE_SIZE] for thread in range(self._threads)]
-                head = SharedHead(relation, row.delta_end, self._threads, expected, given, turns)
-                self._heads[name] = head
+                turns = self._shared.turns[self._plan.number[name]]
+                head = self._heads[name] = SharedHead(relation, row.delta_end, self._threads, expected, turns)
             else:
                 head.open(row.delta_end, expected)
             self._tell_room(head)
@@ -213,7 +182,7 @@ class SharedGrowth(MachineRounds):
 
     def _work(self, meeting: Meeting, thread: int) -> None:
         """What one thread does of shared rounds."""
-        machine_run, sharing = self._runs[thread], self._sharing
+        machine_run, sharing = self._runs[thread], self._shared.record
         machine, address = machine_run.workspace.machine, machine_run.workspace.address
         machine.stage = layout.ENTERING
         machine.served = machine.derived = machine.work = 0
