@@ -3,8 +3,9 @@
 `python -m benchmarks.thread_turns WORK ... [--data DIR] [--jobs N ...] [--repeats N] [--beside SOURCES] [--slice S]`
 starts a process for every number of threads, and lets them have the machine by turns, a fraction of a second each: what
 disturbs one disturbs all, so that ratios hold on a machine whose speed changes by the minute. Printed are the least and
-the median time of an evaluation while its process had the machine, the least processor time, and the gain of medians
-over the first number of threads. `--beside` names the `src` of another checkout, which has its turns too.
+the median time of an evaluation while its process had the machine, the least processor time, what the host of a virtual
+machine kept from it (`stolen`, of all cores, at the median), and the gain of medians over the first number of threads.
+`--beside` names the `src` of another checkout, which has its turns too.
 
 What the machine itself gives to so many threads is measured in the same way: `digests` of bytes in the nearest caches,
 and `fetches` from random places of an array far larger than caches.
@@ -58,6 +59,11 @@ PROBES: Mapping[str, Callable[[], Callable[[], object]]] = {"digests": _digests,
 """Each makes a part of its work, to be done by any thread as often as one likes."""
 
 
+def stolen_so_far() -> float:
+    """Seconds that the host of a virtual machine has kept its cores from work that was there."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 class Turns:
     """A process that has the machine by turns."""
 
@@ -65,7 +71,7 @@ class Turns:
         environment = {**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{HERE.parent}"}
         command = [sys.executable, "-m", "benchmarks.thread_turns", "--here", *arguments]
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        self._had: list[tuple[float, float]] = []
+        self._had: list[tuple[float, float, float]] = []
         self._halt()
 
     def _halt(self) -> None:
@@ -78,17 +84,21 @@ class Turns:
 
     def have(self, seconds: float) -> None:
         """One turn."""
-        began = time.perf_counter()
+        began, stolen = time.perf_counter(), stolen_so_far()
         os.kill(self._process.pid, signal.SIGCONT)
         time.sleep(seconds)
         self._halt()
-        self._had.append((began, time.perf_counter()))
+        self._had.append((began, time.perf_counter(), stolen_so_far() - stolen))
 
-    def results(self) -> Iterator[tuple[float, float]]:
-        """Of all that was measured the seconds while this process had the machine, and those of the processor."""
+    def results(self) -> Iterator[tuple[float, float, float]]:
+        """Of all that was measured the seconds while this process had the machine, those of the processor, and those
+        that were stolen meanwhile."""
         assert self._process.stdout is not None
         for began, ended, processor in map(json.loads, self._process.stdout):
-            yield sum(max(min(stop, ended) - max(start, began), 0) for start, stop in self._had), processor
+            had = [
+                (max(min(stop, ended) - max(start, began), 0.0), stop - start, lost) for start, stop, lost in self._had
+            ]
+            yield sum(part for part, _, _ in had), processor, sum(part / whole * lost for part, whole, lost in had)
 
     def end(self) -> None:
         self._process.kill()
@@ -154,10 +164,13 @@ def compare(work: str, given: argparse.Namespace) -> None:
     take_turns(list(works.values()), list(probes.values()), given.slice)
     medians: dict[tuple[str, int], float] = {}
     for (told, jobs), process in {**works, **probes}.items():
-        times, processor = zip(*process.results(), strict=True)
+        times, processor, stolen = zip(*process.results(), strict=True)
         median = medians[told, jobs] = statistics.median(times)
         gain = medians[told, given.jobs[0]] / median
-        print(f"{told:20} {jobs:4} {min(times):8.3f} {median:8.3f} {min(processor):8.3f} {gain:6.2f}", flush=True)
+        shown = "".join(
+            f"{seconds:9.3f}" for seconds in (min(times), median, min(processor), statistics.median(stolen))
+        )
+        print(f"{told:20} {jobs:4}{shown} {gain:6.2f}", flush=True)
 
 
 def main() -> None:
@@ -175,7 +188,7 @@ def main() -> None:
         for span in spans(work, data_folder(given.data), jobs, given.repeats):
             print(json.dumps(span), flush=True)
         return
-    print(f"{'work':20} jobs    min s   median    cpu s   gain")
+    print(f"{'work':20} jobs    min s   median    cpu s   stolen   gain")
     for work in given.works:
         compare(work, given)
 

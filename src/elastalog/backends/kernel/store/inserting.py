@@ -222,8 +222,8 @@ def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
 
 @operator(INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS)
 def close_gaps(rows, table, shift, count, used, room, turns):  # type: ignore[no-untyped-def]
-    """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not used
-    up. Returns where the rows end now."""
+    """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not
+    used up. Returns where the rows end now."""
     if turns[GIVEN] == used:
         return used
     width = rows.shape[1]
