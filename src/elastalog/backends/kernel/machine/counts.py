@@ -49,7 +49,7 @@ def lose_counts(block, used, head):  # type: ignore[no-untyped-def]
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(row, level, count, touched, head.touched_used, ABSENT, ABSENT)
+            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
             head.touched_used += 1
         if left != 0:
             continue
@@ -92,7 +92,7 @@ def gain_counts(block, used, relation, head, machine):  # type: ignore[no-untype
         if value < REFERENCE:
             if value < fires and value != before:
                 continue
-            touch(row, level, count, touched, head.touched_used, ABSENT, ABSENT)
+            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
             head.touched_used += 1
         entry = level[row] - REFERENCE
         fact = entry_of(touched, entry)

@@ -68,7 +68,7 @@ def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
         if value < REFERENCE:
             if value != fires:
                 continue
-            touch(row, level, count, touched, head.touched_used, ABSENT, ABSENT)
+            touch(row, level, count[row], touched, head.touched_used, ABSENT, ABSENT)
             head.touched_used += 1
         entry = level[row] - REFERENCE
         fact = entry_of(touched, entry)
@@ -108,7 +108,9 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
         if value < REFERENCE:
             if value < fires or (value == fires and fires == before):
                 continue
-            touch(row, level, count, touched, head.touched_used, ABSENT, ABSENT)
+            # A level that falls is counted anew, so that the old count need not be looked at.
+            known = count[row] if value == fires else np_int32(0)
+            touch(row, level, known, touched, head.touched_used, ABSENT, ABSENT)
             head.touched_used += 1
         entry = level[row] - REFERENCE
         if offer(entry_of(touched, entry), fires, before):

@@ -82,7 +82,7 @@ def _list_heads(machine, variant, block, used, stamp):  # type: ignore[no-untype
         if row < 0:
             continue
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, head.touched_used, DERIVED, 0)
+            touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
             head.touched_used += 1
         entry = level[row] - REFERENCE
         list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)

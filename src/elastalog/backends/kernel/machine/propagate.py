@@ -103,7 +103,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
             if value < REFERENCE:
                 if task.is_new and task.column < 0 and value < ABSENT:
                     continue
-                touch(row, level, count, touched, head.touched_used, DERIVED, 0)
+                touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
                 head.touched_used += 1
             entry = level[row] - REFERENCE
             if task.column >= 0:

@@ -101,7 +101,7 @@ def apply_heads(  # type: ignore[no-untyped-def]
             if value < REFERENCE:
                 if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
                     continue
-                touch(row, level, count, touched, touched_used, DERIVED, 0)
+                touch(row, level, count[row], touched, touched_used, DERIVED, 0)
                 touched_used += 1
             entry = level[row] - REFERENCE
             fact = entry_of(touched, entry)
@@ -138,7 +138,7 @@ def expect(wanted, kept, level, count, touched, expected, entries, state):  # ty
         if is_kept:
             continue
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, used, DERIVED, 0)
+            touch(row, level, count[row], touched, used, DERIVED, 0)
             used += 1
         entry = level[row] - REFERENCE
         fact = entry_of(touched, entry)
@@ -208,7 +208,7 @@ def list_rows(block, used, word, level, count, touched, stamp, listed_entries, s
     for i in range(used):
         row = int64(block[i, word])
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, touched_used, DERIVED, 0)
+            touch(row, level, count[row], touched, touched_used, DERIVED, 0)
             touched_used += 1
         entry = level[row] - REFERENCE
         fact = entry_of(touched, entry)

@@ -50,15 +50,15 @@ AHEAD = 16
 
 @inlined
 def touch(row, level, count, touched, used, absent, other):  # type: ignore[no-untyped-def]
-    """Makes a touched entry for a row that has none. `absent`: the new level of an absent fact, and `other`: as it is
-    at first; both ABSENT, or DERIVED and 0 where sets are maintained."""
+    """Makes a touched entry for a row that has none, and has this count. `absent`: the new level of an absent fact, and
+    `other`: as it is at first; both ABSENT, or DERIVED and 0 where sets are maintained."""
     value = level[row]
     fact = entry_of(touched, used)
     fact.row = row
     fact.old = value
     fact.new = value if value < ABSENT else np_int32(absent)
     fact.other = other
-    fact.count = count[row]
+    fact.count = count
     fact.marks = UNTOUCHED if value < ABSENT else 0
     level[row] = REFERENCE + used
 
@@ -70,7 +70,7 @@ def touch_rows(wanted, level, count, touched, absent, other, entries, state):  #
     for i in range(wanted.shape[0]):
         row = wanted[i]
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, used, absent, other)
+            touch(row, level, count[row], touched, used, absent, other)
             used += 1
         entries[i] = level[row] - REFERENCE
     state[TOUCHED_USED] = used

@@ -44,7 +44,7 @@ def change_facts(home, facts, is_present):  # type: ignore[no-untyped-def]
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, home.touched_used, ABSENT, ABSENT)
+            touch(row, level, count[row], touched, home.touched_used, ABSENT, ABSENT)
             home.touched_used += 1
         set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
     return lacking
