@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import keys_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import (
-    flattened,
-    group_of_keys,
+    GROUP,
+    group_of_numbers,
     hash_columns,
     inlined,
     int64,
@@ -26,7 +26,7 @@ from elastalog.backends.kernel.store.set_table import add_row, find_in_turn
 @inlined
 def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
     """A head will be in the next delta, or in a later one: asks for the memory that probes from there will look at. In
-    a long chain nothing else is there to wait for it."""
+    a long chain nothing else is there to wait for it; many heads are looked up in groups when it is their turn."""
     at = head.ahead
     while at < head.ahead_end:
         number = operands(machine, at, 2)
@@ -56,11 +56,9 @@ def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
     level = levels_of(head)
     count = counts_of(head)
     touched = touched_of(head)
-    flat_rows = flattened(rows)
-    homes = group_of_keys()
-    tags = group_of_keys()
+    found = group_of_numbers()
     for i in range(used):
-        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
+        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
         if row < 0:
             continue
         value = level[row]
@@ -78,7 +76,8 @@ def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
         if fact.count == 0:
             entry_of(touched, head.losses).losses = entry
             head.losses += 1
-            fetch_ahead(machine, head, block, i)
+            if used < GROUP:
+                fetch_ahead(machine, head, block, i)
 
 
 @piece
@@ -90,14 +89,12 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
     level = levels_of(head)
     count = counts_of(head)
     touched = touched_of(head)
-    flat_rows = flattened(rows)
-    homes = group_of_keys()
-    tags = group_of_keys()
+    found = group_of_numbers()
     for i in range(used):
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
+        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
         if row < 0:
             add_row(block, i, -1 - row, rows, table, head.used)
             row = head.used
@@ -115,7 +112,8 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
         entry = level[row] - REFERENCE
         if offer(entry_of(touched, entry), fires, before):
             wait(machine, relation, entry, fires)
-            fetch_ahead(machine, head, block, i)
+            if used < GROUP:
+                fetch_ahead(machine, head, block, i)
 
 
 @piece
@@ -141,12 +139,10 @@ def recover_listed(block, used, relation, head, first, machine):  # type: ignore
     table = table_of(head)
     level = levels_of(head)
     touched = touched_of(head)
-    flat_rows = flattened(rows)
-    homes = group_of_keys()
-    tags = group_of_keys()
-    found = 0
+    found = group_of_numbers()
+    derived = 0
     for i in range(used):
-        row = find_in_turn(block, i, used, rows, flat_rows, table, head.shift, level, homes, tags)
+        row = find_in_turn(block, i, used, rows, table, head.shift, level, found)
         if row < 0 or level[row] < REFERENCE:
             continue
         entry = level[row] - REFERENCE
@@ -156,20 +152,18 @@ def recover_listed(block, used, relation, head, first, machine):  # type: ignore
             continue
         if entry_of(touched, place).losses != entry:
             continue
-        found += 1
+        derived += 1
         before = block[i, width - 1]
         if before < ABSENT and offer(fact, before + 1, np_int32(ABSENT)):
             wait(machine, relation, entry, before + 1)
-    return found
+    return derived
 
 
 @piece
-def highest(block, used):  # type: ignore[no-untyped-def]
-    """The highest level at which a derivation of the block fires."""
-    width = block.shape[1]
+def highest(block, used, column):  # type: ignore[no-untyped-def]
+    """The highest level at which a derivation of the block fires, as one of its columns says."""
     found = np_int32(0)
     for i in range(used):
-        for c in range(width - 2, width):
-            if block[i, c] < ABSENT:
-                found = max(found, block[i, c])
+        if block[i, column] < ABSENT:
+            found = max(found, block[i, column])
     return int64(found) + 1

@@ -15,10 +15,10 @@ from elastalog.relations.limits import LEAST_NARROW, WIDE
 _append = piece(postings.append)
 
 
-@piece
-def _second(block, i, action):  # type: ignore[no-untyped-def]
+@inlined
+def _second(block, i, second, is_constant):  # type: ignore[no-untyped-def]
     """The second operand of an action."""
-    return np_int32(action.second) if action.is_constant else block[i, action.second]
+    return np_int32(second) if is_constant else block[i, second]
 
 
 @inlined
@@ -36,43 +36,57 @@ def _made(kind, left, right):  # type: ignore[no-untyped-def]
     return int64(0)
 
 
+@inlined
+def _are_narrow(left, right):  # type: ignore[no-untyped-def]
+    """Whether two words of numbers are the numbers themselves."""
+    return left < WIDE and right < WIDE
+
+
 @piece
-def _is_narrow(action, block, used):  # type: ignore[no-untyped-def]
-    """Whether an action on numbers finds, and makes, none that are not their own words."""
+def _compute(kind, first, second, is_constant, result, block, used):  # type: ignore[no-untyped-def]
+    """Writes what an action makes of two numbers, row by row; False if one is not its own word, or would not be."""
     for i in range(used):
-        left = int64(block[i, action.first])
-        right = int64(_second(block, i, action))
-        if left >= WIDE or right >= WIDE:
+        left = int64(block[i, first])
+        right = int64(_second(block, i, second, is_constant))
+        made = _made(kind, left, right)
+        if not _are_narrow(left, right) or made >= WIDE or made < LEAST_NARROW:
             return False
-        made = _made(action.kind, left, right)
-        if made >= WIDE or made < LEAST_NARROW:
-            return False
+        block[i, result] = np_int32(made)
     return True
 
 
 @piece
-def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
+def _can_compare(first, second, is_constant, block, used):  # type: ignore[no-untyped-def]
+    """Whether an action finds no numbers that are not their own words."""
+    is_narrow = True
+    for i in range(used):
+        is_narrow &= _are_narrow(block[i, first], _second(block, i, second, is_constant))
+    return is_narrow
+
+
+@piece
+def _act(machine, block, used, begin, end):  # type: ignore[no-untyped-def]
     """Runs simple actions on the first rows of a block; returns how many rows are left. -1 and less if a number is not
     its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
     been."""
     width = block.shape[1]
-    for number in range(first, end):
+    for number in range(begin, end):
         action = action_at(machine.actions, number)
         kind = action.kind
-        if kind >= layout.ADD and not _is_narrow(action, block, used):
-            return -1 - used
+        first, second, is_constant, result = action.first, action.second, action.is_constant != 0, action.result
         if kind == layout.COPY:
             for i in range(used):
-                block[i, action.result] = _second(block, i, action)
+                block[i, result] = _second(block, i, second, is_constant)
         elif kind >= layout.ADD and kind <= layout.REMAINDER:
-            for i in range(used):
-                left = int64(block[i, action.first])
-                block[i, action.result] = np_int32(_made(kind, left, int64(_second(block, i, action))))
+            if not _compute(kind, first, second, is_constant, result, block, used):
+                return -1 - used
+        elif kind > layout.REMAINDER and not _can_compare(first, second, is_constant, block, used):
+            return -1 - used
         else:
             kept = 0
             for i in range(used):
-                word = block[i, action.first]
-                other = _second(block, i, action)
+                word = block[i, first]
+                other = _second(block, i, second, is_constant)
                 if kind == layout.KEEP_EQUAL:
                     holds = word == other
                 elif kind == layout.KEEP_UNEQUAL:

@@ -121,7 +121,8 @@ def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-
             return layout.NO_ROOM
         if machine.nodes_used + used > machine.nodes_room:
             return layout.NO_NODES
-        machine.highest = highest(block, used)
+        # What was found backwards is offered as it was before the gains.
+        machine.highest = highest(block, used, block.shape[1] - (1 if phase == layout.RECOVERING else 2))
         if machine.highest >= machine.levels_room:
             return layout.NO_LEVELS
         if phase == layout.RECOVERING:

@@ -8,6 +8,7 @@ never moved, so row numbers identify facts.
 
 from __future__ import annotations
 
+from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
@@ -41,6 +42,9 @@ WITHIN = 2  # position inside a posting, for joins
 FILLED = 4  # rows in the output block
 SKIPPED = 5  # rows that a join of levels has looked at in vain
 
+_MANY = 4
+"""Facts of a block that are worth being looked for in groups: chains have blocks of one."""
+
 
 @inlined
 def is_present(level, touched, row):  # type: ignore[no-untyped-def]
@@ -72,6 +76,8 @@ def entry_for(tag, row, mask):  # type: ignore[no-untyped-def]
 @inlined
 def has_row(rows, row, block, i):  # type: ignore[no-untyped-def]
     """Whether a row of a relation is the fact in a row of a block."""
+    if rows.shape[1] == 2:  # as most are: this takes half as many instructions
+        return rows[row, 0] == block[i, 0] and rows[row, 1] == block[i, 1]
     is_same = True
     for c in range(rows.shape[1]):
         if rows[row, c] != block[i, c]:
@@ -144,28 +150,34 @@ def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-de
         slot = (slot + ONE) & mask
 
 
-@inlined
-def _fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
-    """Asks for all that a look at facts of a block will need, in groups: their slots, then the rows and levels that
-    these lead to. `homes` are the slots from which `find_from` may go on, `tags` what it wants to know."""
+@piece
+def find_group(block, start, size, rows, table, shift, level, found):  # type: ignore[no-untyped-def]
+    """The rows of a group of facts of a block, -1 where there is none. All that this needs, and the levels of the
+    rows, are asked for before."""
     mask = uint64(table.shape[0] - 1)
     width = rows.shape[1]
+    flat_rows = flattened(rows)
+    homes = group_of_keys()
+    tags = group_of_keys()
     fetch_slots(block, start, size, table, shift, width, homes, tags)
     for g in range(size):
         homes[g] = fetch_row(table, homes[g], tags[g], flat_rows, width)
         row = row_in(uint64(table[homes[g]]), mask)
         if row >= 0:
             prefetch(level, row)
+    for g in range(size):
+        found[g] = max(find_from(block, start + g, rows, table, homes[g], tags[g]), -1)
 
 
 @inlined
-def find_in_turn(block, i, used, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
-    """As `find_row`, for one fact of a block after the other, from the first on: what a group of them will need is
-    asked for when it is the turn of the first."""
+def find_in_turn(block, i, used, rows, table, shift, level, found):  # type: ignore[no-untyped-def]
+    """As `find_row`, for one fact of a block after the other, from the first on: where there are many, a group of them
+    is found when it is the turn of the first, and others are looked for again, since one before may have brought
+    them."""
     at = i % GROUP
-    if at == 0:
-        _fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, shift, level, homes, tags)
-    return find_from(block, i, rows, table, homes[at], tags[at])
+    if at == 0 and used >= _MANY:
+        find_group(block, i, min(GROUP, used - i), rows, table, shift, level, found)
+    return found[at] if used >= _MANY and found[at] >= 0 else find_row(block, i, rows, table, shift)
 
 
 @inlined
