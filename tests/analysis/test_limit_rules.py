@@ -28,9 +28,9 @@ def test_so_is_the_body_of_an_aggregate() -> None:
 
 
 def test_a_rule_of_a_hundred_thousand_literals_is_refused_in_little_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert codes(chain(100_000)) == ["E0227"]
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
 
 
 @pytest.mark.slow

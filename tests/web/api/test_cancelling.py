@@ -28,17 +28,29 @@ used(x) :- b(x).
 """
 PRODUCT = "a(y), a(z), a(v), a(w), y + z + v + w < 0"
 LIMIT = 0.3
-NAP = 0.02
+NAP, NAPS = 0.02, 200
 
 
-def nap(x: int) -> int:
-    time.sleep(NAP)
-    return 1
+class Napping:
+    """A functor that takes its time, and counts."""
+
+    def __init__(self) -> None:
+        self.naps = 0
+
+    def __call__(self, x: int) -> int:
+        time.sleep(NAP)
+        self.naps += 1
+        return 1
 
 
 @pytest.fixture
-def service() -> Iterator[Service]:
-    session = elastalog.open(SLOW, {"a": [(i,) for i in range(200)], "b": [(1,)]}, functors={"wait": nap})
+def napping() -> Napping:
+    return Napping()
+
+
+@pytest.fixture
+def service(napping: Napping) -> Iterator[Service]:
+    session = elastalog.open(SLOW, {"a": [(i,) for i in range(NAPS)], "b": [(1,)]}, functors={"wait": napping})
     service = Service(session, Limits(seconds=LIMIT, concurrent=2))
     yield service
     service.close()
@@ -52,18 +64,17 @@ ASKED: dict[str, Callable[[Service], Any]] = {
 
 
 @pytest.mark.parametrize("what", ASKED)
-def test_a_question_ends_soon_after_its_time(service: Service, what: str) -> None:
-    began = time.monotonic()
+def test_a_question_ends_soon_after_its_time(service: Service, napping: Napping, what: str) -> None:
     with pytest.raises(ElastalogError, match=r"E0603|E0921"):
         ASKED[what](service)
-    assert time.monotonic() - began < LIMIT + 1.0  # 200 naps are four seconds
     assert service.debugging.uses("b(1)", all=True) == (("used", (1,)),)
     assert _settles(lambda: service._worker.waiting == 0)
+    assert napping.naps < NAPS / 2  # all of them are four seconds
 
 
 def test_the_threads_of_readers_are_free_again(start: Callable[..., Running]) -> None:
-    facts = {"a": [(i,) for i in range(200)], "b": [(1,)]}
-    session = elastalog.open(SLOW, facts, functors={"wait": nap})
+    facts = {"a": [(i,) for i in range(NAPS)], "b": [(1,)]}
+    session = elastalog.open(SLOW, facts, functors={"wait": Napping()})
     running = start(session=session, limits=Limits(seconds=LIMIT, concurrent=2))
     get = httpx.Client(base_url=f"{running.url}/api/v1", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
     codes: list[str] = []
@@ -85,8 +96,8 @@ def test_the_threads_of_readers_are_free_again(start: Callable[..., Running]) ->
 
 
 def _settles(is_so: Callable[[], bool]) -> bool:
-    """Whether something comes to be so, within a second."""
-    for _ in range(100):
+    """Whether something comes to be so, on a machine that does other things too."""
+    for _ in range(1000):
         if is_so():
             return True
         time.sleep(0.01)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from bisect import bisect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.web.limits import Limits
 from elastalog.web.service import Service
 from tests.web.api.conftest import FACTS, PROGRAM
 
@@ -30,14 +30,12 @@ found(x) :- a(x), a(y), a(z), (x * 31 + y * 17 + z * 7) % 1000003 = 1000002.
 """
 
 
-_TRIES = 3
-
-
 def chained(length: int) -> tuple[Service, list[tuple[int, int]]]:
     """A chain that lacks one edge in the middle, which makes very many paths."""
     middle = [(length // 2, length // 2 + 1)]
     edges = [(i, i + 1) for i in range(length) if (i, i + 1) not in middle]
-    return Service(elastalog.open(CHAIN, {"edge": edges}, budget=None)), middle
+    patient = Limits(seconds=600.0)  # on a machine that is halted for a while
+    return Service(elastalog.open(CHAIN, {"edge": edges}, budget=None), patient), middle
 
 
 def reading(service: Service, until: threading.Event, found: list[tuple[float, float, int]]) -> None:
@@ -57,22 +55,18 @@ def reading(service: Service, until: threading.Event, found: list[tuple[float, f
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("length", [1600, pytest.param(4000, marks=pytest.mark.long)])
-def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None:
-    """Scaled down from ten seconds: what a reader waits does not depend on how long a commit is. On a machine that does
-    other things, what a reader waits without any commit counts for nothing; nor does a single time that all of it is
-    halted: whoever waited for commits would do so in each of three tries."""
+def test_readers_wait_for_no_commit_and_see_it_at_once() -> None:
+    """Reads begin and end while a commit goes on, however fast the machine is; the test below says how long they
+    take."""
+    length = 1200
     service, middle = chained(length)
     service.writing.apply({"edge": [(-2, -1)]})  # whatever has to be compiled or planned is
     before = len_of(service)
-    idle: list[tuple[float, float, int]] = []
     busy: list[tuple[float, float, int]] = []
     commits: list[tuple[float, float]] = []
     try:
-        with readers(service, idle):
-            time.sleep(1.0)
         with readers(service, busy):
-            for change in ("insert", "delete") * _TRIES:
+            for change in ("insert", "delete"):
                 began = time.perf_counter()
                 service.writing.apply(*((({"edge": middle}, None)) if change == "insert" else (None, {"edge": middle})))
                 commits.append((began, time.perf_counter()))
@@ -83,13 +77,8 @@ def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None
     assert before == after
     many = before + (length // 2 + 1) * (length - length // 2)
     assert {total for _, _, total in busy} == {before, many}  # never a half of it
-    during = [took for at, took, _ in busy if any(first <= at <= last for first, last in commits)]
-    assert len(during) > 10
-    longest_commit = max(last - first for first, last in commits)
-    assert longest_commit > 0.2
-    begins = [began for began, _ in commits[::2]]
-    tries = [[took for at, took, _ in busy if bisect(begins, at) == number] for number in range(1, _TRIES + 1)]
-    assert min(map(max, tries)) < 0.1 + 3 * max(took for _, took, _ in idle)
+    for first, last in commits:
+        assert sum(first < at and at + took < last for at, took, _ in busy) > 2
 
 
 @pytest.mark.long
