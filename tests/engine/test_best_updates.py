@@ -48,7 +48,7 @@ def random_fact(random: Random, name: str) -> tuple[int, ...]:
     return (random.randrange(6),)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 40))])
 def test_random_updates_give_what_an_evaluation_anew_gives(seed: int) -> None:
     random = Random(seed)
     text = HEADER + FORMS[seed % len(FORMS)]

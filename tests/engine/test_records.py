@@ -167,7 +167,13 @@ def test_words_are_equal_when_the_parts_are_whatever_the_order_of_their_making()
 
 def test_a_long_list_is_no_deep_recursion() -> None:
     rules = "l(0, nil).\nl(n + 1, [n, x]) :- l(n, x), n < 1500.\n"
-    text = ".type L = [n: number, l: L]\n.decl l(n: number, l: L)\n" + rules
+    text = ".type L = [n: number, l: L]\n.decl l(n: number, l: L)\n.decl last(l: L)\nlast(x) :- l(1500, x).\n" + rules
     with elastalog.open(text) as db:
         assert len(db["l"]) == 1501
-        assert len(db["l"].to_arrow()) == 1501
+        assert len(db["last"].to_arrow()) == 1
+        ((found,),) = db["last"]
+        for n in reversed(range(1500)):
+            assert found is not None
+            assert found[0] == n
+            found = found[1]
+        assert found is None

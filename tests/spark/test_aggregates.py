@@ -101,7 +101,7 @@ def follow(text: str, options: dict[str, Any], session: Any, seed: int, updates:
             assert levels_of(db) == levels_of(local)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize("treatment", OPTIONS)
 def test_aggregates_are_folded_and_followed_by_tasks(tmp_path: Path, treatment: str, seed: int) -> None:
     with tasks_in_this_process(tmp_path) as session:

@@ -24,7 +24,8 @@ PROGRAMS = {
     "decomposed": EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n",
     "exchanging": EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n",
 }
-CHAIN = {"edge": [(i, i + 1) for i in range(700)]}
+LENGTH = 200
+CHAIN = {"edge": [(i, i + 1) for i in range(LENGTH)]}
 
 
 def python_workers() -> list[psutil.Process]:
@@ -85,7 +86,7 @@ def test_a_worker_killed_during_a_stratum(spark: Any, kind: str, tmp_path: Path)
         patch.setattr(strata, patched, dying(kind, mark))
         db = elastalog.open(PROGRAMS[kind], facts=CHAIN, engine="spark", spark=spark)
     assert mark.exists()
-    assert len(db["path"]) == 700 * 701 // 2
+    assert len(db["path"]) == LENGTH * (LENGTH + 1) // 2
     assert levels_of(db) == levels_of(elastalog.open(PROGRAMS[kind], facts=CHAIN))
 
 

@@ -49,8 +49,19 @@ def test_programs_on_spark(spark: Any, name: str) -> None:
     check_case(name, spark)
 
 
-@pytest.mark.parametrize("kind", LEVEL_KINDS)
-@pytest.mark.parametrize("name", case_names())
+def _mark(number: int, kind: Kind) -> tuple[pytest.MarkDecorator, ...]:
+    """Tasks do the same for both kinds, but for where levels begin: every third program has both in `make test`."""
+    return () if kind == "local" or number % 3 == 0 else (pytest.mark.long,)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(name, kind, marks=_mark(number, kind))
+        for number, name in enumerate(case_names())
+        for kind in LEVEL_KINDS
+    ],
+)
 def test_every_program_with_tasks_in_this_process(name: str, kind: Kind, tmp_path: Path) -> None:
     with tasks_in_this_process(tmp_path, shares=2) as session:
         check_case(name, session, kind)

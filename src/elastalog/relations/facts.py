@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import require_number, require_one_of
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
@@ -146,7 +145,7 @@ class Relation:
         if base is not Base.RECORD:
             listed: list[Value] = self._dictionary.decode_column(base, words).to_pylist()
             return listed
-        return list(map(public_value, self._dictionary.decode_records(words)))
+        return self._dictionary.decode_records(words, are_public=True)
 
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:

@@ -100,9 +100,11 @@ def parts_of(dictionary: Dictionary, word: int) -> tuple[str, list[int]]:
     return dictionary.symbols.text(-1 - chain), parts
 
 
-def decode(dictionary: Dictionary, word: int, memory: dict[int, Value] | None = None) -> Value:
-    """The value of a record's word. `memory`: those decoded before, since records share their parts. Records may be
-    nested deeper than Python calls go."""
+def decode(
+    dictionary: Dictionary, word: int, memory: dict[int, Value] | None = None, *, is_public: bool = False
+) -> Value:
+    """The value of a record's word; `is_public`: as `public_value` has it. `memory`: those decoded before, since
+    records share their parts. Records may be nested deeper than Python calls go."""
     known: dict[int, Value] = {} if memory is None else memory
     pending = [word]
     while pending:
@@ -120,10 +122,17 @@ def decode(dictionary: Dictionary, word: int, memory: dict[int, Value] | None = 
             known[part] if base is Base.RECORD else dictionary.decode_value(base, part)
             for base, part in zip(bases, parts, strict=False)
         ]
-        record = Record(values, bases)
-        known[top] = NIL if functor == "nil" else record if functor == "[]" else Branch.of(functor[1:], record)
+        known[top] = _public(functor, values) if is_public else _typed(functor, Record(values, bases))
         pending.pop()
     return known[word]
+
+
+def _typed(functor: str, parts: Record) -> Any:
+    return NIL if functor == "nil" else parts if functor == "[]" else Branch.of(functor[1:], parts)
+
+
+def _public(functor: str, parts: list[Any]) -> Any:
+    return None if functor == "nil" else tuple(parts) if functor == "[]" else Branch(functor[1:], *parts)
 
 
 def encode(dictionary: Dictionary, value: Any, *, may_add: bool) -> int | None:

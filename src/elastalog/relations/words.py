@@ -148,10 +148,10 @@ class Dictionary:
         """The words of records; new ones are added."""
         return np.array([self.encode_value(Base.RECORD, value) for value in values], np.int32)
 
-    def decode_records(self, words: Words) -> list[Value]:
-        """The records of words."""
+    def decode_records(self, words: Words, *, are_public: bool = False) -> list[Value]:
+        """The records of words; `are_public`: as users meet them."""
         memory: dict[int, Value] = {}
-        return [records.decode(self, word, memory) for word in words.tolist()]
+        return [records.decode(self, word, memory, is_public=are_public) for word in words.tolist()]
 
     # --- blocks for arithmetic -------------------------------------------------------------------------------------
 
