@@ -4,9 +4,9 @@
 `benchmarks.regret`. Streams are played twice, with updates only and with every stratum evaluated anew, and what each
 stratum counted in each epoch is set beside the seconds of the processor that it took, the least of the repeats.
 
-An update of a stratum should take something for every derivation that it cost and for every fact that it touched, more
-where most changes are deletions; a bootstrap for every derivation, row, fact and round. Both are fitted by least
-squares of relative errors, no coefficient below 0, every case with the same weight. The unit is what a derivation of a
+An update of a stratum should take something for every derivation, every row and every fact that it touched; a bootstrap
+for every derivation, row, fact and round. Both are fitted by least squares of relative errors, no coefficient below 0,
+every case with the same weight. The unit is what a derivation of a
 bootstrap took on the whole. Coefficients come from the streams to `--fit` and from no others; what they say of those to
 `--test` is what counts: errors are in powers of two, of updates, of bootstraps, and of the ratio of the two, on which
 the choice rests.
@@ -52,14 +52,14 @@ Epochs = list[dict[int, Seen]]
 Feature = Callable[[Seen], float]
 
 UPDATES: Mapping[str, Feature] = {
-    "derivation": lambda seen: seen.effort * (1 - seen.is_loss),
-    "touched": lambda seen: seen.touched * (1 - seen.is_loss),
-    "derivation, loss": lambda seen: seen.effort * seen.is_loss,
-    "touched, loss": lambda seen: seen.touched * seen.is_loss,
+    "derivation": lambda seen: seen.derivations,
+    "row": lambda seen: seen.rows,
+    "touched": lambda seen: seen.touched,
 }
 BOOTSTRAPS: Mapping[str, Feature] = {
     "derivation": lambda seen: seen.derivations,
-    "row": lambda seen: max(seen.rows, 1.5 * seen.derivations),
+    "row": lambda seen: min(max(seen.rows, 1.5 * seen.derivations), 4 * seen.derivations),
+    "row in vain": lambda seen: max(seen.rows - 4 * seen.derivations, 0),
     "fact": lambda seen: seen.facts,
     "round": lambda seen: seen.rounds,
     "once": lambda seen: 1,

@@ -346,7 +346,8 @@ class Backend(Protocol):
         the classes with changed pairs anew, and only those."""
 
     def rebuild(self, stratum: LogicalStratum) -> int:
-        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
+        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated. The facts that are
+        not as they were are counted as touched, if the backend happens to find them."""
 
     # --- transaction -----------------------------------------------------------------------------------------------
 

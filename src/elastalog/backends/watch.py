@@ -16,7 +16,7 @@ ROWS_A_DERIVATION = 6
 """Rows that joins look at, or make, for what a derivation costs."""
 
 
-WITH_REST = 2.5
+WITH_REST = 3.0
 """What work may cost in all, in terms of what its first half did."""
 
 

@@ -29,9 +29,9 @@ from typing import Any, Final, Literal, TypeAlias
 from elastalog.backends.protocol import Driven, Small
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Experience
 from elastalog.evaluation.past_bootstraps import Bootstrap
-from elastalog.evaluation.past_updates import Expectation, Occasion, observe
+from elastalog.evaluation.past_updates import Difference, Expectation, Occasion, observe
 from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
-from elastalog.evaluation.unit_costs import OF_FACT, OF_LOSS, WEIGHT, most_of_update
+from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -129,19 +129,21 @@ class CostModel:
         stratum: LogicalStratum,
         occasion: Occasion,
         derivations: int,
+        steps: int = 0,
         touched: int | None = None,
         lost: int | None = None,
     ) -> None:
-        """Remembers what an update cost, how many facts it touched, and how many of them were lost for good, if that is
-        known."""
+        """Remembers what an update cost, in how many steps (see `unit_costs`), how many facts it touched, and how many
+        of them were lost for good, if that is known."""
         known = self.known(stratum)
-        known.observe(occasion, derivations, touched)
+        known.observe(occasion, derivations, steps, touched)
         if touched is not None and lost is not None:
             known.observe_lost(touched, lost)
         known.skipped = 0
+        known.difference = Difference(occasion, touched) if touched and occasion.before else None
         if derivations > LEAST_BUDGET:
             anew = cost_anew(known, occasion)
-            if update_cost(known, occasion, derivations) > anew:
+            if update_cost(known, derivations) > anew:
                 self._give_credit(stratum, occasion, derivations, anew)
                 return
         known.succeed(occasion)
@@ -150,8 +152,7 @@ class CostModel:
         """Remembers what the updates cost that nobody had to choose (see `small`). Returns what is known of each
         stratum now, None of those without rules."""
         found: list[Learnt | None] = []
-        of_loss = OF_LOSS if is_loss else 1.0
-        for place, changes, _, _, effort, touched in done.costs:
+        for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:
                 found.append(None)
@@ -161,10 +162,10 @@ class CostModel:
             is_usual = effort < LEAST_TO_WEIGH and effort <= known.bootstrap_derivations
             if is_usual and not known.failed_changes and not known.failed_losses:
                 observe(known.sizes, changes, is_loss, effort)
-                known.skipped = 0
+                known.skipped, known.difference = 0, None
             else:
-                self.updated(stratum, Occasion(changes, is_loss), effort, touched or None)
-            found.append((of_loss * known.weight, known.bootstraps))
+                self.updated(stratum, Occasion(changes, is_loss), effort, derivations + rows, touched or None)
+            found.append((known.weight, known.bootstraps))
         return found
 
     def abandoned(self, stratum: LogicalStratum, occasion: Occasion, derivations: int) -> None:
@@ -175,12 +176,17 @@ class CostModel:
         self._give_credit(stratum, occasion, derivations, cost_anew(known, occasion))
         known.failures += 1
 
+    def rebuilt(self, stratum: LogicalStratum, occasion: Occasion, other: int) -> None:
+        """Remembers that a stratum was evaluated anew instead of being updated, and that so many of its facts are not
+        as they were, 0 if nobody knows."""
+        self.known(stratum).difference = Difference(occasion, other) if other else None
+
     def _give_credit(self, stratum: LogicalStratum, occasion: Occasion, derivations: int, anew: float) -> None:
         """An update has cost so many derivations and was abandoned, or had better been; `anew`: what a bootstrap
         costs."""
         known = self.known(stratum)
         known.fail(occasion)
-        share = update_cost(known, occasion, derivations) / max(anew, 1)
+        share = update_cost(known, derivations) / max(anew, 1)
         left = FACTOR * min(share, 1.0) - (share + 1)
         known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
         self._in_vain.add(stratum.number)
@@ -218,7 +224,7 @@ class CostModel:
         # The fewer derivations there are, the fewer facts find others to come back by.
         back = (1 - known.share_lost) * (1 - lost_now)
         share = min(rebuild_cost((1 - (1 - back) * lost_now) * was.cost, occasion.facts) / anew, 1.0)
-        return max(int(share * allowed), int(LEAST_END * anew / known.weight_of(occasion.is_loss)))
+        return max(int(share * allowed), int(LEAST_END * anew / known.weight))
 
     def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[Any]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
@@ -261,9 +267,9 @@ class CostModel:
                 self._in_vain.add(number)
 
 
-def update_cost(known: Experience, occasion: Occasion, derivations: float) -> float:
+def update_cost(known: Experience, derivations: float) -> float:
     """What an update costs that takes so many derivations, by what was learnt of the stratum."""
-    return known.weight_of(occasion.is_loss) * derivations
+    return known.weight * derivations
 
 
 def rebuild_cost(bootstrap: float, facts: int) -> float:
@@ -285,7 +291,7 @@ def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
     if not occasion.is_loss or not known.touched or surely <= 0:
         return 0.0
     most = most_of_update(known.bootstrap_of(occasion.inputs).derivations, 0, is_loss=True)
-    return surely * anew / known.weight_of(is_loss=True) / max(most, 1.0)
+    return surely * anew / known.weight / max(most, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +306,7 @@ class _Choice:
 def _choose_freely(
     known: Experience, occasion: Occasion, expected: Expectation | None, anew: float, spent: int
 ) -> _Choice:
-    weight, changes = known.weight_of(occasion.is_loss), occasion.changes
+    weight, changes = known.weight, occasion.changes
     end = best_end(expected, weight, max(anew, 1), spent, lost_by_update(known, occasion, anew))
     is_dear = expected is not None and end.cost > end.instead
     if is_dear and known.credit >= _price(known, occasion):
@@ -310,6 +316,8 @@ def _choose_freely(
 
 def _price(known: Experience, occasion: Occasion) -> float:
     """The credit that it takes not to try an update; debts are for those that are far larger than one in vain."""
+    if known.is_return(occasion):
+        return 1
     least, other = (known.least_in_vain(is_loss) for is_loss in (occasion.is_loss, not occasion.is_loss))
     if occasion.changes >= _FAR * min(least, other):
         return 1 - _MOST_DEBT
@@ -344,7 +352,7 @@ def _forecast(
     if expected is None:
         return Forecast(stratum.number, stratum.relations, how, why, None, choice.allowed, None, 0.0, bootstrap)
     likely = min(expected.derivations, max(expected.most, 1.0))
-    updating = update_cost(known, occasion, likely)
+    updating = update_cost(known, likely)
     cost, other = (anew, updating) if how == "bootstrap" else (updating, anew)
     why = (
         f"{why}; about {likely:,.0f} derivations expected of an update, {expected.sure:.0%} sure, which cost as much as"

@@ -11,18 +11,23 @@ from typing import Any
 from elastalog.evaluation.past_bootstraps import Bootstrap, gained, reckoned, remembered
 from elastalog.evaluation.past_updates import (
     MEMORY,
+    Difference,
     Expectation,
     Observed,
     Occasion,
     expected_of,
     observe,
+    undoing,
     with_gain,
 )
-from elastalog.evaluation.unit_costs import OF_LOSS, WEIGHT, most_of_update, share_touched, weight_of
+from elastalog.evaluation.unit_costs import LEAST_TOUCHED, WEIGHT, effort_of, most_of_update, weight_of
 from elastalog.late import dataclass
 
 _SHARE_LOST = 0.5
 """Of the facts that updates touch which delete, so many do not come back, as long as nothing is known."""
+
+_TOUCHING = 0.5
+"""Facts that an update touches for every derivation, as long as nothing is known."""
 
 LEAST_TO_WEIGH = 200
 """Derivations of an update from which something is learnt of their weight."""
@@ -33,9 +38,10 @@ class Experience:
     """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
     those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
     how many more need not be, negative where it is debt (see `costs`). `sizes`: updates by `past_updates.bucket_of`.
-    `weight`: what a derivation of an update costs, and `weighed` how often that was seen. `excess`: how much more than
-    usual updates have enumerated at most. `lost`: how many facts lately did not come back of those `touched` by updates
-    that delete."""
+    `weight`: what a derivation of an update costs, `touching` how many facts it touches, and `weighed` how often that
+    was seen. `excess`: how much more than usual updates have enumerated at most. `lost`: how many facts lately did not
+    come back of those `touched` by updates that delete. `difference`: what the last update has changed, if
+    somebody has told."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -51,6 +57,8 @@ class Experience:
     excess: float = 1.0
     lost: float = 0.0
     touched: float = 0.0
+    touching: float = _TOUCHING
+    difference: Difference | None = None
 
     # --- bootstraps ---
 
@@ -65,18 +73,17 @@ class Experience:
 
     # --- updates ---
 
-    def weight_of(self, is_loss: bool) -> float:
-        """What a derivation of an update costs, by what was learnt."""
-        return OF_LOSS * self.weight if is_loss else self.weight
-
-    def observe(self, occasion: Occasion, derivations: int, touched: int | None = None) -> None:
-        """An update took so many derivations, and touched so many facts, None if nobody knows."""
+    def observe(self, occasion: Occasion, derivations: int, steps: int = 0, touched: int | None = None) -> None:
+        """An update took so many derivations' worth, in so many steps (see `unit_costs`), and touched so many facts,
+        None if nobody knows."""
         if derivations > self.bootstrap_derivations:
             self._exceed(occasion, derivations)
         observe(self.sizes, occasion.changes, occasion.is_loss, derivations)
         if touched is not None and derivations >= LEAST_TO_WEIGH:
-            weight = weight_of(derivations, touched)
-            self.weight = MEMORY * self.weight + (1 - MEMORY) * weight if self.weighed else weight
+            memory = MEMORY if self.weighed else 0.0
+            weight, touching = weight_of(derivations, steps, touched), min(touched / derivations, 1.0)
+            self.weight = memory * self.weight + (1 - memory) * weight
+            self.touching = memory * self.touching + (1 - memory) * touching
             self.weighed += 1
 
     def observe_lost(self, touched: int, lost: int) -> None:
@@ -110,12 +117,26 @@ class Experience:
 
     def expect(self, occasion: Occasion) -> Expectation | None:
         """What an update should take; None without experience."""
+        if self.is_return(occasion):
+            return self._expect_return(occasion)
         expected = expected_of(self.sizes, occasion, self._most(occasion.inputs, occasion.is_loss))
         if expected is None or occasion.is_loss or not occasion.before:
             return expected
         more = gained(self.bootstraps, occasion.before, occasion.inputs)
         # Each brings a fact, most likely, and updates take derivations in vain besides.
-        return with_gain(expected, more / share_touched(self.weight)) if more else expected
+        return with_gain(expected, more / max(self.touching, LEAST_TOUCHED)) if more else expected
+
+    def is_return(self, occasion: Occasion) -> bool:
+        """Whether an update seems to undo the last one."""
+        return self.difference is not None and self.difference.is_undone_by(occasion)
+
+    def _expect_return(self, occasion: Occasion) -> Expectation:
+        """Of a bootstrap, the share of its derivations and rows that lead to facts which will be others: what is gained
+        is looked for once."""
+        assert self.difference is not None
+        bootstrap = self.bootstrap_of(occasion.inputs)
+        steps = self.difference.share * (bootstrap.derivations + bootstrap.rows) + self.difference.other
+        return undoing(effort_of(steps, self.weight), self._most(occasion.inputs, occasion.is_loss))
 
     def least_in_vain(self, is_loss: bool) -> float:
         """How many changes an update has that is as large as one that was in vain."""
@@ -144,6 +165,7 @@ class Experience:
         """Knows of updates what was known earlier."""
         self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
         self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
+        self.touching, self.difference = earlier.touching, None
         self.skipped, self.excess = earlier.skipped, earlier.excess
         self.lost, self.touched = earlier.lost, earlier.touched
         self.sizes = earlier.copy().sizes
@@ -164,16 +186,16 @@ class Experience:
             [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
             self.credit, last, [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
             self.weight, self.weighed, self.failed_losses, self.excess, self.lost, self.touched,
+            self.touching, None if self.difference is None else self.difference.as_json(),
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
         """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
         derivations, seconds, _, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0, 0.0, 0.0)
-        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, excess, lost, touched = (
-            *rest, *nothing[len(rest) :],
-        )  # fmt: skip
+        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0, 0.0, 0.0, _TOUCHING, None)
+        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, *later = *rest, *nothing[len(rest) :]
+        excess, lost, touched, touching, difference = later
         sizes = {
             int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
             for bucket, mean, spread, seen, *size in observed
@@ -185,5 +207,6 @@ class Experience:
         ]
         counts = int(skipped), int(failures), int(failed_changes)
         learnt = float(weight), int(weighed), int(failed_losses)
-        facts = float(excess), float(lost), float(touched)
-        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, *facts)
+        facts = float(excess), float(lost), float(touched), float(touching)
+        last = None if difference is None else Difference.of_json(difference)
+        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, *facts, last)

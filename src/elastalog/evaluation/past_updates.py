@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import copysign, exp, log2, sqrt
+from typing import Any
 
 from elastalog.late import dataclass
 
@@ -20,17 +21,20 @@ UNSURE = 0.5
 _SURELY = 0.2
 """The spread that is left however often like updates cost the same."""
 
-_AWAY = 0.05
+_AWAY = 0.1
 """How much less sure an expectation is for every doubling of what was observed."""
 
 _OTHER_WAY = 0.5
 """The same where gains are judged by losses, or losses by gains."""
 
-_ALIKE_IN_SIZE = 0.5
+_ALIKE_IN_SIZE = 0.3
 """Doublings of the changes up to which updates should cost the same: those of one bucket are further apart."""
 
 _OF_GAIN = 0.5
 """The spread of updates around what a bootstrap after them takes more than one before."""
+
+_OF_UNDOING = 0.3
+"""The spread of updates that undo others around the share of a bootstrap that they touch."""
 
 _LOCALITY = 0.3
 """How much more the next sizes tell of the growth than those further away."""
@@ -61,6 +65,38 @@ class Occasion:
     inputs: int = 0
     facts: int = 0
     before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an update has made of a stratum, or a bootstrap instead of it: so many of its facts are gone or have another
+    level or count, or have had one in between."""
+
+    occasion: Occasion
+    other: int
+
+    @property
+    def share(self) -> float:
+        """The share of the facts that are not as they were."""
+        return self.other / max(self.occasion.facts, 1)
+
+    def is_undone_by(self, later: Occasion) -> bool:
+        """Whether an update seems to bring back what that one has deleted: as many facts, after which the stratum reads
+        as many as before."""
+        first = self.occasion
+        is_return = (later.before, later.inputs, later.changes) == (first.inputs, first.before, first.changes)
+        return is_return and first.is_loss and not later.is_loss
+
+    def as_json(self) -> list[Any]:
+        """What a store keeps."""
+        first = self.occasion
+        return [first.changes, first.is_loss, first.inputs, first.facts, first.before, self.other]
+
+    @classmethod
+    def of_json(cls, kept: Sequence[Any]) -> Difference:
+        """What a store has kept."""
+        changes, is_loss, *counts, other = kept
+        return cls(Occasion(int(changes), bool(is_loss), *map(int, counts)), int(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +146,11 @@ def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) 
     beyond = copysign(max(away - _ALIKE_IN_SIZE, 0.0), size - nearest.size)
     expected: float = 2 ** (nearest.mean + _slope(others, size) * beyond)
     return Expectation(expected, spread, most, sure if alike else sure / 2)
+
+
+def undoing(derivations: float, most: float) -> Expectation:
+    """What an update should take that undoes another, of which a bootstrap has told what it changed."""
+    return Expectation(derivations, _OF_UNDOING, most, 1 - _OF_UNDOING)
 
 
 def with_gain(expected: Expectation, derivations: float) -> Expectation:

@@ -25,8 +25,9 @@ the better choice takes the lesser of t and 1 at least: FACTOR times that is eno
 LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 """The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
 
-_ENDS = (LEAST_END, 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, LARGEST_END)
-"""Those that are considered."""
+_ENDS = (LEAST_END, 0.2, 1.0, 1.3, 1.7, 2.2, LARGEST_END)
+"""Those that are considered. None in between: an update that should end within a fifth of a bootstrap and does not will
+hardly end soon."""
 
 _MOST = 10.0
 """No update costs more than so many bootstraps, as far as beliefs go."""

@@ -1,7 +1,8 @@
 """What is counted, in derivations of a bootstrap as they usually are. Measured: `benchmarks.fit_costs` fits it.
 
-A derivation of an update costs about two of them, since facts are found, not appended; how many exactly depends on how
-many facts it touches. Where facts are lost the same costs more.
+An update takes about as much for every derivation, for every row that its joins look at and for every fact that it
+touches: each of these steps waits for memory that the one before led to. A bootstrap goes through rows in their order,
+which costs half as much.
 """
 
 from __future__ import annotations
@@ -9,27 +10,24 @@ from __future__ import annotations
 from typing import Final
 
 WEIGHT: Final = 2.0
-"""What a derivation of an update costs, as long as nothing is known."""
+"""What a derivation's worth of effort costs in an update, as long as nothing is known."""
 
-_OF_UPDATED, _OF_TOUCHED = 1.0, 1.8
-"""The same for the derivation alone, and for every fact that is touched."""
+_OF_STEP = 0.37
+"""What an update costs for every derivation, every row and every fact that is touched."""
 
-_LEAST_TOUCHED = 0.01
+LEAST_TOUCHED: Final = 0.01
 """Facts for every derivation of an update, whatever was learnt."""
 
-OF_LOSS: Final = 1.35
-"""How much more the same costs where facts are lost."""
-
-OF_FACT: Final = 0.8
+OF_FACT: Final = 0.53
 """What it costs to compare a fact that was there with those of a bootstrap, and to index it again."""
 
-_OF_DERIVATION, _OF_ROW, _OF_ROUND = 0.25, 0.29, 1_800.0
+_OF_DERIVATION, _OF_ROW, _OF_ROUND = 0.35, 0.21, 2_000.0
 """What bootstraps cost for every derivation, every row that joins look up or make, and every round."""
 
 _LEAST_ROWS = 1.5
 """Rows that are counted for every derivation, though it is only copied."""
 
-_USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.12
+_USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.11
 """What rows cost beyond so many for every derivation: they are looked at one after the other, and lead nowhere."""
 
 _MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.42)
@@ -47,14 +45,14 @@ def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
     return _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain + _OF_ROUND * rounds
 
 
-def weight_of(derivations: int, touched: int) -> float:
-    """What each of the derivations of an update has cost that touched so many facts."""
-    return _OF_UPDATED + _OF_TOUCHED * min(touched / derivations, 1.0)
+def weight_of(effort: int, steps: int, touched: int) -> float:
+    """What an update has cost for its effort: so many derivations and rows in all, and facts that it touched."""
+    return _OF_STEP * (max(steps, effort) + touched) / effort
 
 
-def share_touched(weight: float) -> float:
-    """How many facts updates have touched for each of their derivations, if that weighed so much."""
-    return max((weight - _OF_UPDATED) / _OF_TOUCHED, _LEAST_TOUCHED)
+def effort_of(steps: float, weight: float) -> float:
+    """The derivations' worth of effort that so many steps are, facts touched among them, where one weighs so much."""
+    return _OF_STEP * steps / weight
 
 
 def most_of_update(derivations: int, rows: int, *, is_loss: bool) -> float:

@@ -113,7 +113,8 @@ class KernelUpdates:
             done.changed[stratum.aggregate.relation] = changed
 
     def rebuild(self, stratum: LogicalStratum) -> int:
-        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
+        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated. Where what was
+        found is written to the old relations, facts that are not as they were count as touched, as in an update."""
         done, held = self.transaction, self.held
         variants = self.evaluation.variants.get(stratum.number)
         if variants is None or not variants.suit(stratum):
@@ -143,6 +144,8 @@ class KernelUpdates:
                 changed = rebuild.differences(new, old)
             if len(changed):
                 done.changed[name] = changed
+        if done.replaced.keys().isdisjoint(stratum.relations):
+            self.evaluation.watch.touched += sum(held.relations[name].touched_used for name in stratum.relations)
         return derivations
 
     def explicit_facts(self, relation: str) -> Matrix:

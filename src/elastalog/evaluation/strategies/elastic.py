@@ -91,21 +91,22 @@ class Elastic:
         else:
             self._try_update(backend, stratum, reach.changes, work)
         if work.how in ("bootstrap", "switch"):
-            self._rebuild(backend, stratum, work)
+            self._rebuild(backend, stratum, reach.changes, work)
         work.derivations = self.watch.derivations - before
         work.seconds = time.perf_counter() - began
         return work
 
-    def _rebuild(self, backend: Backend, stratum: LogicalStratum, work: StratumWork) -> None:
+    def _rebuild(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
-        began, before = time.perf_counter(), self._counted()
-        facts = _size_of(backend, stratum.relations)
+        costs, watch = self.costs, self.watch
+        began, before, touched = time.perf_counter(), self._counted(), watch.touched
+        occasion = _occasion(backend, stratum, changes, self._is_loss)
         derivations = backend.rebuild(stratum)
         rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
-        cost = bootstrap_cost(derivations, rows, rounds)
-        inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
-        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost, rows)
-        work.cost = round(rebuild_cost(cost, facts) + (work.cost or 0))
+        cost, seconds = bootstrap_cost(derivations, rows, rounds), time.perf_counter() - began
+        costs.bootstrapped(stratum, derivations, seconds, occasion.inputs, cost, rows)
+        costs.rebuilt(stratum, occasion, watch.touched - touched)
+        work.cost = round(rebuild_cost(cost, occasion.facts) + (work.cost or 0))
         if work.how == "switch":
             work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
@@ -138,12 +139,12 @@ class Elastic:
                 _skip(work, forecast)
                 return
             watch.allow(allowed, is_extended=costs.budget == AUTO, left=smaller)
-        effort, touched = watch.effort, watch.touched
+        effort, steps, touched = watch.effort, watch.derivations + watch.rows, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            work.cost = round(update_cost(known, occasion, spent))
+            work.cost = round(update_cost(known, spent))
             if forecast is not None and forecast.how == "bootstrap":
                 _skip(work, forecast)
                 return
@@ -158,9 +159,10 @@ class Elastic:
         lost: int | None = None
         if forecast is not None and self._is_loss:
             lost = sum(map(backend.size, stratum.relations)) - _size_of(backend, stratum.relations)
-        costs.updated(stratum, occasion, spent, watch.touched - touched or None, lost)
+        steps = watch.derivations + watch.rows - steps
+        costs.updated(stratum, occasion, spent, steps, watch.touched - touched or None, lost)
         work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
-        _tell(work, known.weight_of(occasion.is_loss), known.bootstrap_of(occasion.inputs), occasion.facts, spent)
+        _tell(work, known.weight, known.bootstrap_of(occasion.inputs), occasion.facts, spent)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
