@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import field
 
 import numpy as np
 
@@ -15,24 +14,25 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.kernel.store.shifts import Shift, Side
 from elastalog.backends.protocol import GONE, StateChanges
-from elastalog.late import dataclass
 
 
-@dataclass(slots=True)
 class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
     `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
     commit. `is_told`: the whereabouts of all `changed` relations say which entries these are."""
 
-    deleted: dict[str, Matrix] = field(default_factory=dict)
-    inserted: dict[str, Matrix] = field(default_factory=dict)
-    changed: dict[str, Vector] = field(default_factory=dict)
-    replaced: dict[str, KernelRelation] = field(default_factory=dict)
-    vectors: dict[str, Vectors] = field(default_factory=dict)
-    anew: frozenset[str] = frozenset()
-    shift: Shift | None = None
-    is_told: bool = False
+    __slots__ = ("anew", "changed", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
+
+    def __init__(self) -> None:
+        self.deleted: dict[str, Matrix] = {}
+        self.inserted: dict[str, Matrix] = {}
+        self.changed: dict[str, Vector] = {}
+        self.replaced: dict[str, KernelRelation] = {}
+        self.vectors: dict[str, Vectors] = {}
+        self.anew: frozenset[str] = frozenset()
+        self.shift: Shift | None = None
+        self.is_told = False
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
