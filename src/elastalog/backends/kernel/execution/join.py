@@ -9,42 +9,32 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     KEYS,
     MATRIX,
+    NONE,
+    ONE,
     STATE,
     WORDS,
     flattened,
     group_of_keys,
     group_of_numbers,
-    inlined,
     int64,
     np_int32,
     operator,
+    prefetch,
     types,
+    uint64,
 )
-from elastalog.backends.kernel.store.postings import EVERY, find_postings
+from elastalog.backends.kernel.store.postings import (
+    DIRECT,
+    EVERY,
+    HASHED,
+    LENGTH,
+    PLACE,
+    SLOT_WIDTH,
+    first_row,
+    hash_key,
+    index_key,
+)
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, is_present
-
-
-@inlined
-def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
-    """Copies columns of a row to a row of bindings; column -1 is a number."""
-    for c in range(take.shape[0]):
-        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
-
-
-@inlined
-def leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
-    """A join goes on at a row of the left, and at one of those that it leads to."""
-    state[NEXT] = at
-    state[WITHIN] = within
-    state[FILLED] = filled
-
-
-@inlined
-def _is_short(keep, take):  # type: ignore[no-untyped-def]
-    """Whether rows of the result have a common shape: up to three words, one or two of them taken."""
-    if take.shape[0] == 1:
-        return keep.shape[0] <= 2 and take[0] >= 0
-    return take.shape[0] == 2 and keep.shape[0] == 1 and take[0] >= 0 and take[1] >= 0
 
 
 @operator(
@@ -59,74 +49,171 @@ def join(  # type: ignore[no-untyped-def]
     kept words of the left, taken words of the right (column -1 is the row number). If checked,
     only rows that are present. Resumes at NEXT and WITHIN."""
     filled = state[FILLED]
-    within = state[WITHIN]
     room = out.shape[0]
-    places = group_of_numbers()
-    lengths = group_of_numbers()
+    first_within = state[WITHIN]
+    kept = keep.shape[0]
+    taken = take.shape[0]
+    key_width = key.shape[0]
+    found = group_of_numbers()
     wanted = group_of_keys()
+    flat_slots = flattened(slots)
+    mask = uint64(keys.shape[0] - 1)
+    high = uint64(shift)
     flat_rows = flattened(rows)
     width = rows.shape[1]
     flat_out = flattened(out)
     out_width = out.shape[1]
-    is_short = kind != EVERY and _is_short(keep, take)
-    is_second_taken = take.shape[0] == 2
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
-        find_postings(
-            left, i, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
-        )  # fmt: skip
+        if kind == DIRECT:
+            top = slots.shape[0]
+            for g in range(size):
+                word = int64(left[i + g, key[0]])
+                if word >= top or word < 0:
+                    word = int64(-1)
+                else:
+                    prefetch(flat_slots, word * SLOT_WIDTH)
+                found[g] = word
+        elif kind == HASHED:
+            for g in range(size):
+                value = index_key(left, i + g, key)
+                home = hash_key(value) >> high
+                wanted[g] = value
+                found[g] = int64(home)
+                prefetch(keys, int64(home))
+                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
+            for g in range(size):
+                value = wanted[g]
+                home = uint64(found[g])
+                while True:
+                    entry = keys[home]
+                    if entry == NONE:
+                        found[g] = -1
+                        break
+                    if entry == value:
+                        is_same = True
+                        if key_width > 2:
+                            first = first_row(slots, home, pool)
+                            for c in range(key_width):
+                                if rows[first, columns[c]] != left[i + g, key[c]]:
+                                    is_same = False
+                        if is_same:
+                            found[g] = int64(home)
+                            break
+                    home = (home + ONE) & mask
         for g in range(size):
-            place = places[g]
-            length = lengths[g]
-            j = within
-            if is_short and length > 1:
-                # Written out: x is kept, y is kept or taken, z is taken. Without a kept word x is put where z comes.
-                at = filled * out_width
-                from_z = take[take.shape[0] - 1]
-                to_z = take_place[take.shape[0] - 1]
-                to_x = keep_place[0] if keep.shape[0] else to_z
-                x = left[i + g, keep[0]] if keep.shape[0] else np_int32(0)
-                to_y = to_x
-                y = x
-                if keep.shape[0] == 2:
-                    to_y = keep_place[1]
-                    y = left[i + g, keep[1]]
-                from_y = from_z
-                if is_second_taken:
+            length = limit
+            place = int64(0)
+            if kind != EVERY:
+                slot = found[g]
+                if slot < 0:
+                    continue
+                length = int64(slots[slot, LENGTH])
+                place = int64(slots[slot, PLACE])
+            if length == 1 and kind != EVERY:
+                if place < limit and first_within == 0 and (not is_checked or is_present(level, touched, place)):
+                    if filled >= room:
+                        state[NEXT] = i + g
+                        state[WITHIN] = 0
+                        state[FILLED] = filled
+                        return
+                    for c in range(kept):
+                        out[filled, keep_place[c]] = left[i + g, keep[c]]
+                    for c in range(taken):
+                        out[filled, take_place[c]] = rows[place, take[c]] if take[c] >= 0 else place
+                    filled += 1
+            elif length > 0:
+                end = min(length, first_within + room - filled)
+                j = first_within
+                is_done = False
+                if kind == EVERY:
+                    end = length
+                    while j < end:
+                        if j >= limit:
+                            is_done = True
+                            break
+                        if not is_checked or is_present(level, touched, j):
+                            if filled >= room:
+                                break
+                            for c in range(kept):
+                                out[filled, keep_place[c]] = left[i + g, keep[c]]
+                            for c in range(taken):
+                                out[filled, take_place[c]] = rows[j, take[c]] if take[c] >= 0 else j
+                            filled += 1
+                        j += 1
+                elif taken == 1 and kept <= 2 and take[0] >= 0:
+                    # The common shapes, written out: one taken word and up to two kept ones.
+                    at = filled * out_width
+                    to_x = keep_place[0] if kept else 0
+                    to_y = keep_place[1] if kept > 1 else to_x
+                    from_z = take[0]
+                    to_z = take_place[0]
+                    x = left[i + g, keep[0]] if kept else np_int32(0)
+                    y = left[i + g, keep[1]] if kept > 1 else x
+                    if kept == 0:
+                        while j < end:
+                            row = int64(pool[place + j])
+                            if row >= limit:
+                                is_done = True
+                                break
+                            j += 1
+                            if not is_checked or is_present(level, touched, row):
+                                flat_out[at + to_z] = flat_rows[row * width + from_z]
+                                at += out_width
+                    else:
+                        while j < end:
+                            row = int64(pool[place + j])
+                            if row >= limit:
+                                is_done = True
+                                break
+                            j += 1
+                            if not is_checked or is_present(level, touched, row):
+                                flat_out[at + to_x] = x
+                                flat_out[at + to_y] = y
+                                flat_out[at + to_z] = flat_rows[row * width + from_z]
+                                at += out_width
+                    filled = at // out_width
+                elif taken == 2 and kept == 1 and take[0] >= 0 and take[1] >= 0:
+                    at = filled * out_width
+                    x = left[i + g, keep[0]]
+                    to_x = keep_place[0]
                     from_y = take[0]
                     to_y = take_place[0]
-                end = min(length, within + room - filled)
-                while j < end:
-                    row = int64(pool[place + j])
-                    if row >= limit:
-                        length = j
-                        break
-                    j += 1
-                    if not is_checked or is_present(level, touched, row):
-                        flat_out[at + to_x] = x
-                        flat_out[at + to_y] = flat_rows[row * width + from_y] if is_second_taken else y
-                        flat_out[at + to_z] = flat_rows[row * width + from_z]
-                        at += out_width
-                filled = at // out_width
-            else:
-                while j < length and filled < room:
-                    row = place
-                    if kind == EVERY:
-                        row = int64(j)
-                    elif length > 1:
+                    from_z = take[1]
+                    to_z = take_place[1]
+                    while j < end:
                         row = int64(pool[place + j])
-                    if row >= limit:
-                        length = j
-                        break
-                    j += 1
-                    if not is_checked or is_present(level, touched, row):
-                        copy_columns(left, i + g, 0, keep, keep_place, out, filled)
-                        copy_columns(rows, row, row, take, take_place, out, filled)
-                        filled += 1
-            if j < length:
-                leave_off(state, i + g, j, filled)
-                return
-            within = 0
+                        if row >= limit:
+                            is_done = True
+                            break
+                        j += 1
+                        if not is_checked or is_present(level, touched, row):
+                            flat_out[at + to_x] = x
+                            flat_out[at + to_y] = flat_rows[row * width + from_y]
+                            flat_out[at + to_z] = flat_rows[row * width + from_z]
+                            at += out_width
+                    filled = at // out_width
+                else:
+                    while j < end:
+                        row = int64(pool[place + j])
+                        if row >= limit:
+                            is_done = True
+                            break
+                        j += 1
+                        if not is_checked or is_present(level, touched, row):
+                            for c in range(kept):
+                                out[filled, keep_place[c]] = left[i + g, keep[c]]
+                            for c in range(taken):
+                                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+                            filled += 1
+                if not is_done and j < length:
+                    state[NEXT] = i + g
+                    state[WITHIN] = j
+                    state[FILLED] = filled
+                    return
+            first_within = 0
         i += size
-    leave_off(state, i, 0, filled)
+    state[NEXT] = i
+    state[WITHIN] = 0
+    state[FILLED] = filled

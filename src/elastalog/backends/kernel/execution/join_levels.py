@@ -26,12 +26,12 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.execution.join import copy_columns, leave_off
-from elastalog.backends.kernel.execution.level_views import level_before, level_now, state_of
+from elastalog.backends.kernel.execution.level_views import copy_columns, level_before, level_now, state_of
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA
 from elastalog.backends.kernel.store.postings import EVERY, find_postings
 from elastalog.backends.kernel.store.set_table import (
     FILLED,
+    NEXT,
     SKIPPED,
     WITHIN,
     fetch_row,
@@ -50,6 +50,14 @@ MOST_SKIPPED = 1 << 16
 
 _AHEAD = 8
 """How many rows of a posting before it is needed memory is asked for."""
+
+
+@inlined
+def _leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
+    """A join goes on at a row of the left, and at one of those that it leads to."""
+    state[NEXT] = at
+    state[WITHIN] = within
+    state[FILLED] = filled
 
 
 @inlined
@@ -115,7 +123,7 @@ def _join_members(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
                 filled += 1
         i += size
-    leave_off(state, i, 0, filled)
+    _leave_off(state, i, 0, filled)
 
 
 @inlined
@@ -178,7 +186,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
                     skipped += 1
                     continue
                 if filled >= room:
-                    leave_off(state, i + g, j, filled)
+                    _leave_off(state, i + g, j, filled)
                     state[SKIPPED] += skipped
                     return
                 _put(
@@ -188,7 +196,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
                 filled += 1
             within = 0
         i += size
-    leave_off(state, i, 0, filled)
+    _leave_off(state, i, 0, filled)
     state[SKIPPED] += skipped
 
 

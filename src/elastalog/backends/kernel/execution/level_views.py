@@ -20,7 +20,6 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.execution.join import copy_columns
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, REFERENCE, UNTOUCHED, entry_of
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
 
@@ -78,8 +77,15 @@ def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
+    """Copies columns of a row, of a relation or of bindings, to a row of bindings; column -1 is a number."""
+    for c in range(take.shape[0]):
+        out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
+
+
+@inlined
 def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """As `copy_columns`, with the levels of the fact; column -1 is the row."""
+    """The same with the levels of the fact; column -1 is the row."""
     copy_columns(rows, row, row, take, place, out, i)
     width = out.shape[1]
     out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)

@@ -14,18 +14,20 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     KEYS,
     MATRIX,
+    ONE,
     WORDS,
     inlined,
     int64,
     operator,
     types,
+    uint32,
     uint64,
 )
 from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import UNTOUCHED
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, find_key, first_row, hash_key, word_key
+from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, find_key, first_row, hash_key
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 
@@ -47,7 +49,7 @@ def _slot_of(word, kind, keys, shift, slots):  # type: ignore[no-untyped-def]
         if word < 0 or word >= slots.shape[0]:
             return int64(-1)
     else:
-        key = word_key(word)
+        key = uint64(uint32(word)) + ONE
         slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
     return slot if slots[slot, LENGTH] > 0 else int64(-1)
 

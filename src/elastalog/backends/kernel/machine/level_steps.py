@@ -7,8 +7,7 @@ import numpy as np
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
 from elastalog.backends.kernel.execution import delta_variant, join_levels
-from elastalog.backends.kernel.execution.join import copy_columns
-from elastalog.backends.kernel.execution.level_views import copy_entry
+from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.forks import goes_here
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at

@@ -125,7 +125,7 @@ class Index:
         done = 0
         while True:
             done = postings.measure(
-                rows, done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.pool, self.state
+                rows, done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.state
             )
             if done >= used:
                 break

@@ -59,17 +59,11 @@ _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 
 
 @inlined
-def word_key(word):  # type: ignore[no-untyped-def]
-    """The key of one word."""
-    return uint64(uint32(word)) + ONE
-
-
-@inlined
 def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
     """The key of some columns, never 0: exact for up to two columns, a hash for more."""
     width = columns.shape[0]
     if width == 1:
-        return word_key(rows[row, columns[0]])
+        return uint64(uint32(rows[row, columns[0]])) + ONE
     if width == 2:
         # Not + 1 as above: that is 0 for two words -1.
         return pack(rows[row, columns[0]], rows[row, columns[1]]) ^ _NO_PAIR
@@ -153,51 +147,55 @@ def find_postings(  # type: ignore[no-untyped-def]
         places[g] = int64(slots[slot, PLACE]) if slot >= 0 else int64(0)
 
 
-@inlined
-def _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots):  # type: ignore[no-untyped-def]
-    """Asks for the memory of the slot of a row that comes soon, if it does before `stop`."""
-    row += _AHEAD
-    if row < stop:
-        flat = flattened(slots)
-        if is_direct:
-            word = int64(rows[row, columns[0]])
-            if word >= 0 and word < slots.shape[0]:
-                prefetch(flat, word * SLOT_WIDTH)
-        else:
-            home = int64(hash_key(index_key(rows, row, columns)) >> uint64(shift))
-            prefetch(keys, home)
-            prefetch(flat, home * SLOT_WIDTH)
-
-
-@inlined
-def _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
-    """The slot of a row, whose key has one from now on; -1 if the table of keys is full, or a word has no slot."""
-    if is_direct:
-        word = int64(rows[row, columns[0]])
-        return word if word >= 0 and word < slots.shape[0] else int64(-1)
-    if state[KEYS_USED] >= keys.shape[0] * 5 // 8:
-        return int64(-1)
-    key = index_key(rows, row, columns)
-    slot = find_slot(rows, row, columns, key, hash_key(key) >> uint64(shift), keys, slots, pool, rows, columns)
-    if slot < 0:
-        slot = -1 - slot
-        keys[slot] = key
-        state[KEYS_USED] += 1
-    return slot
-
-
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
 def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Adds rows [start, stop); returns the first row not added, because something is full."""
     pool_used = state[POOL_USED]
     packed = state[PACKED]
     left = state[LEFT]
+    keys_used = state[KEYS_USED]
+    limit = keys.shape[0] * 5 // 8
+    is_hashed = columns.shape[0] > 2
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
     row = start
     while row < stop:
-        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
-        slot = _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state)
-        if slot < 0:
-            break
+        if is_direct:
+            if row + _AHEAD < stop:
+                ahead = int64(rows[row + _AHEAD, columns[0]])
+                if ahead >= 0 and ahead < slots.shape[0]:
+                    prefetch(flat, ahead * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+            if slot < 0 or slot >= slots.shape[0]:
+                break
+        else:
+            if keys_used >= limit:
+                break
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while True:
+                entry = keys[home]
+                if entry == NONE:
+                    keys[home] = key
+                    keys_used += 1
+                    break
+                if entry == key:
+                    if not is_hashed:
+                        break
+                    first = first_row(slots, home, pool)
+                    is_same = True
+                    for c in range(columns.shape[0]):
+                        if rows[first, columns[c]] != rows[row, columns[c]]:
+                            is_same = False
+                    if is_same:
+                        break
+                home = (home + ONE) & mask
+            slot = int64(home)
         length = slots[slot, LENGTH]
         if length == 0:
             slots[slot, PLACE] = row
@@ -236,6 +234,7 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
         row += 1
     state[POOL_USED] = pool_used
     state[LEFT] = left
+    state[KEYS_USED] = keys_used
     return row
 
 
@@ -278,20 +277,44 @@ def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
     state[POOL_USED] = used
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
-def measure(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)
+def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  # type: ignore[no-untyped-def]
     """Counts the rows [start, stop) under their keys, of at most two columns, and notes the first of each; returns the
     first row not counted, because the table of keys is full, or a word has no slot."""
+    keys_used = state[KEYS_USED]
+    limit = keys.shape[0] * 5 // 8
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
     row = start
     while row < stop:
-        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
-        slot = _take_slot(rows, row, columns, is_direct, keys, shift, slots, pool, state)
-        if slot < 0:
-            break
+        if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+            if slot < 0 or slot >= slots.shape[0]:
+                break
+        else:
+            if keys_used >= limit:
+                break
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                if keys[home] == NONE:
+                    keys[home] = key
+                    keys_used += 1
+                    break
+                home = (home + ONE) & mask
+            slot = int64(home)
         if slots[slot, LENGTH] == 0:
             slots[slot, PLACE] = row
         slots[slot, LENGTH] += 1
         row += 1
+    state[KEYS_USED] = keys_used
     return row
 
 
@@ -309,13 +332,24 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
 @operator(types.void, MATRIX, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS)
 def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
     """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
     for row in range(stop):
-        _fetch_slot(rows, row, stop, columns, is_direct, keys, shift, slots)
         if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
             slot = int64(rows[row, columns[0]])
         else:
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
             key = index_key(rows, row, columns)
-            slot = int64(find_key(key, hash_key(key) >> uint64(shift), keys))
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                home = (home + ONE) & mask
+            slot = int64(home)
         if slots[slot, LENGTH] > 1:
             pool[slots[slot, PLACE]] = row
             slots[slot, PLACE] += 1
@@ -327,9 +361,13 @@ def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ign
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)
 def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untyped-def]
     """Moves a hash table of keys into a wider, empty one."""
+    mask = uint64(wider_keys.shape[0] - 1)
+    high = uint64(shift)
     for i in range(keys.shape[0]):
         if keys[i] != NONE:
-            home = find_key(NONE, hash_key(keys[i]) >> uint64(shift), wider_keys)  # hashes of keys may be equal
+            home = hash_key(keys[i]) >> high
+            while wider_keys[home] != NONE:
+                home = (home + ONE) & mask
             wider_keys[home] = keys[i]
             for c in range(SLOT_WIDTH):
                 wider_slots[home, c] = slots[i, c]
