@@ -134,6 +134,23 @@ def test_every_example_does_what_the_page_says(page: str, tmp_path: Path) -> Non
     assert tried > 2
 
 
+def scripts_of(page: str) -> Iterator[tuple[str, str]]:
+    """What is run of a guide, Python or commands. A Python block that imports nothing goes on where the one before it
+    has ended: they are run as one, but that commands between them are run between."""
+    script, is_run = "", True
+    for block in blocks_of(page):
+        begins = block.kind == "python" and "import " in block.content
+        if (begins or block.kind == "sh") and not is_run:
+            yield "python", script
+            is_run = True
+        if block.kind == "python":
+            script, is_run = block.content if begins else script + block.content, False
+        elif block.kind == "sh":
+            yield "sh", block.content
+    if not is_run:
+        yield "python", script
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", HOW_TO)
 def test_every_example_of_a_how_to_guide_runs(page: str, tmp_path: Path) -> None:
@@ -145,16 +162,9 @@ def test_every_example_of_a_how_to_guide_runs(page: str, tmp_path: Path) -> None
     (reader.folder / "updates").mkdir()
     (reader.folder / "updates" / "1.diff").write_text("-edge(2, 3).\n", encoding="utf-8")
     (reader.folder / "updates" / "2.diff").write_text("+edge(2, 3).\n", encoding="utf-8")
-    before = ""
-    for block in blocks_of(f"docs/how-to/{page}.md"):
-        if block.kind == "python":
-            # A block that imports nothing goes on where the one before it has ended.
-            before = block.content if "import " in block.content else before + block.content
-            output, code = reader.run("python", "-c", before)
-            assert code == 0, output
-        elif block.kind == "sh":
-            output, code = reader.run("bash", "-ec", block.content)
-            assert code == 0, output
+    for kind, script in scripts_of(f"docs/how-to/{page}.md"):
+        output, code = reader.run(*{"python": ("python", "-c"), "sh": ("bash", "-ec")}[kind], script)
+        assert code == 0, output
 
 
 @pytest.mark.parametrize("page", DOCUMENTS)

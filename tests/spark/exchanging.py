@@ -14,8 +14,8 @@ from tests.reference.cases import parse_accepted
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
-CHAIN = {"edge": [(i, i + 1) for i in range(40)]}
-UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(40, 41)], [(20, 21)]), ([(20, 21)], [])]
+CHAIN = {"edge": [(i, i + 1) for i in range(16)]}
+UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(16, 17)], [(8, 9)]), ([(8, 9)], [])]
 
 
 @contextmanager

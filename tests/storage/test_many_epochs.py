@@ -24,7 +24,7 @@ NODES = 12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epochs", [3_000, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("epochs", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 def test_thousands_of_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
     monkeypatch.setattr(DurableEpochs, "in_background", True)
     rng = random.Random(20261115)

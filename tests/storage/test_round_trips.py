@@ -33,10 +33,24 @@ WAYS = [
 ]
 """`counting` is for programs without recursion: see below."""
 
+JOURNALS = (1, 2, 100)
+"""Epochs between snapshots: always one, every other time, never."""
 
-@pytest.mark.parametrize(("strategy", "levels"), WAYS)
-@pytest.mark.parametrize("journal_epochs", [1, 2, 100])
-@pytest.mark.parametrize("block", range(2))
+
+def _mark(way: int, journal: int) -> tuple[pytest.MarkDecorator, ...]:
+    """What is written does not depend on when: the first way has all journals in `make test`, another one each."""
+    return () if not way or way % len(JOURNALS) == journal else (pytest.mark.long,)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "levels", "journal_epochs"),
+    [
+        pytest.param(*WAYS[way], JOURNALS[journal], marks=_mark(way, journal))
+        for way in range(len(WAYS))
+        for journal in range(len(JOURNALS))
+    ],
+)
+@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_reopening_after_every_epoch(folder: Path, strategy: str, levels: str, journal_epochs: int, block: int) -> None:
     tried = 0
     for seed in range(block * 1000, block * 1000 + 6):
