@@ -72,7 +72,7 @@ def test_where_no_port_can_be_had_files_are_used(near: Any, made: list[bool], mo
 
     monkeypatch.setattr(socket, "create_server", refused)
     with elastalog.open(DOUBLING, CHAIN, engine="spark", spark=near) as db:
-        assert len(db["path"]) == 41 * 40 // 2
+        assert len(db["path"]) == 17 * 16 // 2
     assert made == [False, False, False]
 
 
