@@ -8,6 +8,12 @@ import sys
 
 import pytest
 
+HEARING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+"""As from a terminal: tests may run in the background, where shells have interrupts ignored."""
+
 INTERRUPT = """
 import os
 os.kill(os.getpid(), 2)
@@ -27,7 +33,7 @@ with exit_codes():
 
 
 def ended(script: str) -> tuple[int, str]:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", HEARING + script], capture_output=True, text=True)
     return done.returncode, done.stderr
 
 
