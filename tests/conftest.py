@@ -4,6 +4,7 @@ that speaks S3, for all tests that meet at an address."""
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,10 @@ from tests.object_store import Bucket, bucket_on_this_machine
 
 # Tests start hundreds of processes, which would compile our modules anew, one after the other.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell ignores Ctrl-C for what it starts in the background; tests send it to themselves and to what they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
