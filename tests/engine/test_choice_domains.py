@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -103,3 +104,9 @@ def test_what_cannot_choose_says_so_when_opened(options: dict[str, str]) -> None
     with pytest.raises(ElastalogError) as raised:
         elastalog.open(TREE, facts={"edge": EDGES}, **options)
     assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["E0905"]
+
+
+def test_nan_is_one_candidate() -> None:
+    program = ".decl f(x: float)\n.decl g(k: number, x: float) choice-domain k\ng(1, x) :- f(x)."
+    with elastalog.open(program, {"f": [(math.nan,), (1.5,)]}) as db:
+        assert "[chosen among 2]" in str(db.explain(("g", (1, math.nan))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -124,7 +125,7 @@ def test_a_query_that_ends_too_early_says_so(db: elastalog.Session, text: str) -
         db.query(text)
 
 
-@pytest.mark.parametrize("value", [True, b"a", {1}, (1, b"a")])
+@pytest.mark.parametrize("value", [True, b"a", {1}, (1, b"a"), "\ud800", ("a", "\ud800"), Fraction(10**400)])
 def test_parameters_are_numbers_and_texts(db: elastalog.Session, value: object) -> None:
     with pytest.raises(TypeError):
         db.query("path(?a, X)", a=value)
@@ -156,3 +157,9 @@ def test_any_float_may_be_bound(value: float) -> None:
     assert list(elastalog.query(program, facts, "weight(X, ?w)", parameters={"w": value})) == [(1,)]
     with elastalog.open(program, facts) as db:
         assert repr(list(db.query("weight(X, W), W = ?w", w=value))) == repr([(1, value)])
+
+
+def test_a_lone_surrogate_in_a_query_is_told_of_where_it_stands(db: elastalog.Session) -> None:
+    with pytest.raises(ElastalogError, match="U\\+D800\n --> <query>:1:10") as error:
+        db.query('name(X, "\ud800"), path(X, _)')
+    assert error.value.diagnostics[0].code == "E0101"

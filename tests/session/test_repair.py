@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -198,3 +199,11 @@ def test_repair_on_the_command_line(tmp_path: Path) -> None:
     assert debug("--unwanted", "path(1, 2)", "--over", "update").exit_code == 2
     assert debug("--localise", "--unwanted", "path(1, 2)").exit_code == 2
     assert debug("--missing", "path(9, 9)", "--candidate", "edge(3, 9)").exit_code == 1
+
+
+def test_patterns_hold_floats_that_have_no_literal() -> None:
+    program = ".decl f(x: float, k: number)\n.decl g(x: float, k: number)\ng(x, k) :- f(x, k)."
+    with elastalog.open(program, {"f": [(math.nan, 1), (math.inf, 2), (1.5, 3)]}) as db:
+        for text, number in (("nan", 1), ("inf", 2)):
+            (element,) = db.suggest(unwanted=[f"g({text}, _)"], over="facts").elements
+            assert str(element[1]) == f"f({text}, {number})"

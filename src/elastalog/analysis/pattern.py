@@ -156,10 +156,10 @@ def _term(
             value = _record(argument, attribute.type_name, attribute.structures or {})
             if value is not None:
                 return value
-    name = attribute.name
+    kind = f"{'an' if base is Base.UNSIGNED else 'a'} {base.value}"
     raise _wrong(
-        source, "E0610", f"attribute `{name}` of `{relation.name}` is a {base.value}", argument.span,
-        advice=f"write a {base.value}{or_else}",
+        source, "E0610", f"attribute `{attribute.name}` of `{relation.name}` is {kind}", argument.span,
+        advice=f"write {kind}{or_else}",
     )  # fmt: skip
 
 

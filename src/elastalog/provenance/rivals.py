@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable
 from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.values import sort_key
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.functor_values import NoValue
 from elastalog.provenance.ground import Ordinal, compare, value_of
@@ -21,12 +22,12 @@ def candidates(fact: Fact, program: CheckedProgram, look_up: LookUp, ordinal: Or
     """How many facts rules give that have a key of a choice domain in common with a fact, itself included. None if they
     are very many."""
     relation = program.relations[fact.relation]
-    found = {fact.values}
+    found = {sort_key(fact.values)}  # by which NaN equals NaN
     for rule in program.rules:
         if rule.head.relation == fact.relation:
             for key in relation.choices:
                 for values in _given_by(rule, fact, key, look_up, ordinal):
-                    found.add(values)
+                    found.add(sort_key(values))
                     if len(found) > MOST_RIVALS:
                         return None
     return len(found)
@@ -92,5 +93,5 @@ def dominating(
             if are_met(known, found, ordinal):
                 head = [argument for argument in rule.head.arguments if isinstance(argument, Expression)]
                 pair = tuple(value_of(argument, found, ordinal) for argument in head)
-                if pair[width:] != fact.values:
+                if sort_key(pair[width:]) != sort_key(fact.values):
                     yield Fact(fact.relation, pair[width:]), rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
@@ -124,13 +125,15 @@ def _parameter_name(name: object) -> str:
 
 def _parameter(name: str, value: object) -> Value:
     """The value of a parameter, as the language has it."""
-    if isinstance(value, str):
-        return str(value)
-    if not isinstance(value, bool):
-        if isinstance(value, Integral):
-            return int(value)
-        if isinstance(value, Real):
-            return float(value)
+    with suppress(UnicodeEncodeError, OverflowError):  # a lone surrogate, a fraction beyond all floats
+        if isinstance(value, str):
+            value.encode()
+            return str(value)
+        if not isinstance(value, bool):
+            if isinstance(value, Integral):
+                return int(value)
+            if isinstance(value, Real):
+                return float(value)
     if isinstance(value, Branch):
         return Branch(value.name, *(_parameter(name, part) for part in value.parts))
     if isinstance(value, tuple):

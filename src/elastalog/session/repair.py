@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.analysis.values import public_value
+from elastalog.analysis.values import sort_key
 from elastalog.debugging import faults
 from elastalog.debugging.asking import facts_in
 from elastalog.debugging.elements import Element
@@ -127,8 +127,8 @@ def _fits(pattern: Pattern, values: tuple[Value, ...]) -> bool:
     known: dict[str, Value] = {}
     for term, value in zip(pattern.terms, values, strict=True):
         if not isinstance(term, Free):
-            if public_value(term) != value:
+            if sort_key(term) != sort_key(value):  # by which NaN equals NaN
                 return False
-        elif term.name is not None and known.setdefault(term.name, value) != value:
+        elif term.name is not None and sort_key(known.setdefault(term.name, value)) != sort_key(value):
             return False
     return True

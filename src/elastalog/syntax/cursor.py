@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.constants import read_string
@@ -9,6 +11,8 @@ from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, 
 
 MOST_NESTED = 100
 """How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
+
+_SURROGATE = re.compile("[\\ud800-\\udfff]")
 
 
 # Half the time of `Span(start, end)`, for the places that make most of the spans.
@@ -221,7 +225,17 @@ class Cursor:
                 advice="the escapes are \\n \\t \\r \\0 \\\\ \\\" \\' and \\x41; a backslash itself is written \\\\",
             )
 
-        return read_string(self.texts[index], report_unknown)
+        text = self.texts[index]
+        if not text.isascii() and (half := _SURROGATE.search(text)) is not None:
+            self.report(
+                "E0101",
+                f"a string holds the lone surrogate U+{ord(half[0]):04X}",
+                Span(start + half.start(), start + half.end()),
+                "half a character",
+                advice="convert the text to UTF-8",
+            )
+            text = _SURROGATE.sub("\ufffd", text)
+        return read_string(text, report_unknown)
 
     def expect_string(self, what: str) -> str:
         index = self.position

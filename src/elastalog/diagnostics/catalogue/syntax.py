@@ -10,7 +10,7 @@ SYNTAX: tuple[Entry, ...] = (
         "unexpected character",
         "The text holds a character that no token of the language can start with. Names consist of ASCII "
         "letters, digits, `_` and `?`. Any other character belongs into a string, and strings are written with "
-        "double quotes.",
+        "double quotes. A lone surrogate, half a character, is not even part of a string.",
         "city('Zürich').",
         'city("Zürich").',
     ),
