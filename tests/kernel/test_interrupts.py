@@ -230,9 +230,10 @@ def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.Mon
 
     with elastalog.open(program, facts={"e": [(i, i + 1) for i in range(5)]}, engine="local") as db:
         for _ in range(2):  # what was laid out before counts as little as what never was
+            maintenance = db._backend.updates.maintenance  # type: ignore[attr-defined]
+            maintenance.plans.clear()
+            maintenance.drive._record.stamp = -1
             monkeypatch.setattr(drive, moment, interrupt)
-            db._backend.updates.maintenance.plans.clear()  # type: ignore[attr-defined]
-            db._backend.updates.maintenance.drive._record.stamp = -1  # type: ignore[attr-defined]
             STAMPS.take()
             with pytest.raises(KeyboardInterrupt):
                 db.apply({"e": [(5, 6)]})
