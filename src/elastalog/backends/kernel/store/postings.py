@@ -93,13 +93,13 @@ def find_key(key, home, keys):  # type: ignore[no-untyped-def]
 
 @inlined
 def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
-    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified. -1 - the
-    empty slot if there is none."""
+    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified. -1 if
+    there is none."""
     mask = uint64(keys.shape[0] - 1)
     while True:
         entry = keys[home]
         if entry == NONE:
-            return -1 - int64(home)
+            return int64(-1)
         if entry == value:
             is_same = True
             if key.shape[0] > 2:
@@ -117,7 +117,7 @@ def find_postings(  # type: ignore[no-untyped-def]
     block, start, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
 ):
     """What the keys of a group of rows lead to: where the rows are that have them, and how many. Asks for the memory of
-    all slots before it looks at the first."""
+    all slots before it looks at the first. Evaluation seemed slower by this piece, so `join` has it written out."""
     flat = flattened(slots)
     if kind == DIRECT:
         for g in range(size):
