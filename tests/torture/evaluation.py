@@ -41,6 +41,7 @@ CHANGING = (
     Features(arithmetic=False, equivalences=True),
     Features(arithmetic=False, recursion=False, nested_aggregates=True),
     Features(disjunctions=True),
+    Features(arithmetic=False, choices=True),
 )
 
 

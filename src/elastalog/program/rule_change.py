@@ -13,9 +13,9 @@ from elastalog.late import dataclass
 from elastalog.program.added_text import ADDED, AddedText
 from elastalog.program.equivalences import closing_words, is_closure, with_closures
 from elastalog.program.program import Program
-from elastalog.program.single_rules import SingleRule, shown_rule, single_rules, span_of
+from elastalog.program.single_rules import SingleRule, facts_beside, judged_in, shown_rule, single_rules, span_of
 from elastalog.syntax.parser import parse
-from elastalog.syntax.tree import Clause, Tree
+from elastalog.syntax.tree import Clause, Subsumption, Tree
 
 _CHANGED = " (rules changed)"
 REMOVED = "<removed rule>"
@@ -68,7 +68,8 @@ class RuleChange:
 
 def rule_texts(program: Program) -> tuple[str, ...]:
     """The rules of a program, printed, in the order of their numbers."""
-    return tuple(rule.text for rule in single_rules(program.tree.items, program.tree.source))
+    items = program.tree.items
+    return tuple(rule.text for rule in single_rules(items, program.tree.source, judged_in(items)))
 
 
 def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
@@ -80,12 +81,14 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     written = program.tree
     if program.is_flattened:
         written = with_closures(_parsed(text_before, program.tree.source.name))
-    rules = single_rules(written.items, written.source)
+    judged = judged_in(written.items)
+    rules = single_rules(written.items, written.source, judged)
     added_text = "\n".join(edits.added)
     coming = _parsed(added_text, ADDED)
-    coming_rules = single_rules(coming.items, coming.source)
+    judged_after = judged | judged_in(coming.items)
+    coming_rules = single_rules(coming.items, coming.source, judged_after)
     wanted = {rule.shown for rule in coming_rules}
-    gone = [n for n in _numbers(edits.removed, rules) if rules[n - 1].shown not in wanted]
+    gone = [n for n in _numbers(edits.removed, rules, judged) if rules[n - 1].shown not in wanted]
     _refuse_closures(written, [rules[n - 1] for n in gone])
     present = {rule.shown for rule in rules}
     fresh: list[SingleRule] = []
@@ -94,7 +97,8 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
             present.add(rule.shown)
             fresh.append(rule)
 
-    kept_text = _without(text_before, rules, {id(rules[n - 1]) for n in gone})
+    cut = [*(rules[n - 1] for n in gone), *_settled(written, rules, judged_after)]
+    kept_text = _without(text_before, rules, cut)
     if kept_text and not kept_text.endswith("\n"):
         kept_text += "\n"
     appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}) if added_text.strip() else ""
@@ -140,7 +144,14 @@ def _parsed(text: str, name: str) -> Tree:
     return tree
 
 
-def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[int]:
+def _settled(program: Tree, rules: Sequence[SingleRule], judged: frozenset[str]) -> list[SingleRule]:
+    """Facts of the text that are candidates from now on by what is written. They are given, and stay so: the text must
+    not say them once more."""
+    known = {id(rule.head) for rule in rules}
+    return [rule for rule in single_rules(program.items, program.source, judged) if id(rule.head) not in known]
+
+
+def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: frozenset[str]) -> list[int]:
     """The numbers of the rules to remove, each once, in order. A text stands for the first rule with that text which is
     not removed already."""
     found: list[int] = []
@@ -154,7 +165,9 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[
         if not wanted.strip() or wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
             raise ElastalogError([_not_a_rule(wanted.strip())])
         tree = _parsed(_with_end(wanted), REMOVED)
-        named = single_rules(tree.items, tree.source)
+        named = single_rules(tree.items, tree.source, judged)
+        if any(isinstance(item, Subsumption) for item in tree.items):
+            raise ElastalogError([_a_subsumption(wanted.strip())])
         if not named:
             raise ElastalogError([_no_rule(wanted.strip(), rules)])
         for rule in named:
@@ -178,16 +191,15 @@ def _refuse_closures(program: Tree, gone: Iterable[SingleRule]) -> None:
 # --- texts ---------------------------------------------------------------------------------------------------------
 
 
-def _without(text: str, rules: Sequence[SingleRule], gone: set[int]) -> str:
+def _without(text: str, rules: Sequence[SingleRule], cut: Sequence[SingleRule]) -> str:
     """A program text without some rules. What is left of a clause that stands for several is printed in its place."""
-    if not gone:
-        return text
     pieces: list[str] = []
     done = 0
-    for clause, own in _by_clause(rules):
+    gone = set(map(id, cut))
+    for clause, own in _by_clause({id(rule): rule for rule in (*rules, *cut)}.values()):
         if any(id(rule) in gone for rule in own):
             start, end = span_of(clause)
-            rest = "\n".join(rule.text for rule in own if id(rule) not in gone)
+            rest = "\n".join((*facts_beside(clause, own), *(rule.text for rule in own if id(rule) not in gone)))
             pieces.append(text[done:start] + rest)
             done = end
             if not rest and pieces[-1].rpartition("\n")[2].strip() == "":
@@ -209,17 +221,17 @@ def _blanked(text: str, rules: Sequence[SingleRule], fresh: set[int]) -> str:
         if any(id(rule) not in fresh for rule in own):
             start, end = span_of(clause)
             text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:end]) + text[end:]
+            behind += facts_beside(clause, own)
             behind += [rule.text for rule in own if id(rule) in fresh]
     return "\n".join((text.rstrip(), *behind)) + "\n"
 
 
-def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRule]]]:
-    found: list[tuple[Clause, list[SingleRule]]] = []
+def _by_clause(rules: Iterable[SingleRule]) -> list[tuple[Clause, list[SingleRule]]]:
+    """By place in the text."""
+    found: dict[int, tuple[Clause, list[SingleRule]]] = {}
     for rule in rules:
-        if not found or found[-1][0] is not rule.clause:
-            found.append((rule.clause, []))
-        found[-1][1].append(rule)
-    return found
+        found.setdefault(id(rule.clause), (rule.clause, []))[1].append(rule)
+    return sorted(found.values(), key=lambda group: group[0].span.start)
 
 
 # --- programs ------------------------------------------------------------------------------------------------------
@@ -283,6 +295,15 @@ def _not_a_rule(text: str) -> Diagnostic:
         help="only rules can be removed; relations stay declared"
         if text.startswith(".")
         else "write the rule itself; only `removerule` and Python, as an `int`, take its number",
+    )
+
+
+def _a_subsumption(text: str) -> Diagnostic:
+    return Diagnostic(
+        "E0616",
+        f"`{text[:200]}` is a subsumption, which cannot be removed",
+        notes=("the facts that it has taken away would have to come back",),
+        help="declare another relation, and write the rules that it shall have",
     )
 
 

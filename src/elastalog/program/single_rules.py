@@ -5,7 +5,7 @@ They are numbered as the rules of the checked program are, and printing is what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.alternatives import alternatives_of
@@ -15,17 +15,31 @@ from elastalog.analysis.structures import is_constructor
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax.printer import print_clause
-from elastalog.syntax.tree import Aggregate, Call, Cast, Clause, Item, String, Term, Truth
+from elastalog.syntax.tree import (
+    Aggregate,
+    Atom,
+    Call,
+    Cast,
+    Clause,
+    Item,
+    RelationDeclaration,
+    String,
+    Subsumption,
+    Term,
+    Truth,
+)
 
 _NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SingleRule:
-    """`text`: the rule on one line, its plan on the next if it has one. `clause`: what it was written in."""
+    """`text`: the rule on one line, its plan on the next if it has one. `clause`: what it was written in, with `head`
+    among its heads."""
 
     text: str
     clause: Clause
+    head: Atom
 
     @property
     def shown(self) -> str:
@@ -37,14 +51,30 @@ def shown_rule(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def single_rules(items: Iterable[Item], source: Source) -> list[SingleRule]:
-    """The rules of a tree without errors, in the order of their numbers."""
-    return [rule for item in items if isinstance(item, Clause) and _is_rule(item) for rule in _of_clause(item, source)]
+def single_rules(items: Iterable[Item], source: Source, judged: frozenset[str] = frozenset()) -> list[SingleRule]:
+    """The rules of a tree without errors, in the order of their numbers. What it says of the relations that are judged
+    is a rule too."""
+    return [rule for item in items if isinstance(item, Clause) for rule in _of_clause(item, source, judged)]
 
 
-def _is_rule(clause: Clause) -> bool:
-    """Whether it derives: it has a body, or computes what its head says."""
-    return bool(clause.body) or any(_is_computed(term) for head in clause.heads for term in head.arguments)
+def judged_in(items: Iterable[Item]) -> frozenset[str]:
+    """The relations that a tree gives a choice domain or a subsumption: what is written of them are candidates, rules
+    without a body."""
+    found = set()
+    for item in items:
+        if isinstance(item, Subsumption):
+            found.add(item.dominated.relation)
+        elif isinstance(item, RelationDeclaration) and item.choices:
+            found.add(item.name)
+    return frozenset(found)
+
+
+def facts_beside(clause: Clause, own: Sequence[SingleRule]) -> list[str]:
+    """What a clause says besides its rules: the facts `q(2)` of `p(1 + 1), q(2).`"""
+    if clause.body:
+        return []
+    rules = {id(rule.head) for rule in own}
+    return [print_clause(replace(clause, heads=(head,))) for head in clause.heads if id(head) not in rules]
 
 
 def _is_computed(term: Term) -> bool:
@@ -59,14 +89,16 @@ def _is_computed(term: Term) -> bool:
             return isinstance(term, Aggregate)
 
 
-def _of_clause(clause: Clause, source: Source) -> list[SingleRule]:
+def _of_clause(clause: Clause, source: Source, judged: frozenset[str]) -> list[SingleRule]:
     found = []
     alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, Findings(source))
     for head in clause.heads:
+        if not (clause.body or head.relation in judged or any(map(_is_computed, head.arguments))):
+            continue
         for alternative in alternatives:
             if not any(isinstance(literal, Truth) and not literal.value for literal in alternative):
                 body = tuple(alternative) or (Truth(True, _NOWHERE),)
-                found.append(SingleRule(print_clause(replace(clause, heads=(head,), body=body)), clause))
+                found.append(SingleRule(print_clause(replace(clause, heads=(head,), body=body)), clause, head))
     return found
 
 
