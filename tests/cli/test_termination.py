@@ -7,16 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 
 import elastalog
-from elastalog.cli.exits import Terminated, end_when_asked
-from elastalog.cli.main import cli
-from elastalog.storage.interrupts import uninterrupted
 
 GROWING = ".decl n(x: number)\n.input n\n.output n\nn(x + 1) :- n(x), x >= 0.\n"
 """Ends for negative numbers only."""
@@ -82,25 +77,6 @@ def test_an_evaluation_ends(folder: Path, number: signal.Signals, command: tuple
     assert sorted(os.listdir(folder)) == ["facts", "p.dl", "updates"]
 
 
-def test_until_a_command_is_loaded_a_signal_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = signal.getsignal(signal.SIGTERM)
-    seen: list[object] = []
-
-    def loading(name: str) -> object:
-        seen.append(signal.getsignal(signal.SIGTERM))
-        return import_module(name)
-
-    monkeypatch.setattr("elastalog.cli.main.import_module", loading)
-    monkeypatch.setattr(cli, "ends_when_asked", True)
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        assert cli.get_command(click.Context(cli), "check") is not None
-        assert seen == [signal.SIG_DFL]
-        assert callable(signal.getsignal(signal.SIGTERM))
-    finally:
-        signal.signal(signal.SIGTERM, kept)
-
-
 @pytest.mark.slow
 def test_an_update_of_a_store_ends_and_leaves_the_epoch_before(folder: Path) -> None:
     elastalog.open(folder / "p.dl", folder / "facts", store=folder / "store").close()
@@ -111,27 +87,3 @@ def test_an_update_of_a_store_ends_and_leaves_the_epoch_before(folder: Path) -> 
         assert (session.epoch, set(session["n"]), session.recovery) == (1, {(-1,)}, ())
         session.apply({"n": [(-5,)]})
         assert session.epoch == 2
-
-
-def test_a_signal_that_someone_has_decided_about_is_left_alone() -> None:
-    kept = signal.getsignal(signal.SIGTERM)
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        end_when_asked()
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        end_when_asked()
-        with pytest.raises(Terminated):
-            os.kill(os.getpid(), signal.SIGTERM)
-        done: list[str] = []
-        with pytest.raises(Terminated):
-            work_uninterrupted(done)
-        assert done == ["all"]
-    finally:
-        signal.signal(signal.SIGTERM, kept)
-
-
-def work_uninterrupted(done: list[str]) -> None:
-    with uninterrupted():
-        os.kill(os.getpid(), signal.SIGTERM)
-        done.append("all")

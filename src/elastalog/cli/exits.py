@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -35,31 +36,38 @@ class Terminated(KeyboardInterrupt):
     """The system asks the command to end: as Ctrl-C does, but for good."""
 
 
-def end_when_asked() -> None:
-    """From now on SIGTERM ends the command as Ctrl-C does: the epoch before stands, and nothing is left behind. Where
-    someone has decided about that signal already, nothing changes."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
-
-
-def _listen_to_interrupts() -> None:
-    """From now on Ctrl-C is an exception, if it ended the process at once before: while the command was loaded, and
-    its options were read."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
+
+
+_AT_WORK: Final = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, _terminate))
+
+
+@contextmanager
+def _signals_are_exceptions() -> Iterator[None]:
+    """Ctrl-C and SIGTERM are exceptions while a command is at work, so that the epoch before stands and nothing is left
+    behind. Before that, while it is loaded and its options are read, they end the process at once, as they do after.
+    Where someone has decided about a signal, nothing changes; signals are the main thread's."""
+    is_main = threading.current_thread() is threading.main_thread()
+    minded = [
+        (number, handler) for number, handler in _AT_WORK if is_main and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    try:
+        for number, handler in minded:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, _ in minded:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[None]:
     """Run a command; end with the exit code that its failure has, diagnostics on standard error."""
     try:
-        _listen_to_interrupts()
-        yield
-        sys.stdout.flush()
+        with _signals_are_exceptions():
+            yield
+            sys.stdout.flush()
     except LimitReached as limit:
         show_diagnostics(limit.diagnostics, form, verbosity)
         sys.exit(LIMIT)
@@ -70,12 +78,12 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
         click.echo(str(fault), err=True)
         sys.exit(AT_FAULT)
     except (KeyboardInterrupt, click.Abort) as end:
-        sys.exit(_code_of(end))
+        sys.exit(code_of(end))
     except RuntimeError as fault:
         # Until Python 3.12, one that comes while a module is loaded may come as the cause of another exception.
         if not isinstance(fault.__cause__, KeyboardInterrupt):
             raise
-        sys.exit(_code_of(fault.__cause__))
+        sys.exit(code_of(fault.__cause__))
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain once more when it closes standard output.
         _silence_output()
@@ -87,7 +95,8 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
         sys.exit(AT_FAULT)
 
 
-def _code_of(end: BaseException) -> int:
+def code_of(end: BaseException) -> int:
+    """The exit code of a command that was asked to end."""
     return TERMINATED if isinstance(end, Terminated) else INTERRUPTED
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from elastalog import __version__
-from elastalog.cli.exits import end_when_asked
+from elastalog.cli.exits import code_of
 
 COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
@@ -45,11 +45,7 @@ COMMANDS: Final[dict[str, str]] = {
 
 
 class LazyGroup(click.Group):
-    """Imports the module of a subcommand only when it runs, or when `--help` describes it. A signal ends the process at
-    once until then: nothing has begun, and an exception out of a half-loaded module would be told as a fault."""
-
-    ends_when_asked = False
-    """Whether SIGTERM is minded: in the command itself, not where it is called from Python."""
+    """Imports the module of a subcommand only when it runs, or when `--help` describes it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -61,9 +57,14 @@ class LazyGroup(click.Group):
         module, _, name = home.partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
-        if self.ends_when_asked:
-            end_when_asked()
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as end:
+            # One that came when signals were exceptions already and nobody was there to catch it yet.
+            sys.exit(code_of(end))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -114,7 +115,6 @@ def main() -> Any:
     # at the exit, took a fifth of the time of a small program.
     gc.set_threshold(250_000, 20, 20)
     atexit.register(gc.freeze)
-    cli.ends_when_asked = True
     run: Callable[..., Any] = cli.main
     return run(prog_name="elastalog")
 
