@@ -297,3 +297,24 @@ def test_rules_that_were_never_in_force_together_cannot_be_debugged_together() -
         db.suggest(unwanted=["q(1)"], epochs=(1, 3))
     assert raised.value.diagnostics[0].help == "ask about epochs closer to each other"
     assert (list(db["p"]), list(db["q"]), db.epoch) == ([], [(1,)], 3)
+
+
+@pytest.mark.parametrize("reading", ['!same("a", _)', '0 = count : { same("a", _) }', '!same("a", "a")'])
+@pytest.mark.parametrize("recursion", ["added", "removed"])
+def test_an_equivalence_that_begins_or_ends_to_read_itself_is_told_to_all_that_read_it(
+    reading: str, recursion: str
+) -> None:
+    own, given = "same(x, y) :- same(x, y), item(_).", 'same("a", "a") :- item(_).'
+    text = f"""
+.decl item(x: number)
+.decl same(x: symbol, y: symbol) eqrel
+same("b", "c") :- item(_).
+{given}
+.decl without(x: symbol)
+without("b") :- {reading}.
+"""
+    db = elastalog.open(text + (own if recursion == "removed" else ""), {"item": [(1,)]})
+    assert not db["without"]
+    db.change_rules(own if recursion == "added" else "", [given, *([own] if recursion == "removed" else [])])
+    assert list(db["without"]) == [("b",)]
+    assert db.verify().is_exact

@@ -80,11 +80,16 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
 
 
 def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
-    """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them."""
-    if not equivalences:
-        return set()
-    readers = [stratum for stratum in union.strata if not equivalences.isdisjoint((*stratum.relations, *stratum.reads))]
-    return {name for stratum in readers for name in stratum.relations}
+    """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them, also through
+    a hidden relation: what it would have held before nobody knows."""
+    found: set[str] = set()
+    read = set(equivalences)
+    while read:
+        readers = [s for s in union.strata if not read.isdisjoint((*s.relations, *s.reads))]
+        reached = {name for stratum in readers for name in stratum.relations} - found
+        found |= reached
+        read = {name for name in reached if union.relations[name].is_hidden}
+    return found
 
 
 def _components(program: CheckedProgram) -> set[frozenset[str]]:
