@@ -23,6 +23,11 @@ def stepped(value):  # type: ignore[no-untyped-def]
     return doubled(value) + STEP
 
 
+@operator(types.int64, types.Array(types.int64, 1), types.int64)
+def element(values, position):  # type: ignore[no-untyped-def]
+    return values[position]
+
+
 @operator(types.int64, types.Array(types.int32, 2), types.int64, types.boolean)
 def total(rows, start, is_stepped):  # type: ignore[no-untyped-def]
     """The sum of a number and all elements."""

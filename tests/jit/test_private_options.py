@@ -4,6 +4,8 @@ at."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -30,6 +32,27 @@ def test_a_misspelt_option_is_an_error() -> None:
     """Otherwise the option could go without anyone noticing."""
     with pytest.raises(KeyError, match="_nrtt"):
         numba.njit("int64(int64)", _nrtt=False)(lambda x: x)
+
+
+_BEFORE_THE_START = """
+import numpy as np
+from elastalog.jit import loading, lowering, objects
+from tests.jit import declared
+
+lowering.prepare(objects.processor())
+element = loading._load(declared.element, lowering.object_code(declared.element))
+values = np.array([7, 8, 9])
+print(element(values[1:], 1), element(values[1:], -1))
+"""
+
+
+def test_no_index_counts_from_the_end() -> None:
+    """`fix_integer_index`: asking of each whether it does took a sixth of the instructions of an update. What is before
+    the array is where the index says."""
+    done = subprocess.run(
+        [sys.executable, "-c", _BEFORE_THE_START], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "9 7\n"
 
 
 def test_numba_is_imported_by_what_compiles_alone() -> None:
