@@ -10,13 +10,13 @@ bound those without it come first, and what only the head needs is computed last
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias, assert_never
 
 from elastalog.analysis.program import Constant, Variable
 from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
-from elastalog.planning.logical import Clause, Goal, Scan, Test
+from elastalog.planning.logical import Clause, Scan, Test
 from elastalog.planning.solving import Solution, solve_equation
 from elastalog.planning.variables import constructor_of, variables_in, variables_of
 from elastalog.planning.waiting import Waiting
@@ -111,26 +111,43 @@ def order_goals(
 
     `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`). `solves`: equations may
     be solved for a variable within them; then what overflows must lead to no derivation."""
-    bound, names = set(bound), [_names(goal) for goal in clause.goals]
+    goals = clause.goals
+    names = [[] if isinstance(goal, Test) else [t for t in goal.terms if isinstance(t, str)] for goal in goals]
+    bound = set(bound)
     if start is not None:
         bound.update(names[start])
-    all_tests = {i: goal for i, goal in enumerate(clause.goals) if isinstance(goal, Test)}
+    all_tests = {i: goal for i, goal in enumerate(goals) if isinstance(goal, Test)}
     late = _for_the_head_only(all_tests, bound.union(*names)) if all_tests else []
     tests = [i for i in all_tests if i not in late]
     visits = [Visit(start, _ready_tests(clause, tests, bound, solves))]
-    scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)] if hint else []
-    wanted = [scans[position] for position in hint if scans[position] != start]
-    left = [i for i in range(len(names)) if i != start and i not in all_tests]
-    waiting = Waiting(clause, left, names, bound, statistics, wanted)
-    while waiting:
-        goal = waiting.take()
+    for goal in _order_atoms(clause, start, names, bound, statistics, hint):
         bound.update(names[goal])
         visits.append(Visit(goal, _ready_tests(clause, tests, bound, solves)))
-        waiting.note(bound)
     if late:
         last = visits[-1]
         visits[-1] = Visit(last.goal, (*last.tests, *_ready_tests(clause, late, bound, solves)))
     return visits
+
+
+def _order_atoms(
+    clause: Clause,
+    start: int | None,
+    names: Sequence[list[str]],
+    bound: set[str],
+    statistics: Statistics,
+    hint: tuple[int, ...],
+) -> Iterator[int]:
+    """The goals but the start that are no tests, in order; the caller adds to `bound` what each gives values to."""
+    left = [i for i, goal in enumerate(clause.goals) if i != start and not isinstance(goal, Test)]
+    if len(left) < 2:  # as of most clauses
+        yield from left
+        return
+    scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)] if hint else []
+    wanted = [scans[position] for position in hint if scans[position] != start]
+    waiting = Waiting(clause, left, names, bound, statistics, wanted)
+    while waiting:
+        yield waiting.take()
+        waiting.note(bound)
 
 
 def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = ()) -> int | None:
@@ -149,11 +166,6 @@ def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = (
         return rows, i
 
     return min(scans, key=cost)
-
-
-def _names(goal: Goal) -> list[str]:
-    """The variables to which a goal gives values, if it is no test."""
-    return [] if isinstance(goal, Test) else [term for term in goal.terms if isinstance(term, str)]
 
 
 def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
@@ -180,9 +192,9 @@ def _defined(test: Test, given: set[str]) -> str | None:
 def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bool) -> tuple[Ready, ...]:
     """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
     fail is only done when no other can be."""
-    ready: list[Ready] = []
     if not waiting:
         return ()
+    ready: list[Ready] = []
     tests = [(i, goal) for i in waiting if isinstance(goal := clause.goals[i], Test)]
     tests.sort(key=lambda numbered: can_fail(numbered[1]))
     while True:

@@ -1,24 +1,28 @@
 """The goals of a clause that are still to be visited, the cheapest first.
 
 What a goal costs depends on which of its own terms are bound. So it is reckoned again only when one of them becomes so,
-and rules of hundreds of goals are put in order without looking at each goal at every step. Of one that is the only one
-of its rank it is not reckoned at all: to find out how many facts agree on some columns takes longer than all else.
+and rules of hundreds of goals are put in order without looking at each goal at every step. To find out how many facts
+agree on some columns takes longer than all else: until it has to be known, a goal counts as if it were the least
+possible, and of one that comes first in any case it is not asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import Protocol
 
 from elastalog.analysis.program import Constant
-from elastalog.planning.logical import Absent, Clause, Scan, Test
+from elastalog.planning.logical import Absent, Clause, Scan
 
-Cost = tuple[float, float]
+Cost = tuple[int, float, float]
+"""The rank of a goal, the facts that it should find for every row, and the more of its terms are bound, the less."""
 
 _ABSENT, _BOUND, _JOINED, _APART = range(4)
 """Ranks of goals that can be visited, the cheapest first: negations, facts that are known but for whether they are
 there, scans with some bound terms, and with none."""
+
+_LEAST_FANOUT = 1.0
 
 
 class Sizes(Protocol):
@@ -47,12 +51,12 @@ class Waiting:
         self._bound = set(bound)
         self._sizes = sizes
         self._wanted = wanted
-        self._ranked: tuple[set[int], ...] = set(), set(), set(), set()
-        self._columns: dict[int, tuple[int, ...]] = {}
-        self._cost: dict[int, Cost] = {}
-        self._heaps: tuple[list[tuple[Cost, int]], ...] = [], [], [], []
+        self._cost: dict[int, Cost] = {}  # of those that can be visited
+        self._heap: list[tuple[Cost, int]] = []  # where other costs than these are those of before
+        self._unknown: dict[int, tuple[int, ...]] = {}  # goals whose cost is a bound, by what columns it would be known
+        self._numbers = [0, 0, 0, 0]  # of goals of each rank
         self._users: dict[str, list[int]] = {}
-        self._changed = set(goals)
+        self._changed = self._left.copy()
         for i in goals:
             for name in names[i]:
                 self._users.setdefault(name, []).append(i)
@@ -67,16 +71,13 @@ class Waiting:
         for goal in self._changed:
             self._rank(goal)
         self._changed.clear()
-        for rank, goals in enumerate(self._ranked):
-            if goals:
-                goal = min(goals) if rank < _JOINED or len(goals) == 1 else self._least(rank)
-                goals.remove(goal)
-                self._left.remove(goal)
-                if goal in self._wanted:
-                    self._wanted.remove(goal)
-                    self._changed.update(self._wanted[:1] or self._left)
-                return goal
-        raise AssertionError("every goal of a checked clause can be bound")
+        goal = self._least()
+        self._forget(goal)
+        self._left.remove(goal)
+        if goal in self._wanted:
+            self._wanted.remove(goal)
+            self._changed.update(self._wanted[:1] or self._left)
+        return goal
 
     def note(self, bound: set[str]) -> None:
         """More variables have values now."""
@@ -85,38 +86,48 @@ class Waiting:
         self._changed.update({goal for name in fresh for goal in self._users.get(name, ())} & self._left)
 
     def _rank(self, i: int) -> None:
-        """Puts a goal among those of its rank, or none while it cannot be visited."""
-        for goals in self._ranked:
-            goals.discard(i)
-        self._cost.pop(i, None)
+        """Gives a goal its rank, or none while it cannot be visited."""
+        self._forget(i)
         goal = self._clause.goals[i]
-        assert not isinstance(goal, Test)
+        assert isinstance(goal, (Scan, Absent))
         bound, terms = self._bound, goal.terms
-        columns = tuple([c for c, term in enumerate(terms) if isinstance(term, Constant) or term in bound])
-        is_bound = len(columns) == len(terms)
-        if isinstance(goal, Absent):
-            if is_bound:
-                self._ranked[_ABSENT].add(i)
-        elif is_bound:
-            self._ranked[_BOUND].add(i)
-        elif not self._wanted or i == self._wanted[0]:
-            self._ranked[_JOINED if columns or self._wanted else _APART].add(i)
-            self._columns[i] = columns
+        columns = tuple([c for c, term in enumerate(terms) if term in bound or isinstance(term, Constant)])
+        if len(columns) == len(terms):
+            self._enter(i, (_ABSENT if isinstance(goal, Absent) else _BOUND, 0.0, 0.0))
+        elif isinstance(goal, Scan) and (not self._wanted or i == self._wanted[0]):
+            rank = _JOINED if columns or self._wanted else _APART
+            self._enter(i, (rank, _LEAST_FANOUT, -len(columns) / len(terms)))
+            self._unknown[i] = columns
 
-    def _least(self, rank: int) -> int:
-        """The goal of a rank that should multiply rows least, of several."""
-        goals, heap = self._ranked[rank], self._heaps[rank]
-        for i in sorted(goals - self._cost.keys()):
-            cost = self._cost[i] = self._cost_of(i)
-            heappush(heap, (cost, i))
+    def _enter(self, i: int, cost: Cost) -> None:
+        self._cost[i] = cost
+        self._numbers[cost[0]] += 1
+        heappush(self._heap, (cost, i))
+
+    def _forget(self, i: int) -> None:
+        cost = self._cost.pop(i, None)
+        if cost is not None:
+            self._numbers[cost[0]] -= 1
+            self._unknown.pop(i, None)
+
+    def _least(self) -> int:
+        """The goal that should multiply rows least."""
+        heap = self._heap
         while True:
-            cost, i = heappop(heap)
-            if i in goals and self._cost[i] == cost:
+            assert heap, "every goal of a checked clause can be bound"
+            cost, i = heap[0]
+            if self._cost.get(i) != cost:
+                heappop(heap)
+            elif i not in self._unknown or self._numbers[cost[0]] == 1:
                 return i
+            else:
+                heapreplace(heap, (self._reckon(i), i))
 
-    def _cost_of(self, i: int) -> Cost:
-        goal, columns = self._clause.goals[i], self._columns[i]
+    def _reckon(self, i: int) -> Cost:
+        """What a goal costs, no longer only at least."""
+        goal, columns = self._clause.goals[i], self._unknown.pop(i)
         assert isinstance(goal, Scan)
-        if not columns:
-            return self._sizes.rows(goal.relation), 0.0
-        return self._sizes.fanout(goal.relation, columns), -len(columns) / len(goal.terms)
+        rank, _, boundness = self._cost[i]
+        rows = self._sizes.fanout(goal.relation, columns) if columns else self._sizes.rows(goal.relation)
+        cost = self._cost[i] = rank, rows, boundness
+        return cost
