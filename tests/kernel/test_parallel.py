@@ -20,7 +20,7 @@ from elastalog.backends.kernel.machine import shares
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads import shared_head, shared_round, workers
-from elastalog.backends.kernel.threads.crew import in_threads
+from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_round import SharedRound
 from elastalog.backends.kernel.threads.workers import ParallelWorkers
@@ -329,7 +329,7 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
         )  # fmt: skip
         assert done == 50_000
 
-    in_threads(threads, work, lambda: None)
+    Crew(threads).do(work, lambda: None)
     relation.used = inserting.close_gaps(
         relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, turns
     )
@@ -392,9 +392,12 @@ def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
 
 @pytest.fixture
 def _none_left() -> Iterator[None]:
-    """Afterwards there are no more threads than before: Spark may have some, in the same process."""
+    """A moment later there are no more threads than before: Spark may have some, in the same process."""
     before = threading.active_count()
     yield
+    deadline = time.monotonic() + 30
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert threading.active_count() <= before
 
 
@@ -478,8 +481,66 @@ def test_the_failure_of_one_thread_is_raised_when_all_have_ended() -> None:
         ended.append(number)
 
     with pytest.raises(ValueError, match="one"):
-        in_threads(3, work, stopped.set)
+        Crew(3).do(work, stopped.set)
     assert sorted(ended) == [0, 2]
+
+
+def test_threads_of_a_crew_do_one_work_after_another_and_end_when_there_is_none() -> None:
+    crew = Crew(3)
+    threads: list[set[threading.Thread]] = []
+    for pause in (0.0, 0.0, 0.5, 0.0):
+        time.sleep(pause)
+        known: set[threading.Thread] = set()
+        together = threading.Barrier(3)
+
+        def work(number: int, known: set[threading.Thread] = known, together: threading.Barrier = together) -> None:
+            known.add(threading.current_thread())
+            together.wait(30)
+
+        crew.do(work, together.abort)
+        assert len(known) == 3
+        threads.append(known)
+    assert threads[0] == threads[1]
+    assert threads[1] & threads[2] == {threading.current_thread()}
+    time.sleep(0.5)
+    assert not any(thread.is_alive() for known in threads for thread in known - {threading.current_thread()})
+
+
+def test_a_crew_works_on_after_a_failure() -> None:
+    crew = Crew(2)
+
+    def fail(number: int) -> None:
+        raise ValueError(number)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"0|1"):
+            crew.do(fail, lambda: None)
+        done: list[int] = []
+        crew.do(done.append, lambda: None)
+        assert sorted(done) == [0, 1]
+
+
+def test_a_crew_that_is_interrupted_leaves_no_thread_at_work() -> None:
+    crew, stopped, ended = Crew(2), threading.Event(), []
+
+    def work(number: int) -> None:
+        if number == 0:
+            signal.raise_signal(signal.SIGALRM)
+        stopped.wait(30)
+        ended.append(number)
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            crew.do(work, stopped.set)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert ended == [1]
+    crew.do(ended.append, lambda: None)
+    assert sorted(ended[1:]) == [0, 1]
 
 
 @pytest.mark.usefixtures("lowered")

@@ -214,9 +214,7 @@ def _needed_after(drafts: list[_Draft], results: tuple[str | Constant, ...]) -> 
 # --- slots, from the first to the last -----------------------------------------------------------------------------
 
 
-def _place(
-    draft: _Draft, before: dict[str, int], needed: set[str], results: tuple[str | Constant, ...]
-) -> _Layout:
+def _place(draft: _Draft, before: dict[str, int], needed: set[str], results: tuple[str | Constant, ...]) -> _Layout:
     """Gives slots to the results, if they are those of this step, and to what it or a later one reads."""
     names: list[str] = [*before, *draft.taken]
     if draft.given or draft.fills:
@@ -241,9 +239,7 @@ def _place(
     return layout
 
 
-def _gather(
-    relation: str | None, draft: _Draft, layout: _Layout, actions: tuple[Action, ...], is_last: bool
-) -> Gather:
+def _gather(relation: str | None, draft: _Draft, layout: _Layout, actions: tuple[Action, ...], is_last: bool) -> Gather:
     """The start, of which the relation's own matrix serves if nothing is to be done."""
     goal, take, slots = draft.goal, layout.take, layout.slots
     if relation is None or actions or is_last or ROW in [column for column, _ in take]:

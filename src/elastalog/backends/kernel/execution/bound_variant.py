@@ -6,6 +6,7 @@ Only one block a step is ever held, so memory does not depend on how many deriva
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import ClassVar, Final, Protocol
 
 import numpy as np
@@ -36,9 +37,16 @@ class Sink(Protocol):
     def __call__(self, block: Matrix, used: int) -> None: ...
 
 
+@cache
+def numbers(listed: tuple[int, ...]) -> Vector:
+    """A few columns or slots, as the operators want them. Nobody writes into them: most variants have the same."""
+    return np.array(listed, np.int64)
+
+
+@cache
 def columns(pairs: tuple[tuple[int, int], ...]) -> tuple[Vector, Vector]:
-    """Sources and destinations of copied columns, as the operators want them."""
-    return np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64)
+    """Sources and destinations of copied columns."""
+    return numbers(tuple([a for a, _ in pairs])), numbers(tuple([b for _, b in pairs]))
 
 
 @dataclass(slots=True)
@@ -294,8 +302,8 @@ def bind_probe(probe: Probe, own: frozenset[str], dictionary: Dictionary, source
         is_member=probe.is_member,
         is_own=probe.relation in own,
         key_columns=probe.key_columns,
-        index_columns=np.array(probe.key_columns, np.int64),
-        key=np.array(probe.key_slots, np.int64),
+        index_columns=numbers(probe.key_columns),
+        key=numbers(probe.key_slots),
         keep=keep,
         keep_place=keep_place,
         take=take,

@@ -102,21 +102,20 @@ class Code:
     def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""
         gather = variant.gather
-        take, take_place = variant.gather_take
         code.start = self._numbers[start_of(variant)]
         code.is_backward = gather.goal is None
         code.is_negated = variant.is_negated_start
         code.head = self._numbers[variant.clause.head]
         self._encode_heads(variant, code)
         code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
-        code.take, code.taken = self._put(take, take_place), len(take)
+        code.take, code.taken = self._put_pairs(gather.take), len(gather.take)
         code.width = gather.width + self._carried
         code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
         if not code.is_backward:
             self._look_ahead(variant, code.first_probe)
         if code.seeks and variant.probes:
-            column_of = dict(zip(take_place.tolist(), take.tolist(), strict=True))
-            columns = sorted(column_of.get(slot, -1) for slot in variant.probes[0].key.tolist())
+            column_of = {slot: column for column, slot in gather.take}
+            columns = sorted(column_of.get(slot, -1) for slot in variant.planned.probes[0].key_slots)
             code.grouped = self._indexes.get((start_of(variant), tuple(columns)), -1) + 1
         if code.is_backward:
             code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
@@ -129,17 +128,16 @@ class Code:
 
     def _look_ahead(self, variant: Variant, number: int) -> None:
         """Notes the probes that the start of a variant says all of: a word for each column of their keys."""
-        columns = dict(zip(*(vector.tolist() for vector in reversed(variant.gather_take)), strict=True))
+        columns = {slot: column for column, slot in variant.gather.take}
         found: list[int] = []
-        for probe in variant.probes:
-            key = [columns.get(slot, -1) for slot in probe.key.tolist()]
+        for probe in variant.planned.probes:
+            key = [columns.get(slot, -1) for slot in probe.key_slots]
             if min(key, default=-1) >= 0:
                 found += [number, len(key), *key]
             number += 1
-            kept = zip(probe.keep.tolist(), probe.keep_place.tolist(), strict=True)
-            columns = {place: columns[slot] for slot, place in kept if slot in columns}
+            columns = {place: columns[slot] for slot, place in probe.keep if slot in columns}
         if found:
-            place = self._put(np.array(found))
+            place = self._put(found)
             self.ahead[start_of(variant)] = place, place + len(found)
 
     def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
@@ -148,7 +146,7 @@ class Code:
         assert columns is not None
         code = self.variants[place]
         code.fork, code.is_other_way, code.handicap = fork + 1, is_other_way, handicap(variant.planned)
-        code.first_key, code.first_key_width = self._put(np.array(columns)), len(columns)
+        code.first_key, code.first_key_width = self._put(columns), len(columns)
 
     def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes where the words of each head are, if there are several."""
@@ -170,23 +168,28 @@ class Code:
             code.kind = MEMBER if probe.is_member else EVERY
         code.is_negated = probe.is_negated
         code.is_before = probe.is_before
-        code.key, code.key_width = self._put(probe.key), len(probe.key)
-        code.keep, code.kept = self._put(probe.keep, probe.keep_place), len(probe.keep)
-        code.take, code.taken = self._put(probe.take, probe.take_place), len(probe.take)
+        code.key, code.key_width = self._put(planned.key_slots), len(planned.key_slots)
+        code.keep, code.kept = self._put_pairs(planned.keep), len(planned.keep)
+        code.take, code.taken = self._put_pairs(planned.take), len(planned.take)
         code.width = probe.width + self._carried
         code.first_action, code.actions_end = self._put_actions(planned, probe.transform, code.width)
 
-    def _put(self, *vectors: Vector) -> int:
+    def _put(self, numbers: Sequence[int]) -> int:
         """Appends operands; returns their place."""
         place = len(self._operands)
-        for vector in vectors:
-            self._operands.extend(vector.tolist())
+        self._operands.extend(numbers)
         return place
+
+    def _put_pairs(self, pairs: Sequence[tuple[int, int]]) -> int:
+        """The same for sources of columns and then their places."""
+        return self._put([source for source, _ in pairs] + [place for _, place in pairs])
 
     def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:
         """Appends the actions of a step: one by one if the machine knows them all, else as one to be run in Python.
         Returns where they begin and end."""
         first = len(self._actions)
+        if not step.actions:
+            return first, first
         encoded = [self._encode_action(action, step.slots) for action in step.actions]
         known = [code for codes in encoded for code in codes]
         if not all(encoded) or not _can_run_again(known):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
+from functools import partial
 
-_PATIENCE = 1.0
-"""Seconds after which a thread that waits for work looks whether somebody may still give it some."""
+_PATIENCE = 0.02
+"""Seconds after which a thread that has nothing to do ends: to start one takes a fiftieth of that, and who leaves the
+interpreter waits for it."""
 
 
 class Stopped(Exception):
@@ -15,89 +16,105 @@ class Stopped(Exception):
 
 
 class Crew:
-    """So many threads, the caller's among them, which do one work after another within the block of the crew."""
+    """So many threads, the caller's among them, which do one work after another. The others are there while there is
+    work, and a moment longer."""
 
     def __init__(self, number: int) -> None:
-        self._work: Callable[[int], None] = lambda own: None
-        self._abort: Callable[[], None] = lambda: None
-        self._failures: list[BaseException] = []
-        self._is_over = False
-        self._begin = [_held() for _ in range(1, number)]
-        self._ended = [_held() for _ in range(1, number)]
-        # Not daemons, although none is left over: should one be, after Ctrl-C upon Ctrl-C, the interpreter waits for it
-        # before it takes away the arrays that it works on.
-        self._threads = [threading.Thread(target=self._serve, args=(own,), daemon=False) for own in range(1, number)]
-        self._started: list[threading.Thread] = []
-
-    def __enter__(self) -> Crew:
-        try:
-            for thread in self._threads:
-                thread.start()
-                self._started.append(thread)
-        except BaseException:
-            self._dismiss()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._dismiss()
+        self._number = number
+        self._helpers: list[_Helper] = []
 
     def do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         """Calls work(0) in this thread and work(1), … in the others, and returns when all have. When one fails, `abort`
-        must bring the others to an end soon; then its exception is raised, and there is no further work for the crew.
-        An interruption by the user is such a failure."""
-        self._work, self._abort = work, abort
+        must bring the others to an end soon; then its exception is raised. An interruption by the user is such a
+        failure."""
+        failures: list[BaseException] = []
+        if not self._helpers:
+            self._helpers = [_Helper() for _ in range(1, self._number)]
+
+        def guarded(own: int) -> None:
+            try:
+                work(own)
+            except (Stopped, threading.BrokenBarrierError):
+                # Where this comes from has failed too, and says why.
+                pass
+            except BaseException as failure:
+                failures.append(failure)
+                abort()
+
         try:
-            for begin in self._begin:
-                begin.release()
-            self._guarded(0)
-            for ended in self._ended:
-                ended.acquire()
+            for own, helper in enumerate(self._helpers, 1):
+                helper.begin(partial(guarded, own))
+            guarded(0)
+            for helper in self._helpers:
+                helper.wait()
         except BaseException:
             abort()
             self._dismiss()
             raise
-        if self._failures:
-            failures = self._failures
+        if failures:
             raise next((failure for failure in failures if isinstance(failure, KeyboardInterrupt)), failures[0])
 
-    def _guarded(self, own: int) -> None:
-        try:
-            self._work(own)
-        except (Stopped, threading.BrokenBarrierError):
-            # Where this comes from has failed too, and says why.
-            pass
-        except BaseException as failure:
-            self._failures.append(failure)
-            self._abort()
-
-    def _serve(self, own: int) -> None:
-        begin, ended = self._begin[own - 1], self._ended[own - 1]
-        while True:
-            while not begin.acquire(timeout=_PATIENCE):
-                if not threading.main_thread().is_alive():
-                    return
-            if self._is_over:
-                return
-            self._guarded(own)
-            ended.release()
-
     def _dismiss(self) -> None:
-        """Ends the threads, when they have done what they are doing."""
+        """Ends the other threads, when they have done what they are doing: nobody knows which have begun."""
+        helpers, self._helpers = self._helpers, []
+        for helper in helpers:
+            helper.end()
+        for helper in helpers:
+            helper.join()
+
+
+class _Helper:
+    """A thread that does one work after another."""
+
+    def __init__(self) -> None:
+        self._work: Callable[[], None] | None = None
+        self._begin, self._ended = _held(), _held()
+        self._is_over = False
+        self._thread: threading.Thread | None = None
+        self._coming_and_going = threading.Lock()
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Has some work done, from now on."""
+        self._work = work
+        with self._coming_and_going:
+            if self._thread is None:
+                # Not a daemon, although none is left over: should one be, after Ctrl-C upon Ctrl-C, the interpreter
+                # waits for it before it takes away the arrays that it works on.
+                self._thread = threading.Thread(target=self._serve, daemon=False)
+                self._thread.start()
+            self._begin.release()
+
+    def wait(self) -> None:
+        """Returns when the work is done."""
+        self._ended.acquire()
+
+    def end(self) -> None:
+        """There is no further work."""
         self._is_over = True
-        for begin in self._begin:
-            if begin.locked():
-                begin.release()
-        for thread in self._started:
+        if self._begin.locked():
+            self._begin.release()
+
+    def join(self) -> None:
+        """Returns when the thread has ended."""
+        thread = self._thread
+        if thread is not None and thread.ident is not None:
             thread.join()
 
+    def _serve(self) -> None:
+        while self._is_to_begin():
+            assert self._work is not None
+            self._work()
+            self._work = None  # nor are the arrays kept that it worked on
+            self._ended.release()
 
-def in_threads(number: int, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-    """One work for a crew of its own (see `Crew.do`)."""
-    with Crew(number) as crew:
-        crew.do(work, abort)
+    def _is_to_begin(self) -> bool:
+        """Waits for work; False if there is none for a while."""
+        if not self._begin.acquire(timeout=_PATIENCE):
+            with self._coming_and_going:
+                if not self._begin.acquire(blocking=False):
+                    self._thread = None
+                    return False
+        return not self._is_over
 
 
 def _held() -> threading.Lock:

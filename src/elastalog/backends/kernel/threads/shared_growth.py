@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import addressof, memmove, sizeof
 from functools import partial
 from typing import Final
@@ -42,12 +42,12 @@ class SharedGrowth(MachineRounds):
     """The bodies of a stratum, laid out for a machine in each of so many threads, which have the relations and indexes
     of one plan in common. Each has a copy of the code of variants, where it notes what it has done."""
 
-    def __init__(self, threads: int, stratum: StratumBodies, watch: Watch) -> None:
+    def __init__(self, crew: Crew, threads: int, stratum: StratumBodies, watch: Watch) -> None:
         super().__init__(stratum, watch)
         bodies = stratum.bodies
+        self._crew = crew
         self._threads = threads
         self._lock = threading.Lock()
-        self._crew: Crew | None = None
         plan = self._plan
         self._runs = [self._run]
         self._tables: list[Table[VariantCode]] = [plan.code.variants]
@@ -81,28 +81,17 @@ class SharedGrowth(MachineRounds):
         for body, work in zip(self.bodies, self._shared.bodies, strict=True):
             member = body.members[0]
             work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
-        try:
-            while True:
-                reason = self._share()
-                if reason == layout.NO_INDEX:
-                    self._make_indexes()
+        while True:
+            reason = self._share()
+            if reason == layout.NO_INDEX:
+                self._make_indexes()
+                continue
+            if reason == layout.OTHERWISE:
+                task.most_work = self._shared.record.least_work
+                reason = self._alone()
+                if reason == layout.LARGE and task.most_found >= 0:
                     continue
-                if reason == layout.OTHERWISE:
-                    task.most_work = self._shared.record.least_work
-                    reason = self._alone()
-                    if reason == layout.LARGE and task.most_found >= 0:
-                        continue
-                return reason
-        finally:
-            if self._crew is not None:
-                self._crew.__exit__(None, None, None)
-                self._crew = None
-
-    def _together(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-        """Does some work in all threads."""
-        if self._crew is None:
-            self._crew = Crew(self._threads).__enter__()
-        self._crew.do(work, abort)
+            return reason
 
     def _make_indexes(self) -> None:
         """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
@@ -125,7 +114,7 @@ class SharedGrowth(MachineRounds):
                 plan.extend_index(place, self._relations)
 
         if len(left) > 1:
-            self._together(work, left.clear)
+            self._crew.do(work, left.clear)
         else:
             work(0)
 
@@ -145,7 +134,7 @@ class SharedGrowth(MachineRounds):
         self._task.sharing = self._shared.address
         plan.is_ahead = True
         try:
-            self._together(partial(self._work, meeting), abort)
+            self._crew.do(partial(self._work, meeting), abort)
             plan.keep(self._relations, self._own)
         except BaseException:
             plan.keep(self._relations, self._own)

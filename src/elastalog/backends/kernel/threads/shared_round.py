@@ -15,7 +15,7 @@ from elastalog.backends.kernel.bootstrap.workers import Run, note
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads.crew import Stopped, in_threads
+from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
@@ -70,6 +70,7 @@ class SharedRound:
 
     def __init__(
         self,
+        crew: Crew,
         scratch: Sequence[Scratch],
         runs: Sequence[Run],
         relations: Mapping[str, KernelRelation],
@@ -77,6 +78,7 @@ class SharedRound:
         counted: Mapping[str, int],
         watch: Watch,
     ) -> None:
+        self._crew = crew
         self._scratch = scratch
         self._runs = runs
         self._relations = relations
@@ -133,7 +135,7 @@ class SharedRound:
         for scratch in self._scratch:
             scratch.look = self._look
         try:
-            in_threads(len(self._scratch), self._work, self._meeting.abort)
+            self._crew.do(self._work, self._meeting.abort)
         finally:
             for scratch in self._scratch:
                 scratch.look = self._watch.step

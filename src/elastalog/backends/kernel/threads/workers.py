@@ -13,7 +13,7 @@ from elastalog.backends.kernel.bootstrap.workers import Run, Task, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads.crew import in_threads
+from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
@@ -35,6 +35,7 @@ class ParallelWorkers(Workers):
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
+        self._crew = Crew(jobs)
         self._scratch = [self.scratch, *(Scratch(watch) for _ in range(1, jobs))]
         self._shareable: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
 
@@ -51,7 +52,7 @@ class ParallelWorkers(Workers):
         self.do_all(others, partial(super().run_round, ordered, bounds, counted))
         if len(ordered) < len(runs):
             shared = [run for run in runs if run not in ordered]
-            SharedRound(self._scratch, shared, self.relations, bounds, counted, self.watch).run()
+            SharedRound(self._crew, self._scratch, shared, self.relations, bounds, counted, self.watch).run()
 
     def _is_shareable(self, body: Body) -> bool:
         known = self._shareable.get(body)
@@ -63,7 +64,7 @@ class ParallelWorkers(Workers):
         """Bodies of a stratum, for rounds in compiled code that all threads share."""
         from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
 
-        return SharedGrowth(len(self._scratch), stratum, self.watch)
+        return SharedGrowth(self._crew, len(self._scratch), stratum, self.watch)
 
     def _missing_indexes(self, runs: Sequence[Run]) -> Iterable[tuple[str, tuple[int, ...]]]:
         """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""
@@ -119,6 +120,6 @@ class ParallelWorkers(Workers):
                 task()
 
         if is_much:
-            in_threads(min(len(self._scratch), number), work, tasks.clear)
+            self._crew.do(work, tasks.clear)
         else:
             work(0)
