@@ -163,3 +163,22 @@ def test_a_lone_surrogate_in_a_query_is_told_of_where_it_stands(db: elastalog.Se
     with pytest.raises(ElastalogError, match="U\\+D800\n --> <query>:1:10") as error:
         db.query('name(X, "\ud800"), path(X, _)')
     assert error.value.diagnostics[0].code == "E0101"
+
+
+def test_a_head_without_arguments_asks_whether_there_is_an_answer(db: elastalog.Session) -> None:
+    assert list(db.query("found() :- path(1, X), X > 3")) == [()]
+    assert list(db.query("found() :- path(1, X), X > 4")) == []
+
+
+def test_an_arrow_in_a_text_or_a_comment_makes_no_head() -> None:
+    with elastalog.open(".decl sign(text: symbol)\n", {"sign": [(":-",), ("x",)]}) as signs:
+        assert sorted(signs.query('sign(":-"), sign(X)')) == [(":-",), ("x",)]
+        assert list(signs.query('sign(X), X = ":-"')) == [(":-",)]
+        assert list(signs.query('sign(X), X != "x" // :- never')) == [(":-",)]
+
+
+def test_the_name_of_a_column_that_is_computed_is_no_variable(db: elastalog.Session) -> None:
+    found = db.query("far(1, c1) :- path(1, c1)")
+    assert sorted(found) == [(1, 2), (1, 3), (1, 4)]
+    assert len(set(found.to_arrow().column_names)) == 2
+    assert sorted(db.query("next(c2, c1 + 1) :- edge(c1, c2), c1 < 3")) == [(2, 2), (3, 3)]

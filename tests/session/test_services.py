@@ -284,6 +284,11 @@ def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None
         assert repr(between).splitlines()[0] == "6 changes"
         assert "  edge: +1 -0" in repr(between).splitlines()
         assert sorted(between["edge"].inserted) == [(4, 5)]
+        assert list(db.diff(1, 1)) == []
+        unchanged = db.diff(1, 1)["edge"]
+        assert (list(unchanged.inserted), list(unchanged.deleted), unchanged.moved.num_rows) == ([], [], 0)
+        with pytest.raises(ElastalogError, match="E0606"):
+            between["none"]
 
 
 def test_a_query_is_answered_for_the_epoch_in_which_it_was_asked() -> None:

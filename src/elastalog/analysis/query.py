@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
 from elastalog.analysis.program import CheckedProgram, Value
+from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.values import NIL, Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import did_you_mean
@@ -20,6 +21,7 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
+from elastalog.syntax.tokens import tokenize
 
 ANSWER = "answer"
 """The hidden relation that a query defines, unless the program has one of that name."""
@@ -42,13 +44,15 @@ class Query:
 
 
 def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProgram) -> Query:
-    """The query that a rule is, whose head gives the columns. The rule has been checked before, so that no relations
-    need be known but its own."""
-    known = {
-        name: program.relations[name] for name in dict.fromkeys(_relations_in((clause.heads[0].arguments, clause.body)))
-    }
-    own = replace(program, relations=known)
-    return _checked(_free_name(own), clause, Source("<rule>", ""), "", 0, types, own)
+    """The query that a rule of the program is, with what it derives as its answers. The rule has been checked before,
+    so that no relations need be known but its own."""
+    head = clause.heads[0]
+    names = dict.fromkeys(_relations_in((head.arguments, clause.body)))
+    own = replace(program, relations={name: program.relations[name] for name in names})
+    name = _free_name(own)
+    declared = _declared(name, program.relations[head.relation].attributes)
+    asked = replace(clause, heads=(replace(head, relation=name),), plan=None)
+    return Query(name, _checked(declared, asked, Source("<rule>", ""), "", 0, types, own))
 
 
 def _relations_in(node: Any) -> Iterator[str]:
@@ -78,29 +82,37 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     _refuse(found, text, shift)
     clause = _only_clause(tree, text)
     clause = _bound(clause, parameters, text, shift)
-    return _checked(name, clause, source, text, shift, types, program)
+    columns, clause = _columns_of_body(clause) if shift else _columns_of_head(clause)
+    clause = replace(clause, heads=(syntax.Atom(name, (), _NOWHERE, _NOWHERE),), plan=None)
+    asked = _checked(_declared(name, ()), clause, source, text, shift, types, program)
+    return _with_columns(asked, name, columns, text)
 
 
 def _checked(
-    name: str, clause: syntax.Clause, source: Source, text: str, shift: int, types: syntax.Tree, program: CheckedProgram
-) -> Query:
-    columns, clause = _columns(clause)
-    head = syntax.Atom(name, (), _NOWHERE, _NOWHERE)
-    clause = replace(clause, heads=(head,), plan=None)
-    declarations = (*_types(types), *_declarations(program), _declared(name, ()))
+    declared: syntax.RelationDeclaration,
+    clause: syntax.Clause,
+    source: Source,
+    text: str,
+    shift: int,
+    types: syntax.Tree,
+    program: CheckedProgram,
+) -> CheckedProgram:
+    """A clause as the only one of a program, which defines what is declared."""
+    declarations = (*_types(types), *_declarations(program), declared)
     asked, found = check(syntax.Tree(source, (*declarations, clause)))
     _refuse(found, text, shift)
     assert asked is not None
-    return _with_columns(asked, name, columns, text)
+    return asked
 
 
 # --- what was written ----------------------------------------------------------------------------------------------
 
 
 def _as_clause(text: str, name: str) -> tuple[Source, int]:
-    """The text as a clause, and how far places in it have moved."""
+    """The text as a clause, and how far places in it have moved: not at all if it has a head."""
     body = text.rstrip().removesuffix(".")
-    if ":-" in body:
+    tokens, _ = tokenize(Source("<query>", body))
+    if ":-" in tokens.texts:
         return Source("<query>", f"{body}\n."), 0
     prefix = f"{name}{_PREFIX}"
     return Source("<query>", f"{prefix}{body}\n."), len(prefix)
@@ -113,20 +125,26 @@ def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
     raise _wrong(text, "E0618", "this is not one query", Span(0, len(text)), "write literals, as in a rule's body")
 
 
-def _columns(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
+def _columns_of_body(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
+    """The variables of a body, by place, and the clause."""
+    found = sorted((v.span.start, v.name) for v in _outer_variables(clause.body))
+    return tuple(dict.fromkeys(name for _, name in found)), clause
+
+
+def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
     """The names of the columns, and the clause with an equation for each that is not a variable of the body."""
-    arguments = clause.heads[0].arguments
-    if not arguments:
-        found = sorted((v.span.start, v.name) for v in _outer_variables(clause.body))
-        return tuple(dict.fromkeys(name for _, name in found)), clause
+    taken = {variable.name for variable in variables_of((*clause.heads, *clause.body), is_deep=True)}
     names: list[str] = []
     body = list(clause.body)
-    for number, term in enumerate(arguments, 1):
+    for number, term in enumerate(clause.heads[0].arguments, 1):
         if isinstance(term, syntax.Variable) and term.name not in names:
             names.append(term.name)
             continue
-        names.append(f"c{number}")
-        body.append(syntax.Comparison("=", syntax.Variable(names[-1], term.span), term, term.span, term.span))
+        name = f"c{number}"
+        while name in taken:
+            name += "_"
+        names.append(name)
+        body.append(syntax.Comparison("=", syntax.Variable(name, term.span), term, term.span, term.span))
     return tuple(names), replace(clause, body=tuple(body))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.pairs import Rows
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
 from elastalog.storage.equivalences import ever_equivalences, pairs_between
@@ -41,14 +41,21 @@ class Difference:
 
 
 class Differences(Mapping[str, Difference]):
-    """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Those
-    without any difference are left out."""
+    """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Every
+    declared relation has an entry; those without any difference are left out of iteration. Asking for another raises
+    ElastalogError."""
 
-    def __init__(self, found: Mapping[str, Difference]) -> None:
+    def __init__(self, found: Mapping[str, Difference], nothing: Callable[[str], Difference]) -> None:
+        """`nothing` makes the entry of a relation that is not different."""
         self._found = found
+        self._nothing = nothing
 
     def __getitem__(self, relation: str) -> Difference:
-        return self._found[relation]
+        found = self._found.get(relation)
+        return self._nothing(relation) if found is None else found
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
@@ -122,7 +129,14 @@ def difference(
             Relation.of(schema, dictionary, changed.words[after == GONE], make_frame),
             to_table(schema, changed.words[is_moved], dictionary, annotations),
         )
-    return Differences(found)
+
+    def nothing(name: str) -> Difference:
+        schema = schema_named(schemas, name)
+        words = np.empty((0, schema.arity), np.int32)
+        none = Relation.of(schema, dictionary, words, make_frame)
+        return Difference(none, none, to_table(schema, words, dictionary, {}))
+
+    return Differences(found, nothing)
 
 
 @dataclass(frozen=True, slots=True)

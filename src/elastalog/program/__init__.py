@@ -8,12 +8,20 @@ from elastalog.program.program import (
     read_program_text,
     with_arithmetic,
 )
-from elastalog.program.rule_change import RuleChange, RuleEdits, change_rules, rule_texts, single_rule, with_rules
-from elastalog.program.single_rules import shown_rule
+from elastalog.program.rule_change import (
+    RuleChange,
+    RuleEdits,
+    change_rules,
+    removable_rules,
+    rule_texts,
+    single_rule,
+    with_rules,
+)
+from elastalog.program.single_rules import judged_in, shown_rule
 from elastalog.program.upgrade import ProgramDifference, difference
 
 __all__ = [
     "LARGEST_FILE", "Program", "ProgramDifference", "RuleChange", "RuleEdits", "as_program", "change_rules",
-    "declarations_in", "difference", "read_program_text", "rule_texts", "shown_rule", "single_rule", "with_arithmetic",
-    "with_rules",
+    "declarations_in", "difference", "judged_in", "read_program_text", "removable_rules", "rule_texts", "shown_rule",
+    "single_rule", "with_arithmetic", "with_rules",
 ]  # fmt: skip

@@ -72,6 +72,13 @@ def rule_texts(program: Program) -> tuple[str, ...]:
     return tuple(rule.text for rule in single_rules(items, program.tree.source, judged_in(items)))
 
 
+def removable_rules(program: Program) -> tuple[str, ...]:
+    """The rules that an update may remove, without their plans: all but those that `eqrel` stands for."""
+    items, words = program.tree.items, closing_words(program.tree)
+    rules = single_rules(items, program.tree.source, judged_in(items))
+    return tuple(rule.shown for rule in rules if not is_closure(rule.clause, words))
+
+
 def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     """Applies edits to a program. As with facts, a rule that is both added and removed ends up present, and adding one
     that is there changes nothing. Raises ElastalogError when a text has errors, a rule to remove is unknown, the new

@@ -7,12 +7,16 @@ from dataclasses import replace
 
 from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_clause, constant
 from elastalog.analysis.scopes import variables_of
+from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.substitute import substitute
 from elastalog.diagnostics.source import Source
-from elastalog.program import Program, rule_texts, shown_rule
+from elastalog.late import dataclass
+from elastalog.program import Program, judged_in, removable_rules, rule_texts
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
@@ -24,6 +28,7 @@ class Uses:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._judged = judged_in(program.tree.items)
         self._reading: dict[str, list[tuple[syntax.Clause, int]]] = {}
         for text in rule_texts(program):
             tree, _ = parse(Source("<rule>", text))
@@ -35,18 +40,50 @@ class Uses:
                     if isinstance(literal, syntax.Atom):
                         self._reading.setdefault(literal.relation, []).append((wide, place))
 
-    def direct(self, fact: Fact, ask: Callable[[Query], Relation]) -> list[Fact]:
+    def direct(
+        self,
+        fact: Fact,
+        ask: Callable[[Query], Relation],
+        derivations: Callable[[Fact], Iterable[Proof]],
+    ) -> list[Fact]:
         """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
         aggregate of the body ranges over. Each once; those that only negate it are none."""
         program = self._program
-        found: dict[Fact, None] = {}
+        found: dict[str, Fact] = {}  # by text: NaN is not equal to itself
         for clause, place in self._reading.get(fact.relation, ()):
             bound = _with_fact(clause, place, fact)
-            if bound is not None:
-                for values in ask(check_clause(bound, program.tree, program.checked)):
-                    found.setdefault(Fact(clause.heads[0].relation, values))
-        found.pop(fact, None)
-        return list(found)
+            if bound is None:
+                continue
+            is_numbered = any(map(_is_number, clause.heads[0].arguments))
+            if is_numbered or clause.heads[0].relation in self._judged:
+                bound = _among_what_holds(bound)
+            for values in ask(check_clause(bound, program.tree, program.checked)):
+                other = Fact(clause.heads[0].relation, values)
+                if not is_numbered or _rests_on(fact, derivations(other)):
+                    found.setdefault(str(other), other)
+        found.pop(str(fact), None)
+        return list(found.values())
+
+
+def _is_number(term: syntax.Term) -> bool:
+    return isinstance(term, syntax.Call) and term.functor == "autoinc"
+
+
+def _among_what_holds(clause: syntax.Clause) -> syntax.Clause:
+    """The clause for those of its facts only that are there: not every candidate is chosen, what is dominated leaves,
+    and which number a derivation has only its fact tells."""
+    head = clause.heads[0]
+    arguments = [
+        syntax.Variable(f"number_{place}", term.span) if _is_number(term) else term
+        for place, term in enumerate(head.arguments)
+    ]
+    head = replace(head, arguments=tuple(arguments))
+    return replace(clause, heads=(head,), body=(*clause.body, head))
+
+
+def _rests_on(fact: Fact, derivations: Iterable[Proof]) -> bool:
+    premises = (child for proof in derivations for child in proof.children)
+    return any(isinstance(child, Proof) and child.fact == fact for child in premises)
 
 
 def _with_members(clause: syntax.Clause, nodes: Sequence[syntax.Literal], depth: int = 0) -> Iterator[syntax.Clause]:
@@ -87,33 +124,49 @@ def _aggregates(nodes: Iterable[syntax.Term | syntax.Literal]) -> Iterator[synta
                 pass
 
 
-def rules_without(fact: Fact, program: Program) -> tuple[list[str], list[str]]:
-    """The rules that may derive a fact, and others that derive the same but for it: what to remove and to add for a
-    world in which it does not follow."""
+@dataclass(frozen=True, slots=True)
+class World:
+    """An update to a world in which a fact does not follow: rules that go, program text that comes, and the facts that
+    come with it."""
+
+    removed: list[str]
+    added: list[str]
+    inserted: dict[str, list[tuple[Value, ...]]]
+
+
+def world_without(fact: Fact, program: Program) -> World:
+    """In the place of the rules that may derive a fact stand others that derive the same but for it. That an `eqrel` is
+    closed stays so."""
+    excluded = "excluded"
+    while excluded in program.checked.relations:
+        excluded += "_"
     removed: list[str] = []
-    added: list[str] = []
-    for text in map(shown_rule, rule_texts(program)):
+    attributes = ", ".join(f"{a.name}: {a.type_name}" for a in program.checked.relations[fact.relation].attributes)
+    added = [f".decl {excluded}({attributes})"]
+    for text in removable_rules(program):
         tree, _ = parse(Source("<rule>", text))
         clause = tree.items[0]
         assert isinstance(clause, syntax.Clause)
-        head = clause.heads[0]
-        if head.relation == fact.relation:
+        if clause.heads[0].relation == fact.relation:
             removed.append(text)
-            if head.arguments:
-                added.append(print_clause(replace(clause, body=(*clause.body, _other_than(head, fact)))))
-    return removed, added
+            added.append(print_clause(_other_than(clause, excluded)))
+    return World(removed, added, {excluded: [fact.values]})
 
 
-def _other_than(head: syntax.Atom, fact: Fact) -> syntax.Literal:
-    """That a head is not a fact."""
-    span = head.span
-    differences = [
-        syntax.Comparison("!=", argument, constant(value, span), span, span)
-        for argument, value in zip(head.arguments, fact.values, strict=True)
-    ]
-    if len(differences) == 1:
-        return differences[0]
-    return syntax.Disjunction(tuple((literal,) for literal in differences), span)
+def _other_than(clause: syntax.Clause, excluded: str) -> syntax.Clause:
+    """The clause for facts only that a relation has not. What its head computes gets a name, so that both have the same
+    value, of the declared type."""
+    head = clause.heads[0]
+    variables: list[syntax.Term] = []
+    equations: list[syntax.Literal] = []
+    for place, term in enumerate(head.arguments):
+        variable = term if isinstance(term, syntax.Variable) else syntax.Variable(f"value_{place}_", term.span)
+        variables.append(variable)
+        if variable is not term:
+            equations.append(syntax.Comparison("=", variable, term, term.span, term.span))
+    head = replace(head, arguments=tuple(variables))
+    none = syntax.Negation(replace(head, relation=excluded), head.span)
+    return replace(clause, heads=(head,), body=(*clause.body, *equations, none))
 
 
 def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause | None:
@@ -123,11 +176,24 @@ def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause |
     for argument, own in zip(atom.arguments, fact.values, strict=True):
         if isinstance(argument, syntax.String) and argument.value != own:
             return None
-    values = [constant(value, atom.span) for value in fact.values]
-    equations = tuple(
-        syntax.Comparison("=", argument, value, atom.span, atom.span)
-        for argument, value in zip(atom.arguments, values, strict=True)
-        if not isinstance(argument, syntax.Wildcard)
+    values = tuple([constant(value, atom.span) for value in fact.values])
+    bound = replace(atom, arguments=values)
+    return replace(
+        clause, body=(*clause.body[:place], bound, *clause.body[place + 1 :], *_arguments_equal(atom, values))
     )
-    bound = replace(atom, arguments=tuple(values))
-    return replace(clause, body=(*clause.body[:place], bound, *clause.body[place + 1 :], *equations))
+
+
+def _arguments_equal(atom: syntax.Atom, values: tuple[syntax.Term, ...]) -> Iterator[syntax.Literal]:
+    """That the arguments of an atom have these values."""
+    span = atom.span
+    for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
+        if isinstance(argument, syntax.Wildcard):
+            continue
+        if isinstance(value, syntax.Call) and is_constructor(value.functor):
+            # An argument of the relation says of which type both are.
+            known = syntax.Variable(f"known_{place}_", span)
+            others = tuple([syntax.Wildcard(span) for _ in values])
+            yield replace(atom, arguments=(*others[:place], known, *others[place + 1 :]))
+            yield syntax.Comparison("=", known, value, span, span)
+            argument, value = known, argument
+        yield syntax.Comparison("=", argument, value, span, span)

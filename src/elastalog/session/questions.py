@@ -76,17 +76,18 @@ class Questions:
 
     def uses(self, fact: Written, is_all: bool) -> Iterator[Fact]:
         """The facts that follow directly from a fact, or all that would go with it."""
-        from elastalog.provenance.uses import rules_without
+        from elastalog.provenance.uses import world_without
 
         with self._materialisation.asking():
-            known = self._answerers.explainer.explain(self._materialisation.fact(fact), 0).fact
+            explainer = self._answerers.explainer
+            known = explainer.explain(self._materialisation.fact(fact), 0).fact
             if not is_all:
-                return iter(self._answerers.uses.direct(known, self._reader.ask))
-            removed, added = rules_without(known, self._materialisation.program)
+                return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
+            world = world_without(known, self._materialisation.program)
             deleted = {known.relation: [known.values]}
-            gone = self._updates.preview(deleted=deleted, added=added, removed=removed)
+            gone = self._updates.preview(world.inserted, deleted, added=world.added, removed=world.removed)
             facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
-            return iter([other for other in facts if other != known])
+            return iter([other for other in facts if str(other) != str(known)])
 
     def localise(
         self,
