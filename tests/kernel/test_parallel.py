@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from elastalog.backends.kernel.bootstrap import fixpoint
 from elastalog.backends.kernel.machine import shares
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.threads import crew as crews
 from elastalog.backends.kernel.threads import shared_head, shared_round, workers
 from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.growth import Growth
@@ -485,25 +487,55 @@ def test_the_failure_of_one_thread_is_raised_when_all_have_ended() -> None:
     assert sorted(ended) == [0, 2]
 
 
-def test_threads_of_a_crew_do_one_work_after_another_and_end_when_there_is_none() -> None:
+def _others_at_work(work_of: Crew) -> set[threading.Thread]:
+    """Has a crew of three meet; its threads but this one."""
+    known: set[threading.Thread] = set()
+    together = threading.Barrier(3)
+
+    def work(number: int) -> None:
+        known.add(threading.current_thread())
+        together.wait(30)
+
+    work_of.do(work, together.abort)
+    assert len(known) == 3
+    return known - {threading.current_thread()}
+
+
+def test_threads_of_a_crew_stay_for_the_next_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "_PATIENCE", 60)
     crew = Crew(3)
-    threads: list[set[threading.Thread]] = []
-    for pause in (0.0, 0.0, 0.5, 0.0):
-        time.sleep(pause)
-        known: set[threading.Thread] = set()
-        together = threading.Barrier(3)
+    try:
+        assert _others_at_work(crew) == _others_at_work(crew)
+    finally:
+        crew._dismiss()
 
-        def work(number: int, known: set[threading.Thread] = known, together: threading.Barrier = together) -> None:
-            known.add(threading.current_thread())
-            together.wait(30)
 
-        crew.do(work, together.abort)
-        assert len(known) == 3
-        threads.append(known)
-    assert threads[0] == threads[1]
-    assert threads[1] & threads[2] == {threading.current_thread()}
-    time.sleep(0.5)
-    assert not any(thread.is_alive() for known in threads for thread in known - {threading.current_thread()})
+def test_threads_of_a_crew_end_when_there_is_no_work() -> None:
+    crew = Crew(3)
+    for _ in range(2):
+        for thread in _others_at_work(crew):
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_a_crew_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "_PATIENCE", 60)
+    crew = Crew(3)
+    try:
+        _others_at_work(crew)
+        child = os.fork()
+        if not child:
+            os._exit(len(_others_at_work(crew)))
+        deadline = time.monotonic() + 30
+        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if ended[0] == 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert ended == (child, 2 << 8)
+    finally:
+        crew._dismiss()
 
 
 def test_a_crew_works_on_after_a_failure() -> None:

@@ -77,7 +77,7 @@ class _Helper:
         """Has some work done, from now on."""
         self._work = work
         with self._coming_and_going:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # in a process that was forked, none is
                 # Not a daemon, although none is left over: should one be, after Ctrl-C upon Ctrl-C, the interpreter
                 # waits for it before it takes away the arrays that it works on.
                 self._thread = threading.Thread(target=self._serve, daemon=False)
