@@ -18,7 +18,6 @@ import elastalog
 from elastalog.backends.kernel import evaluating
 from elastalog.backends.kernel.bootstrap import fixpoint
 from elastalog.backends.kernel.machine import shares
-from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads import crew as crews
 from elastalog.backends.kernel.threads import shared_head, shared_round, workers
@@ -311,85 +310,6 @@ def test_growth_keeps_every_row(width: int, is_annotated: bool) -> None:
     assert len(relation.table) * 11 >= 40_000 * 16
     assert np.count_nonzero(relation.table) == relation.used == 7000
     assert np.array_equal(relation.find(block), np.arange(7000))
-
-
-@pytest.mark.parametrize("width", [1, 2, 3])
-def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
-    threads, distinct = 4, 20_000
-    relation = KernelRelation("r", width, is_annotated=True)
-    relation.reserve(2 * distinct)
-    facts = np.arange(distinct * width, dtype=np.int32).reshape(-1, width)
-    generator = np.random.default_rng(8)
-    blocks = [np.ascontiguousarray(facts[generator.integers(0, distinct, 50_000)]) for _ in range(threads)]
-    turns = np.zeros(inserting.size_of_turns(threads), np.int64)
-    inserting.give_out(turns, 0, 256)
-
-    def work(number: int) -> None:
-        done = inserting.insert_together(
-            blocks[number], 0, 50_000, relation.rows, relation.table, relation.shift, relation.count, 0,
-            relation.room, turns, number,
-        )  # fmt: skip
-        assert done == 50_000
-
-    Crew(threads).do(work, lambda: None)
-    relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, turns
-    )
-    expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
-    rows = relation.find(expected)
-    assert np.array_equal(np.sort(rows), np.arange(relation.used))
-    assert len(expected) == relation.used == np.count_nonzero(relation.table)
-    assert np.array_equal(relation.rows[rows], expected)
-    assert np.array_equal(relation.count[rows], counts)
-
-
-def test_a_thread_stops_where_no_row_is_left() -> None:
-    relation = KernelRelation("r", 2, is_annotated=False)
-    relation.reserve(1000)
-    block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
-    turns = np.zeros(inserting.size_of_turns(2), np.int64)
-    inserting.give_out(turns, 0, 256)
-    tables = relation.rows, relation.table, relation.shift, relation.count, 0
-    assert inserting.insert_together(block, 0, 1000, *tables, 600, turns, 1) == 512
-    # Facts that are there already need no row.
-    assert inserting.insert_together(block, 100, 512, *tables, 600, turns, 1) == 512
-    assert inserting.close_gaps(*tables, 600, turns) == 512
-
-
-@pytest.mark.parametrize(
-    ("gaps", "kept"),
-    [
-        ([], 20),
-        ([18, 20], 18),
-        ([5, 8], 17),
-        ([0, 4, 16, 20], 12),
-        ([4, 8, 12, 20], 8),
-        ([0, 20], 0),
-        ([2, 3, 9, 12], 16),
-        ([9, 12, 2, 3], 16),
-        ([16, 20, 0, 4], 12),
-        ([12, 20, 2, 5, 8, 12], 5),
-    ],
-)
-def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
-    relation = KernelRelation("r", 1, is_annotated=True)
-    relation.load(np.arange(100, 120, dtype=np.int32).reshape(-1, 1))
-    relation.count[:20] = np.arange(100, 120)
-    is_gap = np.zeros(20, np.bool_)
-    turns = np.zeros(inserting.size_of_turns(3), np.int64)
-    turns[[inserting.GIVEN, inserting.TURN]] = 20, 1
-    for thread, (first, last) in enumerate(zip(gaps[::2], gaps[1::2], strict=True)):
-        is_gap[first:last] = True
-        own = inserting.APART * (1 + thread)
-        turns[[own + inserting.OWN, own + inserting.OWN_END]] = first, last
-    expected = relation.rows[:20][~is_gap]
-    relation.used = inserting.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, turns
-    )
-    assert relation.used == kept
-    assert sorted(relation.rows[:kept, 0].tolist()) == expected[:, 0].tolist()
-    assert np.array_equal(relation.count[:kept], relation.rows[:kept, 0])
-    assert sorted(relation.find(expected).tolist()) == list(range(kept))
 
 
 @pytest.fixture

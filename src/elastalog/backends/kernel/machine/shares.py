@@ -21,17 +21,17 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of, table_of
 from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import extend_index
-from elastalog.backends.kernel.store import inserting
-from elastalog.backends.kernel.store.inserting import APART, size_of_turns
+from elastalog.backends.kernel.store import inserting, turns
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.turns import APART, size_of_turns
 from elastalog.jit.intrinsics import take_number
 from elastalog.jit.meeting_points import count_up, number_now
 from elastalog.jit.operators import view
 
-_turn_for = piece(inserting.turn_for)
-_give_out = piece(inserting.give_out)
+_turn_for = piece(turns.turn_for)
+_give_out = piece(turns.give_out)
 _insert_together = piece(inserting.insert_together)
-_close_gaps = piece(inserting.close_gaps)
+_close_gaps = piece(turns.close_gaps)
 
 SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
@@ -66,7 +66,7 @@ class Sharing(Structure):
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
     by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken, how
     many machines have come to where all wait, and how often all have, each `APART` from the next. `turns`: of every
-    relation, the rows that threads are given (see `store.inserting`).
+    relation, the rows that threads are given (see `store.turns`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;

@@ -42,8 +42,9 @@ WITHIN = 2  # position inside a posting, for joins
 FILLED = 4  # rows in the output block
 SKIPPED = 5  # rows that a join of levels has looked at in vain
 
-_MANY = 4
-"""Facts of a block that are worth being looked for in groups: chains have blocks of one."""
+_LEAST_IN_GROUPS = 4
+"""Facts of a block that are worth being looked for in groups: chains have blocks of one. A join of levels, which asks
+for postings besides slots and rows, has a number of its own."""
 
 
 @inlined
@@ -175,9 +176,9 @@ def find_in_turn(block, i, used, rows, table, shift, level, found):  # type: ign
     is found when it is the turn of the first, and others are looked for again, since one before may have brought
     them."""
     at = i % GROUP
-    if at == 0 and used >= _MANY:
+    if at == 0 and used >= _LEAST_IN_GROUPS:
         find_group(block, i, min(GROUP, used - i), rows, table, shift, level, found)
-    return found[at] if used >= _MANY and found[at] >= 0 else find_row(block, i, rows, table, shift)
+    return found[at] if used >= _LEAST_IN_GROUPS and found[at] >= 0 else find_row(block, i, rows, table, shift)
 
 
 @inlined

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.store import inserting as operators
-from elastalog.backends.kernel.store.inserting import TURN, size_of_turns, turn_for
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, size_of_turns, turn_for
 from elastalog.backends.kernel.threads.growth import Growth
 
 LEAST_ROOM = 1 << 16
@@ -82,11 +82,11 @@ class SharedHead:
 
     def _give_out(self, turn: int) -> None:
         """From now on threads are given rows behind those that there are."""
-        operators.give_out(self._turns, self.relation.used, turn)
+        give_out(self._turns, self.relation.used, turn)
 
     def take_back(self) -> None:
         """Rows that threads were given and have not used are used no longer."""
         relation = self.relation
-        relation.used = operators.close_gaps(
+        relation.used = close_gaps(
             relation.rows, relation.table, relation.shift, relation.count, relation.used, relation.room, self._turns
         )
