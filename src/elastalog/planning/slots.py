@@ -6,6 +6,7 @@ last; what is needed after each is known from the last to the first; then names 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import assert_never
 
@@ -214,7 +215,7 @@ def _needed_after(drafts: list[_Draft], results: tuple[str | Constant, ...]) -> 
 # --- slots, from the first to the last -----------------------------------------------------------------------------
 
 
-def _place(draft: _Draft, before: dict[str, int], needed: set[str], results: tuple[str | Constant, ...]) -> _Layout:
+def _place(draft: _Draft, before: Mapping[str, int], needed: set[str], results: tuple[str | Constant, ...]) -> _Layout:
     """Gives slots to the results, if they are those of this step, and to what it or a later one reads."""
     names: list[str] = [*before, *draft.taken]
     if draft.given or draft.fills:
