@@ -232,6 +232,17 @@ def test_what_bootstraps_before_and_after_differ_by_tells_what_is_gained() -> No
     assert expected(90_000, 100_000) == alone  # as good as nothing in the end, and perhaps much on the way
 
 
+def test_what_is_gained_is_known_though_no_update_tells() -> None:
+    known = Experience()
+    for inputs, derivations in ((90_000, 300_000), (100_000, 1_000_000)):
+        known.bootstrapped(derivations, 0.0, inputs, derivations)
+    known.observe(Occasion(1), 500, 1_000, touched=500)
+    assert known.expect(Occasion(10_000, False, 100_000, 1_000, 80_000)) is None
+    found = known.expect(Occasion(10_000, False, 100_000, 1_000, 90_000))
+    assert found is not None
+    assert found.derivations == 700_000
+
+
 def test_updates_that_touch_few_facts_take_more_for_what_they_gain() -> None:
     known = Experience()
     for inputs, derivations in ((90_000, 300_000), (100_000, 1_000_000)):
@@ -254,6 +265,21 @@ def test_how_costs_grow_with_changes_is_learnt() -> None:
     played([(16, 1_000), (16, 1_000), (256, 4_000), (256, 4_000)], 10**9, model)  # by the square root
     assert 16_000 < model.forecast(STRATUM, Occasion(4_096)).expected < 32_000  # type: ignore[operator]  # 64,000 in proportion
     assert model.forecast(STRATUM, Occasion(256)).expected == pytest.approx(4_000, rel=0.01)
+
+
+@pytest.mark.parametrize("of_one", [0, 10**7])
+def test_few_changes_tell_nothing_of_far_more(of_one: int) -> None:
+    """A fact that nothing follows from does not make thousands dear, by the growth that it seems to show; nor does one
+    that everything follows from."""
+    model = CostModel(AUTO)
+    model.bootstrapped(STRATUM, 3_000_000, 0.0)
+    model.abandoned(STRATUM, Occasion(1), of_one) if of_one else model.updated(STRATUM, Occasion(1), of_one)
+    assert model.forecast(STRATUM, Occasion(20)).expected is not None
+    unknown = model.forecast(STRATUM, Occasion(1_000))
+    assert (unknown.how, unknown.expected) == ("update", None)
+    for _ in range(3):
+        model.updated(STRATUM, Occasion(1_000), 100_000, 100_000, touched=50_000)
+    assert model.forecast(STRATUM, Occasion(20_000)).expected == pytest.approx(100_000 * 20 / 2**0.3, rel=0.01)
 
 
 def test_losses_and_gains_are_told_apart() -> None:
@@ -355,6 +381,11 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
 
     model = model_after(18_000)
     assert model.forecast(STRATUM, insertion).how == "bootstrap"
+    model.known(STRATUM).credit = 0.0  # what is known so well is worth debts
+    assert model.forecast(STRATUM, insertion).how == "bootstrap"
+    model.known(STRATUM).credit = -FACTOR + 1.5
+    assert model.forecast(STRATUM, insertion).how == "update"
+    model.known(STRATUM).credit = 1.0
     assert model.forecast(STRATUM, insertion).expected == pytest.approx(0.9 * 11_000_000 / 6.01, rel=0.01)
     assert model.forecast(STRATUM, Occasion(99, inputs=49_999, facts=19_000, before=49_900)).how == "update"
     kept = CostModel(AUTO)
@@ -393,7 +424,7 @@ def test_an_update_that_is_hardly_begun_when_it_is_given_up_is_none(monkeypatch:
     with elastalog.open(CLOSURE, {"edge": chain}) as db:
         strategy: Any = db._epochs.strategy
         known = strategy.costs.known(next(s for s in db._backend.program.strata if s.clauses))
-        known.observe(Occasion(1, is_loss=True), 10**7)
+        known.observe(Occasion(8, is_loss=True), 10**7)
         known.fail(Occasion(1, is_loss=True))
         db.apply(deleted={"edge": chain[:40]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))

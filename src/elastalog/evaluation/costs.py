@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, TypeAlias
 from elastalog.backends.protocol import Driven, Small
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Experience
 from elastalog.evaluation.past_bootstraps import Bootstrap
-from elastalog.evaluation.past_updates import Difference, Expectation, Occasion, observe
+from elastalog.evaluation.past_updates import FAR, Difference, Expectation, Occasion, observe
 from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
 from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
@@ -51,9 +51,6 @@ _MOST_CREDIT = 16.0
 
 _MOST_DEBT = FACTOR - 1
 """The same where no credit was earned: what there is somebody had to make first, as a bootstrap does."""
-
-_FAR = 32
-"""How many times as large an update is that is far larger than another one."""
 
 _FAILURES = 2
 """How many updates in a row must have been abandoned before one of their size is not tried, with a fixed budget."""
@@ -315,11 +312,10 @@ def _choose_freely(
 
 
 def _price(known: Experience, occasion: Occasion) -> float:
-    """The credit that it takes not to try an update; debts are for those that are far larger than one in vain."""
-    if known.is_return(occasion):
-        return 1
+    """The credit that it takes not to try an update; debts are for those that are far larger than one in vain, or undo
+    what is known."""
     least, other = (known.least_in_vain(is_loss) for is_loss in (occasion.is_loss, not occasion.is_loss))
-    if occasion.changes >= _FAR * min(least, other):
+    if known.is_return(occasion) or occasion.changes >= FAR * min(least, other):
         return 1 - _MOST_DEBT
     return 1 if occasion.changes >= least else inf
 

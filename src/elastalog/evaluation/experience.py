@@ -119,12 +119,13 @@ class Experience:
         """What an update should take; None without experience."""
         if self.is_return(occasion):
             return self._expect_return(occasion)
-        expected = expected_of(self.sizes, occasion, self._most(occasion.inputs, occasion.is_loss))
-        if expected is None or occasion.is_loss or not occasion.before:
+        most = self._most(occasion.inputs, occasion.is_loss)
+        expected = expected_of(self.sizes, occasion, most)
+        if occasion.is_loss or not occasion.before:
             return expected
         more = gained(self.bootstraps, occasion.before, occasion.inputs)
         # Each brings a fact, most likely, and updates take derivations in vain besides.
-        return with_gain(expected, more / max(self.touching, LEAST_TOUCHED)) if more else expected
+        return with_gain(expected, more / max(self.touching, LEAST_TOUCHED), most) if more else expected
 
     def is_return(self, occasion: Occasion) -> bool:
         """Whether an update seems to undo the last one."""

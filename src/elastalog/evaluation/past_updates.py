@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import copysign, exp, log2, sqrt
-from typing import Any
+from typing import Any, Final
 
 from elastalog.late import dataclass
 
@@ -29,6 +29,12 @@ _OTHER_WAY = 0.5
 
 _ALIKE_IN_SIZE = 0.3
 """Doublings of the changes up to which updates should cost the same: those of one bucket are further apart."""
+
+FAR: Final = 32
+"""How many times as large an update is that is far larger than another one."""
+
+_FEW = 8
+"""Changes that tell something of far more."""
 
 _OF_GAIN = 0.5
 """The spread of updates around what a bootstrap after them takes more than one before."""
@@ -133,12 +139,13 @@ def observe(sizes: dict[int, Observed], changes: int, is_loss: bool, derivations
 
 def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) -> Expectation | None:
     """What an update should take, `most` at most: what others of the next size took, times the power of what it changes
-    more or less that all of them show, if that is much. None without experience."""
-    if not sizes:
-        return None
+    more or less that all of them show, if that is much. None without experience that tells of it."""
     is_loss, size = occasion.is_loss, log2(max(occasion.changes, 1))
-    alike = [known for bucket, known in sizes.items() if (bucket < 0) == is_loss]
-    others = alike or list(sizes.values())
+    telling = {bucket: known for bucket, known in sizes.items() if _tells(known, size)}
+    if not telling:
+        return None
+    alike = [known for bucket, known in telling.items() if (bucket < 0) == is_loss]
+    others = alike or list(telling.values())
     nearest = min(others, key=lambda known: abs(known.size - size))
     away = abs(nearest.size - size)
     spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
@@ -148,18 +155,26 @@ def expected_of(sizes: Mapping[int, Observed], occasion: Occasion, most: float) 
     return Expectation(expected, spread, most, sure if alike else sure / 2)
 
 
+def _tells(known: Observed, size: float) -> bool:
+    """Whether updates of one size tell anything of another. Few changes tell of these very facts, and nothing of far
+    more: a single one may touch nothing, or all."""
+    return known.size >= log2(_FEW) or size - known.size < log2(FAR)
+
+
 def undoing(derivations: float, most: float) -> Expectation:
     """What an update should take that undoes another, of which a bootstrap has told what it changed."""
     return Expectation(derivations, _OF_UNDOING, most, 1 - _OF_UNDOING)
 
 
-def with_gain(expected: Expectation, derivations: float) -> Expectation:
+def with_gain(expected: Expectation | None, derivations: float, most: float) -> Expectation:
     """The same where it is known from bootstraps before and after that an update should take so many derivations: the
     surer of the two counts for more."""
+    if expected is None:
+        return Expectation(derivations, _OF_GAIN, most, 1 - _OF_GAIN)
     own, other = 1 / expected.spread**2, 1 / _OF_GAIN**2
-    likely = min(expected.derivations, max(expected.most, 1.0))
+    likely = min(expected.derivations, max(most, 1.0))
     both = 2 ** ((own * log2(likely) + other * log2(derivations)) / (own + other))
-    return Expectation(both, 1 / sqrt(own + other), expected.most, expected.sure)
+    return Expectation(both, 1 / sqrt(own + other), most, expected.sure)
 
 
 def _slope(observed: Sequence[Observed], size: float) -> float:
