@@ -182,3 +182,10 @@ def test_the_name_of_a_column_that_is_computed_is_no_variable(db: elastalog.Sess
     assert sorted(found) == [(1, 2), (1, 3), (1, 4)]
     assert len(set(found.to_arrow().column_names)) == 2
     assert sorted(db.query("next(c2, c1 + 1) :- edge(c1, c2), c1 < 3")) == [(2, 2), (3, 3)]
+
+
+def test_the_head_may_ask_for_a_witness(db: elastalog.Session) -> None:
+    assert list(db.query("least(y) :- w = min x : { edge(x, y) }")) == [(2,)]
+    assert list(db.query("least(w, y + 1) :- w = max x : { edge(x, y) }")) == [(11, 13)]
+    with pytest.raises(ElastalogError, match="E0320"):
+        db.query("least(z) :- edge(1, _)")

@@ -134,11 +134,14 @@ def _columns_of_body(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
 def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
     """The names of the columns, and the clause with an equation for each that is not a variable of the body."""
     taken = {variable.name for variable in variables_of((*clause.heads, *clause.body), is_deep=True)}
+    outside = {variable.name for variable in _outer_variables(clause.body)}
     names: list[str] = []
     body = list(clause.body)
     for number, term in enumerate(clause.heads[0].arguments, 1):
         if isinstance(term, syntax.Variable) and term.name not in names:
             names.append(term.name)
+            if term.name not in outside:  # a witness of an aggregate, which it is by being used outside
+                body.append(syntax.Comparison("=", term, term, term.span, term.span))
             continue
         name = f"c{number}"
         while name in taken:
