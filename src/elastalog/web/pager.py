@@ -8,6 +8,7 @@ from elastalog.analysis.program import Value
 from elastalog.backends.rows import places_in
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.session import Session
+from elastalog.syntax.keywords import RESERVED
 from elastalog.web.limits import Limits
 from elastalog.web.paging import Cut, Page, View, Views, copied, cut_of, sorted_rows, taken
 from elastalog.web.sides import Sides
@@ -67,8 +68,9 @@ class Pager:
         if not where.strip():
             facts = copied(source.fact_words())
             return lambda: View(sorted_rows(schema, facts, dictionary, cut), len(facts.words))
-        columns = ", ".join(schema.names)
-        text = f"wanted({columns}) :- {schema.name}({columns}), {where.strip().rstrip('.')}"
+        columns = ", ".join(f"{name}_" if name in RESERVED else name for name in schema.names)
+        # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
+        text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
         answer = session.asking(text, parameters, time_limit=self._limits.seconds)
         all_facts = copied(source.fact_words()) if is_annotated else None
 

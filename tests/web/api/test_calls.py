@@ -77,6 +77,23 @@ def test_rows_come_by_pages(http: httpx.Client) -> None:
     assert http.get("/relations/path?order=-@level&limit=1").json()["rows"] == [[1, 4]]
 
 
+def test_alternatives_are_among_the_rows_of_the_relation(http: httpx.Client) -> None:
+    def rows(where: str) -> list[list[int]]:
+        answer = http.get("/relations/edge", params={"where": where}).raise_for_status()
+        return sorted(answer.json()["rows"])
+
+    assert rows("from = 1 ; to = 4") == [[1, 2], [3, 4]]
+    assert rows("from = 9 ; path(from, to)") == [[1, 2], [2, 3], [3, 4]]
+    assert rows("from = 1 // or others") == [[1, 2]]
+
+
+def test_columns_may_have_words_of_the_language_as_names(http: httpx.Client) -> None:
+    declared = ".decl total(from: number, count: number)\ntotal(1, 3). total(2, 5).\n"
+    http.patch("/program", json={"added": declared}).raise_for_status()
+    for where in ("from = 2", "count_ > 4"):
+        assert http.get("/relations/total", params={"where": where}).json()["rows"] == [[2, 5]]
+
+
 def test_rows_come_in_every_form(http: httpx.Client) -> None:
     def fetched(form: str) -> httpx.Response:
         return http.get("/relations/label", headers={"Accept": form})
