@@ -61,16 +61,37 @@ def _leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _put(  # type: ignore[no-untyped-def]
-    left, i, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, filled
+def _note(out, filled, i, row):  # type: ignore[no-untyped-def]
+    """A row of the left meets a fact: until `_put_noted`, that is in the words of their levels."""
+    out[filled, out.shape[1] - 2] = i
+    out[filled, out.shape[1] - 1] = row
+
+
+@inlined
+def _put_noted(  # type: ignore[no-untyped-def]
+    left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, start, stop
 ):
-    """Writes the bindings of a row of the left and of a fact, with the higher of their levels, now and before."""
-    copy_columns(left, i, 0, keep, keep_place, out, filled)
-    copy_columns(rows, row, row, take, take_place, out, filled)
-    now = level_now(level, touched, row, is_loss, is_flat)
-    before = level_before(level, touched, row, is_loss, is_flat)
-    out[filled, out.shape[1] - 2] = max(left[i, left.shape[1] - 2], now)
-    out[filled, out.shape[1] - 1] = max(left[i, left.shape[1] - 1], before)
+    """Writes the bindings of the rows of the left and the facts that were noted, with the higher of their levels, now
+    and before. Column by column: a loop over one needs few registers."""
+    i_place = out.shape[1] - 2
+    row_place = out.shape[1] - 1
+    for c in range(keep.shape[0]):
+        column = keep[c]
+        place = keep_place[c]
+        for at in range(start, stop):
+            out[at, place] = left[out[at, i_place], column]
+    for c in range(take.shape[0]):
+        column = take[c]
+        place = take_place[c]
+        for at in range(start, stop):
+            out[at, place] = rows[out[at, row_place], column] if column >= 0 else out[at, row_place]
+    for at in range(start, stop):
+        i = out[at, i_place]
+        row = out[at, row_place]
+        now = level_now(level, touched, row, is_loss, is_flat)
+        before = level_before(level, touched, row, is_loss, is_flat)
+        out[at, i_place] = max(left[i, left.shape[1] - 2], now)
+        out[at, row_place] = max(left[i, left.shape[1] - 1], before)
 
 
 @inlined
@@ -98,6 +119,7 @@ def _join_members(  # type: ignore[no-untyped-def]
     mask = uint64(table.shape[0] - 1)
     i = start
     while i < stop and filled < room:
+        first = filled
         size = min(GROUP, stop - i, room - filled)
         for g in range(size):
             value = hash_columns(left, i + g, key)
@@ -117,11 +139,12 @@ def _join_members(  # type: ignore[no-untyped-def]
                     _put_absence(left, i + g, was_there, keep, keep_place, out, filled)
                     filled += 1
             elif row >= 0 and row < limit and is_seen:
-                _put(
-                    left, i + g, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out,
-                    filled,
-                )  # fmt: skip
+                _note(out, filled, i + g, row)
                 filled += 1
+        if not is_negated:
+            _put_noted(
+                left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, first, filled
+            )  # fmt: skip
         i += size
     _leave_off(state, i, 0, filled)
 
@@ -159,8 +182,10 @@ def _join_postings(  # type: ignore[no-untyped-def]
     lengths = group_of_numbers()
     wanted = group_of_keys()
     is_grouped = kind != EVERY and stop - start >= MANY
+    is_full = False
     i = start
-    while i < stop and skipped <= MOST_SKIPPED:  # after many, whoever called looks at limits before he goes on
+    while i < stop and not is_full and skipped <= MOST_SKIPPED:  # then whoever called looks at limits
+        first = filled
         size = min(GROUP, stop - i) if is_grouped else int64(1)
         find_postings(
             left, i, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
@@ -184,19 +209,20 @@ def _join_postings(  # type: ignore[no-untyped-def]
                     break
                 if not (view >> state_of(level, touched, row)) & 1:
                     skipped += 1
-                    continue
-                if filled >= room:
-                    _leave_off(state, i + g, j, filled)
-                    state[SKIPPED] += skipped
-                    return
-                _put(
-                    left, i + g, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out,
-                    filled,
-                )  # fmt: skip
-                filled += 1
-            within = 0
+                elif filled < room:
+                    _note(out, filled, i + g, row)
+                    filled += 1
+                else:
+                    is_full = True
+                    within = j
+                    break
+            if is_full:
+                size = g
+                break
+            within = int64(0)
+        _put_noted(left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, first, filled)
         i += size
-    _leave_off(state, i, 0, filled)
+    _leave_off(state, i, within, filled)
     state[SKIPPED] += skipped
 
 
