@@ -127,7 +127,7 @@ def test_who_waits_for_a_table_ends_when_one_fails_in_filling_it() -> None:
 
     meeting._make_room = lambda: _begin_growth(meeting, Growing())  # type: ignore[method-assign]
     with pytest.raises(ValueError, match="filling"):
-        in_threads(2, meeting.meet, meeting.abort)
+        Crew(2).do(meeting.meet, meeting.abort)
     assert meeting._grown.broken
 
 
