@@ -14,6 +14,7 @@ DECLARATIONS = """
 .decl a(x: number, y: number)
 .decl b(x: number, y: number)
 .decl c(x: number, y: number)
+.decl d(x: number, y: number, z: number)
 .decl p(x: number, y: number)
 """
 
@@ -43,6 +44,34 @@ def test_the_atom_with_the_least_fanout_comes_first() -> None:
     rule = "p(x, z) :- a(x, y), b(y, z), c(x, w), a(w, z)."
     assert visited(rule, b=100, c=2)[0] == "c"
     assert visited(rule, b=2, c=100)[0] == "b"
+
+
+class AskedSizes(Sizes):
+    """Sizes that note what they are asked."""
+
+    def __init__(self, **fanouts: float) -> None:
+        super().__init__(**fanouts)
+        self.asked: list[str] = []
+
+    def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
+        self.asked.append(relation)
+        return super().fanout(relation, columns)
+
+
+def test_a_fanout_is_asked_for_only_where_it_can_decide() -> None:
+    rule = clause("p(x, w) :- a(x, y), b(y, z), c(y, w).")
+    nothing_is_less, anything_may_be_less = AskedSizes(b=1, c=1), AskedSizes(b=2, c=1)
+    assert [probe.relation for probe in plan_from_goal(rule, 0, nothing_is_less).probes] == ["b", "c"]
+    assert nothing_is_less.asked == ["b"]
+    assert [probe.relation for probe in plan_from_goal(rule, 0, anything_may_be_less).probes] == ["c", "b"]
+    assert anything_may_be_less.asked == ["b", "c"]
+
+
+def test_of_the_only_atom_that_shares_a_variable_nothing_is_asked() -> None:
+    rule = clause("p(x, w) :- a(x, y), b(z, w), c(1, y), d(y, 1, v).")
+    sizes = AskedSizes(d=1, c=1)
+    assert [probe.relation for probe in plan_from_goal(rule, 0, sizes).probes] == ["c", "d", "b"]
+    assert sizes.asked == []
 
 
 def test_an_atom_that_is_bound_is_a_membership_test_and_comes_at_once() -> None:
