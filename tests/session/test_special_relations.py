@@ -9,6 +9,7 @@ import pytest
 
 import elastalog
 from elastalog import Branch, ElastalogError
+from elastalog.provenance.check import check_proof
 
 EQUIVALENCE = """
 .comp Eq<T> {
@@ -186,3 +187,33 @@ def test_an_upgrade_does_not_lose_a_subsumption_or_change_a_choice() -> None:
         with pytest.raises(ElastalogError) as error:
             db.upgrade(text.replace(")\nfar", ") choice-domain x\nfar", 1) + "far(x, a) <= far(x, b) :- b < a.\n")
         assert code_of(error) == "E0820"
+
+
+FALLING = """
+.decl start(x: number)
+.decl low(x: number, n: number)
+low(x, x) :- start(x).
+low(x, n - 1) :- low(x, n), n > 1.
+low(x, a) <= low(x, b) :- b < a.
+"""
+
+
+def test_every_proof_says_what_superseded_its_premises() -> None:
+    with elastalog.open(FALLING, {"start": [(3,)]}) as db:
+        assert list(db["low"]) == [(3, 1)]
+        (proof,) = db.proofs("low(3, 1)")
+        explicit, facts = ({name: set(read(name)) for name in db} for read in (db.explicit, db.__getitem__))
+        assert check_proof(proof, db.program.checked, explicit, facts).accepted
+        (derivation,) = elastalog.open(FALLING, {"start": [(3,)]}).derivations("low(3, 1)")
+        for found in (proof, derivation):
+            premise = found.children[0]
+            assert isinstance(premise, elastalog.Proof)
+            assert str(premise.superseded_by) == "low(3, 1)"
+
+
+def test_faults_behind_an_equivalence_are_found_under_every_strategy() -> None:
+    program = ".decl same(x: number, y: number) eqrel\n.decl near(x: number)\nnear(x) :- same(1, x).\n"
+    for strategy in ("elastic", "counting", "dredc"):
+        with elastalog.open(program, {"same": [(1, 2)]}, strategy=strategy) as db:
+            db.apply({"same": [(2, 3)]})
+            assert list(db.suggest(unwanted=["near(3)"]).elements) == [("+", ("same", (2, 3)))]

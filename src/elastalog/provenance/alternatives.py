@@ -59,6 +59,8 @@ class Alternatives:
         if fact in around.explicit:
             yield Proof(shown, None, (), True, 0)
             return
+        other = around.superseded_by(around.facts[fact])
+        by = None if other is None else self._reading.fact(other)
         inner = path | {fact}
         for derivation in sorted(around.of_head.get(fact, ()), key=around.sort_key):
             bodies = around.bodies[derivation]
@@ -74,7 +76,7 @@ class Alternatives:
                 items = self._reading.items(step.clause, around.facts[fact], step.bodies)
             for children in self._combined(items, 0, most - 1, inner):
                 heights = [self._height(item, child) for item, child in zip(items, children, strict=True)]
-                yield Proof(shown, step.rule, children, True, HEIGHT.derived(heights))
+                yield Proof(shown, step.rule, children, True, HEIGHT.derived(heights), superseded_by=by)
 
     def _height(self, item: Item, child: Premise) -> int:
         if isinstance(item, AggregateUse) and item.hidden is not None:

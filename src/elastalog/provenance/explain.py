@@ -43,11 +43,11 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern
 from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import Proof
-from elastalog.provenance.ranks import ComputedSteps, Neighbourhood
+from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.rivals import candidates, dominating, holders
 from elastalog.provenance.search import Assembly
-from elastalog.provenance.steps import AnnotatedSteps, Steps
+from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
 from elastalog.provenance.why_not import explain_absence
 from elastalog.provenance.why_not_pattern import explain_pattern
 from elastalog.relations.words import Dictionary
@@ -128,6 +128,7 @@ class _OfEpoch:
         self._asking = asking
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
+        self._superseded = Superseded(setting.backend, self._reading)
         self._is_annotated = setting.is_annotated
         self._assembly = self._assemble()
 
@@ -142,11 +143,12 @@ class _OfEpoch:
             claim = f"the least {setting.metric.name} of all proofs"
             if reading.equivalences:
                 claim += " with the chains of equivalences that attain their levels"
-            return ComputedSteps(backend, reading, setting.metric, "all"), claim
+            return ComputedSteps(backend, reading, setting.metric, "all", self._superseded), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
         if self._is_annotated:
-            return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global), claim
-        return ComputedSteps(backend, reading, HEIGHT, "all" if setting.is_global else "stratum"), claim
+            return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global, self._superseded), claim
+        scope: Scope = "all" if setting.is_global else "stratum"
+        return ComputedSteps(backend, reading, HEIGHT, scope, self._superseded), claim
 
     # --- presence --------------------------------------------------------------------------------------------------
 
@@ -176,13 +178,13 @@ class _OfEpoch:
         return tuple(self._assembly.by_step(around.facts[0], around.step(derivation)) for derivation in found)
 
     def _one_level(self, fact: WordFact) -> Neighbourhood:
-        around = Neighbourhood(self._setting.backend, self._reading, "all")
+        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
         around.collect_derivations(fact)
         return around
 
     def proofs(self, fact: Fact) -> Iterator[Proof]:
         root = self._present(fact)
-        around = Neighbourhood(self._setting.backend, self._reading, "all")
+        around = Neighbourhood(self._setting.backend, self._reading, "all", self._superseded)
         around.collect([root])
         return Alternatives(around, self._reading, self._assembly.aggregate).of(root)
 

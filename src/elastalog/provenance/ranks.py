@@ -35,6 +35,7 @@ class Neighbourhood:
         self._scope = scope
         self._most = MOST_DERIVATIONS
         self._superseded = superseded or Superseded(backend, reading)
+        self.superseded_by = self._superseded.by
         self.numbers: dict[WordFact, int] = {}
         self.facts: list[WordFact] = []
         self.clauses: list[Clause | None] = []
@@ -162,14 +163,16 @@ class Neighbourhood:
 class ComputedSteps:
     """Guided by the best values under a metric, computed around each fact when it is first asked for."""
 
-    def __init__(self, backend: Backend, reading: Reading, metric: Metric, scope: Scope) -> None:
+    def __init__(
+        self, backend: Backend, reading: Reading, metric: Metric, scope: Scope, superseded: Superseded | None = None
+    ) -> None:
         self.known: dict[WordFact, Step] = {}
         self._backend = backend
         self._reading = reading
         self._metric = metric
         self._scope: Scope = scope
         self._heights: dict[WordFact, int] = {}
-        self._superseded = Superseded(backend, reading)
+        self._superseded = superseded or Superseded(backend, reading)
         self.superseded_by = self._superseded.by
 
     def height(self, fact: WordFact) -> int | None:

@@ -98,9 +98,16 @@ class Superseded:
 class AnnotatedSteps:
     """Guided by the levels that the backend keeps."""
 
-    def __init__(self, backend: Backend, dictionary: Dictionary, reading: Reading, is_global: bool) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        dictionary: Dictionary,
+        reading: Reading,
+        is_global: bool,
+        superseded: Superseded | None = None,
+    ) -> None:
         self.known: dict[WordFact, Step] = {}
-        self._superseded = Superseded(backend, reading)
+        self._superseded = superseded or Superseded(backend, reading)
         self.superseded_by = self._superseded.by
         self._backend = backend
         self._dictionary = dictionary

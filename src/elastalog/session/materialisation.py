@@ -71,7 +71,7 @@ class Materialisation:
         functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
         self.dictionary.functions = with_records(program.checked, functors or {})
         self.dictionary.wraps = program.checked.wraps
-        strategy, self.backend = self._strategy_and_backend(self._lowered(program))
+        strategy, self.backend = self._strategy_and_backend(self._lowered(program), settings.strategy)
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
             told = f"strategy `{settings.strategy}` does not keep global levels"
             advice = "choose strategy `elastic`, or leave out levels"
@@ -212,7 +212,9 @@ class Materialisation:
 
     def evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
         """Epochs of another program over the explicit facts of now, to look for faults in."""
-        strategy, backend = self._strategy_and_backend(meanwhile.program)
+        # Written out, or with rules of several epochs, a program may be recursive that is not so by itself.
+        name = "elastic" if self._settings.strategy == "counting" else self._settings.strategy
+        strategy, backend = self._strategy_and_backend(meanwhile.program, name)
         backend.load({name: self.explicit_words(name) for name in self.schemas})
         backend.load({name: FACT[: int(is_on)] for name, is_on in guards.items()})
         needed_groups.bootstrap(backend, strategy)
@@ -220,9 +222,9 @@ class Materialisation:
         epochs.number = self.epoch
         return epochs
 
-    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, Backend]:
+    def _strategy_and_backend(self, program: LogicalProgram, name: str) -> tuple[Strategy, Backend]:
         settings = self._settings
-        strategy = make_strategy(settings.strategy, self.watch, settings.budget)
+        strategy = make_strategy(name, self.watch, settings.budget)
         make = settings.make_backend or backend_maker("local")
         annotation = replace(strategy.annotation, is_global=settings.levels == "global")
         backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self.watch)
