@@ -85,7 +85,8 @@ class Questions:
                 return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
             world = world_without(known, self._materialisation.program)
             deleted = {known.relation: [known.values]}
-            gone = self._updates.preview(world.inserted, deleted, added=world.added, removed=world.removed)
+            without = self._updates.pending(world.inserted, deleted, world.added, world.removed)
+            gone = self._updates.preview(without)
             facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
             return iter([other for other in facts if str(other) != str(known)])
 

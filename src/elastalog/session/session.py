@@ -99,7 +99,7 @@ class Session(Answering):
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
         `bad_rows` as for `update`; the `reports` of the changes tell what was let pass."""
-        return self._updates.apply(inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
+        return self._updates.apply(inserted, deleted, source, batch, bad_rows)
 
     async def aapply(
         self,
@@ -127,7 +127,10 @@ class Session(Answering):
         """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
         several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
         that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
-        return self._updates.change_rules(added, removed, source=source, batch=batch)
+        update = self._updates.begin(source, batch)
+        update.remove_rules(removed)
+        update.add_rules(added)
+        return update.commit()
 
     def upgrade(
         self,
@@ -143,7 +146,7 @@ class Session(Answering):
         after = as_program(program)
         if preview:
             return self._updates.preview_upgrade(after)
-        return self._updates.upgrade(after, source=source, batch=batch)
+        return self._updates.upgrade(after, source, batch)
 
     def preview(
         self,
@@ -155,7 +158,7 @@ class Session(Answering):
     ) -> Changes:
         """What an update would change: it is done and taken back, and no epoch is made. Facts are given as to `apply`,
         rules as to `change_rules`; or, instead of all, an update that has not been committed."""
-        return self._updates.preview(inserted, deleted, added=added, removed=removed)
+        return self._updates.preview(self._updates.pending(inserted, deleted, added, removed))
 
     def forecast(
         self,
@@ -168,7 +171,7 @@ class Session(Answering):
         """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
         change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
         given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
-        return self._updates.forecast(inserted, deleted, added=added, removed=removed)
+        return self._updates.forecast(self._updates.pending(inserted, deleted, added, removed))
 
     def on_commit(self, function: Listener) -> Listener:
         """Calls a function with the `Changes` of every epoch from now on, when it is durable, in the thread that made

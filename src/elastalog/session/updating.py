@@ -96,12 +96,11 @@ class Updates:
 
     def apply(
         self,
-        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        source: str | None = None,
-        batch: str | int | None = None,
-        bad_rows: Mode | None = None,
+        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None,
+        deleted: Mapping[str, Rows] | None,
+        source: str | None,
+        batch: str | int | None,
+        bad_rows: Mode | None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
         # The usual kinds first: to ask whether something is a path takes longer.
@@ -128,20 +127,6 @@ class Updates:
                 came[name] = now.encode(name, rows)
         return self._changes(self.commit(Update(went, came, source, batch)).changes, now.schemas)
 
-    def change_rules(
-        self,
-        added: str | Iterable[str] = "",
-        removed: int | str | Iterable[int | str] = (),
-        *,
-        source: str | None = None,
-        batch: str | int | None = None,
-    ) -> Changes:
-        """Adds and removes rules: the next epoch is that of the new program."""
-        update = self.begin(source, batch)
-        update.remove_rules(removed)
-        update.add_rules(added)
-        return update.commit()
-
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
         strategy = self._materialisation.epochs.strategy
@@ -161,43 +146,14 @@ class Updates:
             for stratum in backend.program.strata:
                 backend.prepare(stratum)
 
-    def forecast(
-        self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        added: str | Iterable[str] = "",
-        removed: int | str | Iterable[int | str] = (),
-    ) -> tuple[Forecast, ...]:
-        """What the strategy would choose for an update, by the strata that would be affected first."""
-        update = self._as_pending(inserted, deleted, added, removed)
-        with self._materialisation.lock:
-            return self._materialisation.epochs.forecast(update.as_update())
-
-    def preview(
-        self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        added: str | Iterable[str] = "",
-        removed: int | str | Iterable[int | str] = (),
-    ) -> Changes:
-        """What an update would change."""
-        update = self._as_pending(inserted, deleted, added, removed)
-        now = self._materialisation
-        with now.asking():
-            wanted = update.as_update()
-            now.watch.check()
-            return self._changes(now.epochs.preview(wanted), update.schemas)
-
-    def _as_pending(
+    def pending(
         self,
         inserted: Mapping[str, Rows] | PendingUpdate | None,
         deleted: Mapping[str, Rows] | None,
         added: str | Iterable[str],
         removed: int | str | Iterable[int | str],
     ) -> PendingUpdate:
-        """An update that is not to be committed."""
+        """An update that is not to be committed, unless it is given as one."""
         if isinstance(inserted, PendingUpdate):
             return inserted
         update = self.begin()
@@ -208,7 +164,20 @@ class Updates:
         _fill(update, inserted, deleted)
         return update
 
-    def upgrade(self, program: Program, *, source: str | None = None, batch: str | int | None = None) -> Changes:
+    def forecast(self, update: PendingUpdate) -> tuple[Forecast, ...]:
+        """What the strategy would choose for an update, by the strata that would be affected first."""
+        with self._materialisation.lock:
+            return self._materialisation.epochs.forecast(update.as_update())
+
+    def preview(self, update: PendingUpdate) -> Changes:
+        """What an update would change."""
+        now = self._materialisation
+        with now.asking():
+            wanted = update.as_update()
+            now.watch.check()
+            return self._changes(now.epochs.preview(wanted), update.schemas)
+
+    def upgrade(self, program: Program, source: str | None, batch: str | int | None) -> Changes:
         """Goes over to another program: the difference of the two is one update."""
         with self._materialisation.lock:
             return self._upgraded(program, source, batch).commit()
