@@ -88,6 +88,7 @@ def test_seeded(way: str, negation: bool, first: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("negation", "first"), [(False, 10_000), (True, 20_000)])
-def test_many_seeded(way: str, negation: bool, first: int) -> None:
-    for seed in range(first, first + 12):
+@pytest.mark.parametrize("number", [4, pytest.param(40, marks=pytest.mark.long)])
+def test_many_seeded(way: str, negation: bool, first: int, number: int) -> None:
+    for seed in range(first, first + number):
         debug(random_propositional(seed, negation=negation, most_inputs=12), Random(seed))

@@ -153,6 +153,7 @@ def test_seeded_under_other_strategies(strategy: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epochs", [1, 2])
-def test_many_seeded(epochs: int) -> None:
-    for seed in range(10_000, 10_025):
+@pytest.mark.parametrize("number", [8, pytest.param(100, marks=pytest.mark.long)])
+def test_many_seeded(epochs: int, number: int) -> None:
+    for seed in range(10_000, 10_000 + number):
         debug(seed, epochs=epochs, features=Features(arithmetic=False))

@@ -124,19 +124,21 @@ def test_arithmetic_and_tested_groups(kind: Kind) -> None:
         play(case_of(seed, Features(disjunctions=True)), seed, kind=kind)
 
 
+LARGER = [range(3), pytest.param(range(3, 20), marks=pytest.mark.long)]
+"""Seeds that are the same in every run: few of them do, as `tests.torture` has new ones."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
-def test_many(kind: Kind) -> None:
-    for seed in range(18, 24):
-        play(case_of(seed), seed, kind=kind)
-    for seed in range(10_000, 10_010):
-        play(case_of(seed, FEATURES, 6), seed, kind=kind, steps=8)
+@pytest.mark.parametrize("seeds", LARGER, ids=str)
+def test_larger_programs(kind: Kind, seeds: range) -> None:
+    for seed in seeds:
+        play(case_of(10_000 + seed, FEATURES, 6), seed, kind=kind, steps=8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["recompute", "dense", "dred", "dredc", "bf", "bfc"])
-def test_many_with_other_strategies(strategy: str) -> None:
-    for seed in range(110, 117):
-        play(case_of(seed), seed, strategy)
-    for seed in range(20_000, 20_008):
-        play(case_of(seed, FEATURES, 6), seed, strategy, steps=6)
+@pytest.mark.parametrize("seeds", LARGER, ids=str)
+def test_larger_programs_with_other_strategies(strategy: str, seeds: range) -> None:
+    for seed in seeds:
+        play(case_of(20_000 + seed, FEATURES, 6), seed, strategy, steps=6)

@@ -69,11 +69,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            # With several test processes, two of them have a session; tasks in the test's own process need none.
+            # One test process has a session: a second Java would load and compile the same once more. It is the largest
+            # group, so it is begun first. Tasks in the test's own process need none.
             fixtures = set(getattr(item, "fixturenames", ()))
             if item.path.stem not in IN_PROCESS or "spark" in fixtures:
-                half = 1 if item.path.stem < "test_str" else 2
-                item.add_marker(pytest.mark.xdist_group(f"spark-{half}"))
+                item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from tests.strategies.running import NO_RECURSION, failure
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
 COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
-FAST = 6
-MORE = [range(FAST, 18), pytest.param(range(18, 60), marks=pytest.mark.long)]
+FAST, MANY = 6, 60
 """Seeds that are the same in every run: few of them do, as `tests.torture` has new ones."""
 
 
@@ -74,17 +73,17 @@ def test_marks_change_no_result(strategy: str, marks: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", MORE, ids=str)
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_many_cases(strategy: str, seeds: range) -> None:
-    for seed in seeds:
+def test_many_cases(strategy: str) -> None:
+    for seed in range(FAST, MANY):
         assert failure(seed, strategy) is None
         assert failure(seed, strategy, RECURSIVE) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", MORE, ids=str)
+@pytest.mark.long
 @pytest.mark.parametrize(("strategy", "marks"), MARKED)
-def test_many_marked_cases(strategy: str, marks: str, seeds: range) -> None:
-    for seed in seeds:
+def test_many_marked_cases(strategy: str, marks: str) -> None:
+    for seed in range(FAST, MANY):
         assert failure(seed, strategy, marks=marks) is None
