@@ -18,6 +18,7 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
+from elastalog.planning.logical import LogicalStratum
 from elastalog.session import Session
 
 PROGRAM = """
@@ -208,4 +209,45 @@ def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(
     with elastalog.open(PROGRAM, {"edge": chain}) as db:
         db.apply(deleted={"edge": chain[3:]})
         assert set(db["path"]) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+        assert db.verify().is_exact
+
+
+class AlwaysAnew(costs.CostModel):
+    """Has every stratum evaluated anew before an update of it begins."""
+
+    def choose(self, stratum: LogicalStratum, *occasion: Any, **more: Any) -> costs.Forecast:
+        return costs.Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
+
+
+def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None:
+    program = """
+    .decl edge(x: number, y: number)
+    .decl path(x: number, y: number)
+    path(x, y) :- edge(x, y).
+    path(x, z) :- path(x, y), edge(y, z).
+    """
+    chain = [(i, i + 1) for i in range(40)]
+    with elastalog.open(program, {"edge": chain[:20]}) as db:
+        relations = db._backend.held.relations
+        evaluated = set(relations["path"].indexes)
+
+        def grow_anew(edges: list[tuple[int, int]]) -> set[tuple[int, ...]]:
+            strategy: Any = db._epochs.strategy
+            usual, strategy.costs = strategy.costs, AlwaysAnew(None)
+            strategy.costs.become(usual)
+            db.apply({"edge": edges})
+            strategy.costs = usual
+            return set(relations["path"].indexes)
+
+        db.apply({"edge": [(100, 0)]})
+        db.apply(deleted={"edge": [(100, 0)]})
+        used = set(relations["path"].indexes)
+        assert used > evaluated
+        assert grow_anew(chain[20:25]) == used
+        assert all(index.done == relations["path"].used for index in relations["path"].indexes.values())
+        assert grow_anew(chain[25:30]) == evaluated  # no update has asked for the others since
+        db.apply({"edge": [(100, 0)]})
+        assert set(relations["path"].indexes) == used
+        db.apply({"edge": chain[30:]}, {"edge": [(100, 0)]})
+        assert set(db["path"]) == {(x, y) for x in range(41) for y in range(x + 1, 41)}
         assert db.verify().is_exact

@@ -110,6 +110,10 @@ class KernelEvaluation:
             tasks.append((len(words), partial(self.held.load, name, words)))
         self._workers.do_all(tasks)
 
+    def extend_indexes(self, relation: KernelRelation) -> None:
+        """Adds the latest rows to the indexes of a relation."""
+        self._workers.extend_indexes([relation])
+
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
         if stratum.number not in self._ahead:

@@ -140,6 +140,8 @@ class KernelUpdates:
                 changed = rebuild.shrink(old, new, held.annotation.is_global)
             elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
+                rebuild.index_alike(new, old)
+                self.evaluation.extend_indexes(new)
             else:
                 changed = rebuild.differences(new, old)
             if len(changed):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, OLD, WAS
+from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import (
@@ -68,6 +69,15 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
         new.touched[entries, OLD] = old.level[as_before[moved]]
     new.present = evaluated
     return changed_entries(new, is_level_change)
+
+
+def index_alike(new: KernelRelation, old: KernelRelation) -> None:
+    """Gives a relation that was evaluated anew the indexes of the old one, so that the next update need not make them:
+    but for those that were given to the old one in this way, and to which no update has added a row since."""
+    for columns, index in old.indexes.items():
+        if columns not in new.indexes and index.done != index.ahead:
+            new.indexes[columns] = made = Index(columns, new.rows, new.used)
+            made.ahead = new.used
 
 
 def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:

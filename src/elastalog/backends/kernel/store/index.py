@@ -38,15 +38,28 @@ _MANY_KEYS = 1 << 14
 
 
 class Index:
-    """The rows of a matrix by the words in some columns. `done` rows have been added. `stamp` and
-    `laid_out`: see `KernelRelation`."""
+    """The rows of a matrix by the words in some columns. `done` rows have been added; `ahead` of them when it was made
+    for updates to come, if it was. `stamp` and `laid_out`: see `KernelRelation`."""
 
-    __slots__ = ("columns", "keys", "kind", "laid_out", "pool", "shift", "slots", "stamp", "state", "whereabouts")
+    __slots__ = (
+        "ahead",
+        "columns",
+        "keys",
+        "kind",
+        "laid_out",
+        "pool",
+        "shift",
+        "slots",
+        "stamp",
+        "state",
+        "whereabouts",
+    )
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
         self.stamp = STAMPS.take()
         self.laid_out = -1
         self.whereabouts = IndexWhereabouts()
+        self.ahead = -1
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
@@ -66,6 +79,7 @@ class Index:
         other = object.__new__(Index)
         other.stamp, other.laid_out = STAMPS.take(), -1
         other.whereabouts = IndexWhereabouts()
+        other.ahead = -1
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
