@@ -10,11 +10,11 @@ bootstrap if the update should end before, to a seventh of one if it should not.
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
 is what is left of FACTOR times that. As much is left of the first bootstrap, without which nobody could have done: that
-allows for debts, where an update is far larger than one that was in vain. Updates that should be hopeless, and are,
-cost FACTOR / (FACTOR - 1) of the better choice. To begin a bootstrap costs something too, as much as a few thousand
-derivations: updates that take no more are never abandoned. All this is in terms of a bootstrap of what there was: what
-a deletion loses need not be made again, and what it is allowed shrinks with what it has lost (see `CostModel.left`),
-but for what FACTOR asks for.
+allows for debts, where an update is far larger than one that was in vain, or undoes the last one. Updates that should
+be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better choice. To begin a bootstrap costs something too, as much
+as a few thousand derivations: updates that take no more are never abandoned. All this is in terms of a bootstrap of
+what there was: what a deletion loses need not be made again, and what it is allowed shrinks with what it has lost (see
+`CostModel.left`), but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -313,7 +313,7 @@ def _choose_freely(
 
 def _price(known: Experience, occasion: Occasion) -> float:
     """The credit that it takes not to try an update; debts are for those that are far larger than one in vain, or undo
-    what is known."""
+    the last one."""
     least, other = (known.least_in_vain(is_loss) for is_loss in (occasion.is_loss, not occasion.is_loss))
     if known.is_return(occasion) or occasion.changes >= FAR * min(least, other):
         return 1 - _MOST_DEBT
