@@ -79,27 +79,31 @@ def demo() -> Iterator[Served]:
 
 
 class Windows:
-    """Windows of one browser on one workbench. They note what went wrong in them, and whom they talked to."""
+    """Windows of one browser on one workbench. They note what went wrong in them, and whom they talked to. Those of a
+    colour scheme are one person's: what they all load is loaded once, for every test of a module."""
 
     def __init__(self, browser: Any, served: Served) -> None:
         self._browser = browser
         self.served = served
         self.faults: list[str] = []
         self.hosts: set[str] = set()
-        self._contexts: list[Any] = []
+        self._contexts: dict[str, Any] = {}
 
     def open(self, path: str = "/", *, width: int = 1280, height: int = 860, is_dark: bool = False) -> Any:
         """A new window with the given page; the first one comes with the token, as a person would."""
         scheme = "dark" if is_dark else "light"
-        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        context.set_default_timeout(PATIENCE)
-        self._contexts.append(context)
-        page = context.new_page()
+        is_first = scheme not in self._contexts
+        if is_first:
+            self._contexts[scheme] = self._browser.new_context(color_scheme=scheme)
+            self._contexts[scheme].set_default_timeout(PATIENCE)
+        page = self._contexts[scheme].new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.on("pageerror", lambda error: self.faults.append(f"{page.url}: {error}"))
         page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: self._note(request.url))
-        page.goto(self.served.address)
-        if path != "/":
+        if is_first:
+            page.goto(self.served.address)
+        if path != "/" or not is_first:
             page.goto(self.served.base + path)
         page.wait_for_selector(".wb-page > *")
         return page
@@ -108,19 +112,31 @@ class Windows:
         if not url.startswith("data:"):
             self.hosts.add(re.sub(r"^ws", "http", re.match(r"\w+://[^/]*", url)[0]))  # type: ignore[index]
 
+    def close_pages(self) -> None:
+        for context in self._contexts.values():
+            for page in context.pages:
+                page.close()
+
     def close(self) -> None:
-        for context in self._contexts:
+        for context in self._contexts.values():
             context.close()
 
 
+@pytest.fixture(scope="module")
+def opened(browser: Any, demo: Served) -> Iterator[Windows]:
+    windows = Windows(browser, demo)
+    yield windows
+    windows.close()
+
+
 @pytest.fixture
-def windows(browser: Any, demo: Served) -> Iterator[Windows]:
+def windows(opened: Windows) -> Iterator[Windows]:
     """Windows on the demonstration. Nothing may go wrong in them, and they may talk to nobody else."""
-    opened = Windows(browser, demo)
+    opened.faults.clear()
     yield opened
-    opened.close()
+    opened.close_pages()
     assert opened.faults == []
-    assert opened.hosts <= {demo.base}
+    assert opened.hosts <= {opened.served.base}
 
 
 @pytest.fixture(scope="session")
