@@ -46,6 +46,10 @@ class ElastalogError(Exception):
 
         return "\n\n".join(render_text(d) for d in self.diagnostics)
 
+    def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
+        """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
+        return type(self), (self.diagnostics,)
+
 
 class LimitReached(ElastalogError):
     """A limit the user set (memory, time, rows) was reached; the previous epoch stands."""
