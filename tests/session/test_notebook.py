@@ -60,6 +60,7 @@ def test_everything_that_a_session_gives_shows_in_a_notebook() -> None:
             assert "<html" not in html
         assert "edge(3, 4)" in shown["suggestion"]._repr_html_()
         assert "<td>path</td><td>+3</td><td>-0</td>" in changes._repr_html_()
+        assert db._ipython_key_completions_() == ["edge", "path"]
 
 
 def test_changes_as_a_data_frame() -> None:

@@ -98,6 +98,10 @@ class Answering:
     def __contains__(self, name: object) -> bool:
         return name in self.schemas
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """What a notebook offers after `db["`."""
+        return list(self)
+
     def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
         """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
         `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
