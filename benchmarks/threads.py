@@ -1,20 +1,25 @@
 """Batch evaluation with one thread and with several, in turns in one process.
 
-`python -m benchmarks.threads [WORK ...] [--data DIR] [--jobs N ...] [--repeats N]` prints the least wall time of
-`elastalog.open`, which encodes tables in one thread; then, of the evaluation in it, the least and the median wall time
-and the processor time. The gain is that of least wall times of the evaluation, over the first number of threads. A work
-is a workload, or a Parquet file of two columns, of which the closure is evaluated. Exit code 1 if a count is wrong.
+`python -m benchmarks.threads [WORK ...] [--data DIR] [--jobs N ...] [--repeats N] [--ceiling]` prints the least wall
+time of `elastalog.open`, which encodes tables in one thread; then, of the evaluation in it, the least and the median
+wall time and the processor time. The gain is that of least wall times of the evaluation, over the first number of
+threads. A work is a workload, or a Parquet file of two columns, of which the closure is evaluated. Exit code 1 if a
+count is wrong.
 
 Where others use the machine, wall times say nothing. `alone` is the processor time that threads spend while no other
 can work, and `clock` what the work would take on cores of its own: that time, and the rest shared out evenly; `longest`
 is the same, but that of threads which work together the one counts that works longest, which is too much where others
-keep threads from running. Neither says anything of cores that wait for the same memory.
+keep threads from running. Neither says anything of cores that wait for the same memory, or share what a core has.
+`--ceiling` asks the machine: as many processes as threads evaluate at the same time, each with one thread and all data
+of its own, and so much more is done by them than by one alone. No sharing of one evaluation can be expected to gain as
+much.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import multiprocessing
 import statistics
 import sys
 import time
@@ -88,6 +93,46 @@ class Evaluation:
         return self.processor - self.together + self.together / threads
 
 
+def find_work(name: str) -> Workload:
+    return BY_NAME[name] if name in BY_NAME else closure_of(Path(name))
+
+
+def least_beside(name: str, data: Path | None, repeats: int, start: Any, found: Any) -> None:
+    """In a process among others: puts the least wall time of an evaluation with one thread into a queue. All begin at
+    the same time, every time."""
+    workload = find_work(name)
+    open_once = product.prepare(workload, workload.facts(data), sorted(workload.expected), Options(1))
+    walls = []
+    for _ in range(repeats):
+        gc.collect()
+        evaluation = Evaluation()
+        start.wait()
+        with evaluation.measured():
+            open_once()
+        walls.append(evaluation.wall)
+    found.put(min(walls))
+
+
+def ceiling(name: str, data: Path | None, number: int, repeats: int) -> float:
+    """How many times as much so many processes do at a time as one does alone."""
+    context = multiprocessing.get_context("spawn")
+
+    def least(processes: int) -> list[float]:
+        start, found = context.Barrier(processes), context.Queue()
+        working = [
+            context.Process(target=least_beside, args=(name, data, repeats, start, found)) for _ in range(processes)
+        ]
+        for process in working:
+            process.start()
+        walls = [found.get() for _ in working]
+        for process in working:
+            process.join()
+        return walls
+
+    (alone,) = least(1)
+    return sum(alone / wall for wall in least(number))
+
+
 def compare(workload: Workload, data: Path | None, jobs: Sequence[int], repeats: int) -> bool:
     """Prints one line for each number of threads; whether all counts were right."""
     facts = workload.facts(data)
@@ -127,14 +172,18 @@ def main() -> None:
     parser.add_argument("--data", help="folder of benchmark data")
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2], help="numbers of threads (default 1 2)")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--ceiling", action="store_true", help="also what separate processes gain on this machine")
     given = parser.parse_args()
     data = data_folder(given.data)
     unknown = [name for name in given.workloads if name not in BY_NAME and not Path(name).is_file()]
     if unknown:
         parser.error(f"no such workload: {', '.join(unknown)}")
     print(f"{'workload':20} jobs   open s    min s   median    cpu s    alone    clock  longest   gain")
-    works = [BY_NAME[name] if name in BY_NAME else closure_of(Path(name)) for name in given.workloads or DEFAULT]
-    results = [compare(work, data, given.jobs, given.repeats) for work in works]
+    results = []
+    for name in given.workloads or DEFAULT:
+        results.append(compare(find_work(name), data, given.jobs, given.repeats))
+        for number in given.jobs[1:] if given.ceiling else ():
+            print(f"{number} processes at a time gain {ceiling(name, data, number, given.repeats):.2f}", flush=True)
     sys.exit(0 if all(results) else 1)
 
 

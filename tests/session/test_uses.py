@@ -101,3 +101,16 @@ ALL = {
 def test_what_would_go_with_a_fact(db: Session, fact: str, expected: str) -> None:
     assert sorted(map(str, db.uses(fact, all=True))) == sorted(filter(None, expected.split("; ")))
     assert db.epoch == 1
+
+
+def test_rules_may_use_any_names() -> None:
+    program = """
+    .decl given(x: number)
+    .decl next(x: number)
+    next(value_0_ + 1) :- given(value_0_).
+    .decl pair(x: number, y: number)
+    pair(value_0, value__1 + 1) :- next(value_0), given(value__1).
+    """
+    with elastalog.open(program, {"given": [(1,), (5,)]}) as db:
+        assert set(map(str, db.uses("next(2)", all=True))) == {"pair(2, 2)", "pair(2, 6)"}
+        assert set(map(str, db.uses("next(2)"))) == {"pair(2, 2)", "pair(2, 6)"}

@@ -72,9 +72,9 @@ def _is_number(term: syntax.Term) -> bool:
 def _among_what_holds(clause: syntax.Clause) -> syntax.Clause:
     """The clause for those of its facts only that are there: not every candidate is chosen, what is dominated leaves,
     and which number a derivation has only its fact tells."""
-    head = clause.heads[0]
+    head, stem = clause.heads[0], _unused_stem(clause)
     arguments = [
-        syntax.Variable(f"number_{place}", term.span) if _is_number(term) else term
+        syntax.Variable(f"{stem}{place}", term.span) if _is_number(term) else term
         for place, term in enumerate(head.arguments)
     ]
     head = replace(head, arguments=tuple(arguments))
@@ -156,11 +156,11 @@ def world_without(fact: Fact, program: Program) -> World:
 def _other_than(clause: syntax.Clause, excluded: str) -> syntax.Clause:
     """The clause for facts only that a relation has not. What its head computes gets a name, so that both have the same
     value, of the declared type."""
-    head = clause.heads[0]
+    head, stem = clause.heads[0], _unused_stem(clause)
     variables: list[syntax.Term] = []
     equations: list[syntax.Literal] = []
     for place, term in enumerate(head.arguments):
-        variable = term if isinstance(term, syntax.Variable) else syntax.Variable(f"value_{place}_", term.span)
+        variable = term if isinstance(term, syntax.Variable) else syntax.Variable(f"{stem}{place}", term.span)
         variables.append(variable)
         if variable is not term:
             equations.append(syntax.Comparison("=", variable, term, term.span, term.span))
@@ -178,20 +178,28 @@ def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause |
             return None
     values = tuple([constant(value, atom.span) for value in fact.values])
     bound = replace(atom, arguments=values)
-    return replace(
-        clause, body=(*clause.body[:place], bound, *clause.body[place + 1 :], *_arguments_equal(atom, values))
-    )
+    equations = _arguments_equal(atom, values, _unused_stem(clause))
+    return replace(clause, body=(*clause.body[:place], bound, *clause.body[place + 1 :], *equations))
 
 
-def _arguments_equal(atom: syntax.Atom, values: tuple[syntax.Term, ...]) -> Iterator[syntax.Literal]:
-    """That the arguments of an atom have these values."""
+def _unused_stem(clause: syntax.Clause) -> str:
+    """With what the name of no variable of a clause begins."""
+    names = {variable.name for variable in variables_of((*clause.heads, *clause.body), is_deep=True)}
+    stem = "value_"
+    while any(name.startswith(stem) for name in names):
+        stem += "_"
+    return stem
+
+
+def _arguments_equal(atom: syntax.Atom, values: tuple[syntax.Term, ...], stem: str) -> Iterator[syntax.Literal]:
+    """That the arguments of an atom have these values; variables of its own begin with a stem."""
     span = atom.span
     for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
         if isinstance(argument, syntax.Wildcard):
             continue
         if isinstance(value, syntax.Call) and is_constructor(value.functor):
             # An argument of the relation says of which type both are.
-            known = syntax.Variable(f"known_{place}_", span)
+            known = syntax.Variable(f"{stem}{place}", span)
             others = tuple([syntax.Wildcard(span) for _ in values])
             yield replace(atom, arguments=(*others[:place], known, *others[place + 1 :]))
             yield syntax.Comparison("=", known, value, span, span)
