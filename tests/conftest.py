@@ -3,6 +3,7 @@ that speaks S3, for all tests that meet at an address."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -32,6 +33,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             group = item.get_closest_marker("xdist_group")
             if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
                 item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")  # type: ignore[attr-defined]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests, and the modules that they import, are there to the end: no search for garbage looks at them
+    again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No garbage is collected meanwhile. A signal that comes during a collection is handled in the function that
+    hypothesis has called after each, and an exception there is ignored: nothing would be interrupted."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -366,7 +366,7 @@ ENDLESS = {
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of the system")
 @pytest.mark.parametrize("rule", ENDLESS.values(), ids=ENDLESS.keys())
-@pytest.mark.usefixtures("_none_left")
+@pytest.mark.usefixtures("_none_left", "uncollected")
 def test_an_interruption_ends_all_threads(rule: str) -> None:
     program = f"""
     .decl n(x: number)
@@ -385,7 +385,7 @@ def test_an_interruption_ends_all_threads(rule: str) -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(KeyboardInterrupt):
-            elastalog.open(program, {"n": [(x,) for x in range(20_000)]}, jobs=2, strategy="recompute")
+            elastalog.open(program, {"n": [(x,) for x in range(20_000)]}, jobs=2, strategy="recompute", timeout=60)
         assert time.process_time() - interrupted[0] < 2.0
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

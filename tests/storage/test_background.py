@@ -115,6 +115,7 @@ def test_closing_waits_for_a_snapshot(folder: Path) -> None:
         assert state_of(session) == EXPECTED[3]
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_ctrl_c_while_closing_abandons_a_snapshot(folder: Path) -> None:
     path = folder / "store"
     session, disk = held_at(path, 3)
