@@ -42,6 +42,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Modules that count what is left of them at the end may find it."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def uncollected() -> Iterator[None]:
     """No garbage is collected meanwhile. A signal that comes during a collection is handled in the function that
