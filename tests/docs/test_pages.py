@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 FIRST = DOCS / "README.md"
 PAGES = sorted(DOCS.glob("**/*.md"))
-TOP = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md", "benchmarks/HISTORY.md")]
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]*)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
