@@ -42,9 +42,6 @@ from elastalog.backends.kernel.store.set_table import (
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
 
-MANY = 16
-"""Rows that are worth being looked up in groups: chains have rounds of one."""
-
 MOST_SKIPPED = 1 << 16
 """Rows that may be looked at in vain in one call, those of the last group of the left not counted."""
 
@@ -53,7 +50,7 @@ _AHEAD = 8
 
 
 @inlined
-def _leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
+def leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
     """A join goes on at a row of the left, and at one of those that it leads to."""
     state[NEXT] = at
     state[WITHIN] = within
@@ -95,12 +92,21 @@ def _put_noted(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _put_absence(left, i, was_there, keep, keep_place, out, filled):  # type: ignore[no-untyped-def]
-    """The same where a fact is absent, which has no level; `was_there`: before the present delta it was not."""
+def put_absence(left, i, marks, is_loss, keep, keep_place, out, filled):  # type: ignore[no-untyped-def]
+    """The bindings of a row of the left where a fact is absent, which has no level: its row has these marks, or it has
+    none."""
     copy_columns(left, i, 0, keep, keep_place, out, filled)
+    was_there = not is_loss and marks & DELTA != 0  # and was so until the present delta
     before = left[i, left.shape[1] - 1]
     out[filled, out.shape[1] - 2] = left[i, left.shape[1] - 2]
     out[filled, out.shape[1] - 1] = np_int32(ABSENT) if was_there else before
+
+
+@inlined
+def is_kept(row, marks, limit, view, is_negated):  # type: ignore[no-untyped-def]
+    """Whether a row of the left that leads to a fact, with these marks, or to none (-1), leads to bindings."""
+    is_seen = (view >> marks) & 1 != 0
+    return is_seen or row < 0 if is_negated else is_seen and row >= 0 and row < limit
 
 
 @inlined
@@ -132,21 +138,18 @@ def _join_members(  # type: ignore[no-untyped-def]
         for g in range(size):
             row = find_key_from(left, i + g, key, rows, table, homes[g], tags[g])
             marks = state_of(level, touched, row) if row >= 0 else int64(0)
-            is_seen = (view >> marks) & 1 != 0
-            if is_negated:
-                if row < 0 or is_seen:
-                    was_there = row >= 0 and not is_loss and marks & DELTA != 0
-                    _put_absence(left, i + g, was_there, keep, keep_place, out, filled)
-                    filled += 1
-            elif row >= 0 and row < limit and is_seen:
-                _note(out, filled, i + g, row)
+            if is_kept(row, marks, limit, view, is_negated):
+                if is_negated:
+                    put_absence(left, i + g, marks, is_loss, keep, keep_place, out, filled)
+                else:
+                    _note(out, filled, i + g, row)
                 filled += 1
         if not is_negated:
             _put_noted(
                 left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, first, filled
             )  # fmt: skip
         i += size
-    _leave_off(state, i, 0, filled)
+    leave_off(state, i, 0, filled)
 
 
 @inlined
@@ -171,7 +174,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched, view, is_loss,
     is_flat, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
-    """`join_levels` by an index, in groups if there are many rows, or with all rows of the relation."""
+    """`join_levels` by an index, in groups, or with all rows of the relation."""
     filled = state[FILLED]
     within = state[WITHIN]
     skipped = int64(0)
@@ -181,16 +184,15 @@ def _join_postings(  # type: ignore[no-untyped-def]
     places = group_of_numbers()
     lengths = group_of_numbers()
     wanted = group_of_keys()
-    is_grouped = kind != EVERY and stop - start >= MANY
     is_full = False
     i = start
     while i < stop and not is_full and skipped <= MOST_SKIPPED:  # then whoever called looks at limits
         first = filled
-        size = min(GROUP, stop - i) if is_grouped else int64(1)
+        size = int64(1) if kind == EVERY else min(GROUP, stop - i)
         find_postings(
             left, i, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
         )  # fmt: skip
-        if is_grouped:
+        if kind != EVERY:
             _fetch_rows(size, pool, flat_rows, width, level, places, lengths)
         for g in range(size):
             place = places[g]
@@ -222,7 +224,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
             within = int64(0)
         _put_noted(left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, first, filled)
         i += size
-    _leave_off(state, i, within, filled)
+    leave_off(state, i, within, filled)
     state[SKIPPED] += skipped
 
 
@@ -238,7 +240,7 @@ def join_levels(  # type: ignore[no-untyped-def]
     its facts count as level 0. With kind MEMBER, `keys` is the set table, two slots a number, and the key is every
     column; `is_negated` then keeps rows whose fact is not found, or found in a state of the view. Column -1 of the
     right is the row number. Rows that are not in view are counted in SKIPPED; after many it returns before the block
-    is full."""
+    is full. A single row is better joined by `join_one`."""
     if kind == MEMBER:
         _join_members(
             left, start, stop, key, halves_of(keys), uint64(shift), rows, limit, level, touched, view, is_loss, is_flat,

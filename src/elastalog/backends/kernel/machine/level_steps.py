@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
-from elastalog.backends.kernel.execution import delta_variant, join_levels
+from elastalog.backends.kernel.execution import delta_variant
+from elastalog.backends.kernel.execution.join_levels import join_levels
+from elastalog.backends.kernel.execution.join_one import join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.forks import goes_here
@@ -24,8 +28,6 @@ VIEWS = np.array(
     np.int64,
 )  # fmt: skip
 """What goals see, by phase: facts, facts when they stand before the start, absences, likewise."""
-
-_join = inlined(join_levels.join_levels)  # its arguments are many, and the rows few
 
 _AHEAD = 16
 """How many facts of a list before its turn the memory of an entry is asked for; half as many before, that of its
@@ -105,43 +107,59 @@ def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
     return filled
 
 
-@piece
+def _probing(join: Any) -> Any:
+    """A piece that does `probe_levels` by a join, which becomes part of it: arguments are many, and rows few."""
+
+    @piece
+    def probe_by(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
+        relation = relation_at(machine.relations, probe.relation)
+        kind = probe.kind
+        keys = keys_at(relation.table, relation.table_size // 2)
+        shift = relation.shift
+        slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
+        pool = words_at(relation.rows, 0)
+        columns = numbers_at(frame.usual, 0)
+        if kind == INDEXED:
+            index = index_at(machine.indexes, probe.index)
+            kind = index.kind
+            keys = keys_at(index.keys, index.keys_size)
+            shift = index.shift
+            slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
+            pool = words_at(index.pool, index.pool_size)
+            columns = numbers_at(index.columns, index.columns_number)
+        is_negated = probe.is_negated != 0
+        seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
+        progress = numbers_at(machine.progress, STATE_SIZE)
+        progress[FILLED] = 0
+        progress[SKIPPED] = 0
+        progress[WITHIN] = frame.within
+        join(
+            block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
+            slots, pool, rows_of(relation), columns, limit, levels_of(relation), touched_of(relation), seen,
+            phase == LOSING, relation.is_flat != 0, is_negated, operands(machine, probe.keep, probe.kept),
+            operands(machine, probe.keep + probe.kept, probe.kept), operands(machine, probe.take, probe.taken),
+            operands(machine, probe.take + probe.taken, probe.taken), matrix_at(following.usual, BLOCK, probe.width),
+            progress,
+        )  # fmt: skip
+        frame.begun = progress[NEXT]
+        frame.within = progress[WITHIN]
+        machine.work += progress[SKIPPED]
+        return progress[FILLED]
+
+    return probe_by
+
+
+_probe_one = _probing(join_one)
+_probe_many = _probing(inlined(join_levels))
+
+
+@inlined
 def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
     """Joins what is left of a step's block with the rows below `limit` of the relation of the next step, until the
-    block of that step is full."""
-    relation = relation_at(machine.relations, probe.relation)
-    kind = probe.kind
-    keys = keys_at(relation.table, relation.table_size // 2)
-    shift = relation.shift
-    slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
-    pool = words_at(relation.rows, 0)
-    columns = numbers_at(frame.usual, 0)
-    if kind == INDEXED:
-        index = index_at(machine.indexes, probe.index)
-        kind = index.kind
-        keys = keys_at(index.keys, index.keys_size)
-        shift = index.shift
-        slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
-        pool = words_at(index.pool, index.pool_size)
-        columns = numbers_at(index.columns, index.columns_number)
-    is_negated = probe.is_negated != 0
-    seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
-    progress = numbers_at(machine.progress, STATE_SIZE)
-    progress[FILLED] = 0
-    progress[SKIPPED] = 0
-    progress[WITHIN] = frame.within
-    _join(
-        block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
-        slots, pool, rows_of(relation), columns, limit, levels_of(relation), touched_of(relation), seen,
-        phase == LOSING, relation.is_flat != 0, is_negated, operands(machine, probe.keep, probe.kept),
-        operands(machine, probe.keep + probe.kept, probe.kept), operands(machine, probe.take, probe.taken),
-        operands(machine, probe.take + probe.taken, probe.taken), matrix_at(following.usual, BLOCK, probe.width),
-        progress,
-    )  # fmt: skip
-    frame.begun = progress[NEXT]
-    frame.within = progress[WITHIN]
-    machine.work += progress[SKIPPED]
-    return progress[FILLED]
+    block of that step is full. In chains that is one row, round after round."""
+    if frame.end - frame.begun == 1:
+        return _probe_one(machine, probe, frame, following, phase, limit)
+    return _probe_many(machine, probe, frame, following, phase, limit)
 
 
 @piece

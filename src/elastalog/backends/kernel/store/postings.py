@@ -113,6 +113,16 @@ def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # 
 
 
 @inlined
+def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+    """The slot that the key of a row leads to, by word or by key; -1 if there is none."""
+    if kind == DIRECT:
+        word = int64(block[i, key[0]])
+        return word if word >= 0 and word < slots.shape[0] else int64(-1)
+    value = index_key(block, i, key)
+    return find_slot(block, i, key, value, hash_key(value) >> uint64(shift), keys, slots, pool, rows, columns)
+
+
+@inlined
 def find_postings(  # type: ignore[no-untyped-def]
     block, start, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
 ):
