@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, cast
@@ -16,7 +17,7 @@ from elastalog.evaluation.experience import Experience
 from elastalog.evaluation.past_bootstraps import Bootstrap
 from elastalog.evaluation.past_updates import Observed, Occasion
 from elastalog.evaluation.stopping import FACTOR, LARGEST_END, LEAST_END, End
-from elastalog.evaluation.unit_costs import WEIGHT
+from elastalog.evaluation.unit_costs import WEIGHT, bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
 from tests.engine.judging import levels_of
 
@@ -199,6 +200,35 @@ def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     assert allowed == (16_000 + 0.53 * 1_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT
     model.bootstrapped(STRATUM, 0, 0.0, inputs=0)
     assert reckoned(9_000).derivations == 9_000  # a session that began empty
+
+
+def test_after_a_loss_a_recursive_stratum_takes_less_than_in_proportion() -> None:
+    model = CostModel(AUTO)
+    derivations, rows, rounds = 10_000_000, 30_000_000, 1_000
+    cost = bootstrap_cost(derivations, rows, rounds)
+    model.bootstrapped(STRATUM, derivations, 0.0, inputs=1_000, cost=cost, rows=rows)
+
+    def allowed(*, is_loss: bool = True, is_recursive: bool = True) -> int:
+        occasion = Occasion(100, is_loss, inputs=900, facts=1_000, before=1_000, is_recursive=is_recursive)
+        return model.forecast(STRATUM, occasion).derivations_allowed or 0
+
+    assert allowed(is_recursive=False) == allowed(is_loss=False) == int((cost + 530 + 4_000) / WEIGHT)
+    fixed = 2_000 * rounds  # there may be as many
+    assert allowed() == pytest.approx((fixed + 0.9**3 * (cost - fixed) + 530 + 4_000) / WEIGHT, rel=1e-6)
+    model.bootstrapped(STRATUM, derivations // 2, 0.0, inputs=900, cost=cost / 2, rows=rows // 2)
+    assert allowed() == allowed(is_recursive=False)  # now that is known
+
+
+def test_whatever_is_lost_the_guarantee_is_in_terms_of_what_there_was() -> None:
+    model = CostModel(AUTO)
+    model.bootstrapped(STRATUM, 10_000_000, 0.0, inputs=1_000, cost=10_000_000)
+    for _ in range(3):
+        model.updated(STRATUM, Occasion(500, is_loss=True), 100_000_000, 100_000_000, touched=50_000_000)
+    occasion = Occasion(500, is_loss=True, inputs=500, facts=1_000, before=1_000, is_recursive=True)
+    known = model.known(STRATUM)
+    least = int(LEAST_END * (10_000_000 + 530 + 4_000) / known.weight)
+    assert model.forecast(STRATUM, replace(occasion, changes=400)).derivations_allowed == least
+    assert model.left(STRATUM, occasion, least, 9_000_000) == least
 
 
 def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> None:

@@ -13,8 +13,8 @@ is what is left of FACTOR times that. As much is left of the first bootstrap, wi
 allows for debts, where an update is far larger than one that was in vain, or undoes the last one. Updates that should
 be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better choice. To begin a bootstrap costs something too, as much
 as a few thousand derivations: updates that take no more are never abandoned. All this is in terms of a bootstrap of
-what there was: what a deletion loses need not be made again, and what it is allowed shrinks with what it has lost (see
-`CostModel.left`), but for what FACTOR asks for.
+what there was: what a deletion loses need not be made again, so that it is allowed less at first (see
+`likely_cost_anew`), and less the more it has lost (see `CostModel.left`), but for what FACTOR asks for.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -191,7 +191,7 @@ class CostModel:
     def forecast(self, stratum: LogicalStratum, occasion: Occasion, spent: int = 0) -> Forecast:
         """The choice for an update, on which so many derivations are `spent` already."""
         known = self.known(stratum)
-        expected, anew = known.expect(occasion), cost_anew(known, occasion)
+        expected, anew = known.expect(occasion), likely_cost_anew(known, occasion)
         if self.budget is None:
             choice = _Choice("update", "updates only", None)
         elif self.budget == AUTO:
@@ -215,13 +215,13 @@ class CostModel:
         """What is left in all of the derivations that an update was `allowed`, when so many are lost for now, some of
         them for good. They were allowed in proportion to a bootstrap, and stay in proportion to what is left of one
         that reads as much as there was before, but for what the guarantee asks for."""
-        known, anew = self.known(stratum), cost_anew(self.known(stratum), occasion)
+        known, anew = self.known(stratum), likely_cost_anew(self.known(stratum), occasion)
         was = known.bootstrap_of(occasion.before)
         lost_now = min(lost / max(was.derivations, 1), 1.0)
         # The fewer derivations there are, the fewer facts find others to come back by.
         back = (1 - known.share_lost) * (1 - lost_now)
         share = min(rebuild_cost((1 - (1 - back) * lost_now) * was.cost, occasion.facts) / anew, 1.0)
-        return max(int(share * allowed), int(LEAST_END * anew / known.weight))
+        return max(int(share * allowed), _least_allowed(known, occasion))
 
     def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[Any]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
@@ -280,6 +280,18 @@ def cost_anew(known: Experience, occasion: Occasion) -> float:
     return rebuild_cost(known.bootstrap_of(occasion.inputs).cost, occasion.facts)
 
 
+def likely_cost_anew(known: Experience, occasion: Occasion) -> float:
+    """The same, less where it is likely to be less by what is lost. The guarantee is not in terms of that."""
+    if not (occasion.is_loss and occasion.is_recursive):
+        return cost_anew(known, occasion)
+    return rebuild_cost(known.bootstrap_of(occasion.inputs).after_loss(occasion.inputs), occasion.facts)
+
+
+def _least_allowed(known: Experience, occasion: Occasion) -> int:
+    """The derivations that the guarantee asks for, whatever is expected."""
+    return int(LEAST_END * cost_anew(known, occasion) / known.weight)
+
+
 def lost_by_update(known: Experience, occasion: Occasion, anew: float) -> float:
     """The share of a bootstrap that need not be made again after an update that costs as much as one, by what was
     learnt: facts that are lost, of those that updates touch, are lost with their derivations. Nothing where half of
@@ -308,7 +320,7 @@ def _choose_freely(
     is_dear = expected is not None and end.cost > end.instead
     if is_dear and known.credit >= _price(known, occasion):
         return _Choice("bootstrap", "smaller updates were in vain", 0)
-    return _update_within(changes, int(end.share * anew / weight))
+    return _update_within(changes, max(int(end.share * anew / weight), _least_allowed(known, occasion)))
 
 
 def _price(known: Experience, occasion: Occasion) -> float:

@@ -64,13 +64,14 @@ class Observed:
 class Occasion:
     """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
     `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update; 0 where
-    nobody has asked."""
+    nobody has asked. `is_recursive`: the stratum reads itself."""
 
     changes: int
     is_loss: bool = False
     inputs: int = 0
     facts: int = 0
     before: int = 0
+    is_recursive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,14 @@ is lost, and looked for again; what is gained."""
 def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
     """What a bootstrap has cost, from what was counted; nothing but derivations where it was evaluated elsewhere. What
     it costs to begin it, and to compare, is left aside."""
-    if not rounds:
-        return float(derivations)
+    return cost_of_facts(derivations, rows) + _OF_ROUND * rounds if rounds else float(derivations)
+
+
+def cost_of_facts(derivations: int, rows: int) -> float:
+    """The same without its rounds."""
     usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
     in_vain = max(rows - usual, 0.0)
-    return _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain + _OF_ROUND * rounds
+    return _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain
 
 
 def weight_of(effort: int, steps: int, touched: int) -> float:

@@ -200,7 +200,8 @@ def _written_down(driven: Driven, learnt: Sequence[Learnt | None]) -> list[Strat
 
 def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:
     inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-    return Occasion(changes, is_loss, inputs, facts, sum(map(backend.size, stratum.reads)))
+    before = sum(map(backend.size, stratum.reads))
+    return Occasion(changes, is_loss, inputs, facts, before, stratum.is_recursive)
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:
