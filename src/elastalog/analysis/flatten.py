@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from elastalog.analysis.check import check_types
-from elastalog.analysis.inline import has_inline, inline
-from elastalog.analysis.instantiate import instantiate
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.syntax.tree import Tree
+from elastalog.syntax.tree import Component, Init, Override, RelationDeclaration, Tree
 
 
 def flatten(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
     """The flat program, the same object when it was flat already; and what is wrong. Inline relations are checked
     before they disappear: names, numbers of arguments and types; whether variables are grounded is judged later."""
-    flat, found = instantiate(program, is_strict=is_strict)
-    if found or not has_inline(flat):
-        return flat, found
-    found = tuple(fault for fault in check_types(flat, is_strict) if fault.severity == "error")
+    if any(type(item) in (Component, Init, Override) for item in program.items):
+        from elastalog.analysis.instantiate import instantiate  # most programs have neither
+
+        program, found = instantiate(program, is_strict=is_strict)
+        if found:
+            return program, found
+    if not any(type(item) is RelationDeclaration and item.is_inline for item in program.items):
+        return program, ()
+    found = tuple(fault for fault in check_types(program, is_strict) if fault.severity == "error")
     if found:
-        return flat, found
-    return inline(flat)
+        return program, found
+    from elastalog.analysis.inline import inline
+
+    return inline(program)

@@ -20,17 +20,11 @@ from elastalog.syntax.negation import negate
 _Rule = tuple[tree.Atom, tree.Body]
 
 
-def has_inline(program: tree.Tree) -> bool:
-    """Whether a program declares inline relations."""
-    declarations = [item for item in program.items if type(item) is tree.RelationDeclaration and item.qualifiers]
-    return any(map(_is_inline, declarations))
-
-
 def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
     """A flat program without its inline relations; what cannot be inlined is reported. Names and numbers of arguments
     have been checked. Variables of a rule that takes the place of an atom get names of their own."""
     findings = Findings(program.source)
-    inlined = {item.name: item for item in program.items if type(item) is tree.RelationDeclaration and _is_inline(item)}
+    inlined = {item.name: item for item in program.items if type(item) is tree.RelationDeclaration and item.is_inline}
     rules: dict[str, list[_Rule]] = {name: [] for name in inlined}
     for item in program.items:
         if type(item) is tree.Clause:
@@ -49,10 +43,6 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
         expanded[name] = [(head, _Inliner(expanded, findings).body_of(head, body)) for head, body in rules[name]]
     items = tuple(_rewritten(program, inlined, expanded, findings))
     return replace(program, items=items), tuple(findings.diagnostics)
-
-
-def _is_inline(declaration: tree.RelationDeclaration) -> bool:
-    return any(text == "inline" for text, _ in declaration.qualifiers)
 
 
 def _innermost_first(

@@ -35,10 +35,8 @@ DEEPEST: Final = 100
 
 
 def instantiate(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The flat program; the program itself when it has no components. What is at fault is reported and left out; if
-    strict, also in components of which no instance is made."""
-    if not any(type(item) in (Component, Init, Override) for item in program.items):
-        return program, ()
+    """The flat program. What is at fault is reported and left out; if strict, also in components of which no instance
+    is made."""
     findings = Findings(program.source)
     with without_collection():
         items = _Instantiation(program, findings).flat(is_strict)

@@ -171,6 +171,11 @@ class RelationDeclaration:
     instance: Instance | None = None
     choices: tuple[tuple[tuple[str, Span], ...], ...] = ()
 
+    @property
+    def is_inline(self) -> bool:
+        """Whether its rules stand wherever it is read, and it holds no facts."""
+        return any(word == "inline" for word, _ in self.qualifiers)
+
 
 @dataclass(frozen=True, slots=True)
 class BranchDeclaration:
