@@ -10,8 +10,8 @@ from typing import TypeAlias
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
 from elastalog.analysis.functors import Functor, Overload, functor_of
 from elastalog.analysis.program import Base, UserFunctor
-from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.structures import Field, Kind, Structure, is_constructor
+from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree

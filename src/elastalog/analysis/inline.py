@@ -10,8 +10,8 @@ from typing import Any
 from elastalog.analysis import inline_faults as faults
 from elastalog.analysis.dependencies import Uses, components
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.substitute import substitute, substitute_term
+from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree

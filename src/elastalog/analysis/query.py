@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
 from elastalog.analysis.program import CheckedProgram, Value
-from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.values import NIL, Branch
+from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
@@ -127,14 +127,14 @@ def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
 
 def _columns_of_body(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
     """The variables of a body, by place, and the clause."""
-    found = sorted((v.span.start, v.name) for v in _outer_variables(clause.body))
+    found = sorted((v.span.start, v.name) for v in variables_of(clause.body, is_deep=False))
     return tuple(dict.fromkeys(name for _, name in found)), clause
 
 
 def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
     """The names of the columns, and the clause with an equation for each that is not a variable of the body."""
     taken = {variable.name for variable in variables_of((*clause.heads, *clause.body), is_deep=True)}
-    outside = {variable.name for variable in _outer_variables(clause.body)}
+    outside = {variable.name for variable in variables_of(clause.body, is_deep=False)}
     names: list[str] = []
     body = list(clause.body)
     for number, term in enumerate(clause.heads[0].arguments, 1):
@@ -149,18 +149,6 @@ def _columns_of_head(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Cla
         names.append(name)
         body.append(syntax.Comparison("=", syntax.Variable(name, term.span), term, term.span, term.span))
     return tuple(names), replace(clause, body=tuple(body))
-
-
-def _outer_variables(node: Any) -> Iterator[syntax.Variable]:
-    """The variables of a body, without those inside aggregates: these are its own, or stand outside too."""
-    if isinstance(node, syntax.Variable):
-        yield node
-    elif isinstance(node, tuple) and not isinstance(node, Span):
-        for part in node:
-            yield from _outer_variables(part)
-    elif is_dataclass(node) and not isinstance(node, syntax.Aggregate):
-        for part in fields(node):
-            yield from _outer_variables(getattr(node, part.name))
 
 
 # --- parameters ----------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import is_generator
-from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.variable_names import fresh_name
+from elastalog.analysis.variables import given_by, variables_inside, variables_of
 from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
@@ -153,7 +153,7 @@ class _Scope:
         inside: dict[str, tree.Variable] = {}
         for variable in variables_of((aggregate,), is_deep=True):
             inside.setdefault(variable.name, variable)
-        own = {variable.name for variable in _inner_variables(aggregate)} - self.visible
+        own = {variable.name for variable in variables_inside(aggregate)} - self.visible
         renaming = {**self.renaming, **{name: self.separator.fresh(name, aggregate.span).name for name in sorted(own)}}
         shared = [name for name in inside if name in self.visible]
         bodies: list[FlatBody] = []
@@ -182,57 +182,6 @@ def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> dict[str, 
     """How many literals may give each variable its value; one of the scope around counts too."""
     found = dict.fromkeys(shared, 1)
     for literal in body:
-        terms: tuple[tree.Term, ...] = ()
-        if type(literal) is tree.Atom:
-            terms = literal.arguments
-        elif type(literal) is tree.Comparison and literal.operator == "=":
-            terms = (literal.left, literal.right)
-        for name in _patterns(terms):
+        for name in given_by(literal):
             found[name] = found.get(name, 0) + 1
-    return found
-
-
-def _patterns(terms: Iterable[tree.Term]) -> set[str]:
-    """The variables that terms are, or that they take out of a value."""
-    pending, found = list(terms), set()
-    while pending:
-        term = pending.pop()
-        if type(term) is tree.Variable:
-            found.add(term.name)
-        elif type(term) is tree.Call and is_constructor(term.functor):
-            pending.extend(term.arguments)
-    return found
-
-
-def _inner_variables(aggregate: tree.Aggregate) -> list[tree.Variable]:
-    """The variables directly inside an aggregate, not those inside aggregates within it."""
-    target = () if aggregate.target is None else (aggregate.target,)
-    return variables_of((*target, *aggregate.body), is_deep=False)
-
-
-def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> list[tree.Variable]:
-    """The variables in nodes, in the order written; those inside aggregates only when `is_deep`."""
-    found: list[tree.Variable] = []
-    pending: list[tree.Term | tree.Literal] = list(nodes)[::-1]
-    while pending:
-        node = pending.pop()
-        # Not by `match`, which takes twice as long: this looks at every term several times.
-        if type(node) is tree.Variable:
-            found.append(node)
-        elif type(node) is tree.Atom or type(node) is tree.Call:
-            pending.extend(node.arguments[::-1])
-        elif type(node) is tree.Negation:
-            pending.append(node.atom)
-        elif type(node) is tree.Comparison:
-            pending.append(node.right)
-            pending.append(node.left)
-        elif type(node) is tree.Cast:
-            pending.append(node.term)
-        elif type(node) is tree.Disjunction:
-            for alternative in reversed(node.alternatives):
-                pending.extend(alternative[::-1])
-        elif type(node) is tree.Aggregate and is_deep:
-            pending.extend(node.body[::-1])
-            if node.target is not None:
-                pending.append(node.target)
     return found

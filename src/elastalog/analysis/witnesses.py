@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.substitute import substitute, substitute_term
+from elastalog.analysis.variables import patterns_in, variables_inside, variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
@@ -31,7 +31,7 @@ def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh
             continue
         result, aggregate = place
         grounded = _grounded(body) if grounded is None else grounded
-        own = set(_names((aggregate.target, *aggregate.body)))
+        own = {variable.name for variable in variables_inside(aggregate)}
         witnesses = (own & visible) - grounded
         if witnesses and not any(isinstance(inner, tree.Disjunction) for inner in aggregate.body):
             found[-1:] = _taken_apart(literal, result, aggregate, witnesses, own - visible, fresh)
@@ -80,40 +80,14 @@ def _grounded(body: Sequence[tree.Literal]) -> set[str]:
     equations = []
     for literal in body:
         if isinstance(literal, tree.Atom):
-            bound.update(_patterns(literal.arguments))
+            bound.update(patterns_in(literal.arguments))
         elif isinstance(literal, tree.Comparison) and literal.operator == "=":
             equations += [(literal.left, literal.right), (literal.right, literal.left)]
     grows = True
     while grows:
         size = len(bound)
         for side, other in equations:
-            if isinstance(other, tree.Aggregate) or set(_names((other,))) <= bound:
-                bound.update(_patterns((side,)))
+            if bound.issuperset(variable.name for variable in variables_of((other,), is_deep=False)):
+                bound.update(patterns_in((side,)))
         grows = len(bound) > size
     return bound
-
-
-def _patterns(terms: Sequence[tree.Term]) -> Iterator[str]:
-    for term in terms:
-        if isinstance(term, tree.Variable):
-            yield term.name
-        elif isinstance(term, tree.Call) and is_constructor(term.functor):
-            yield from _patterns(term.arguments)
-
-
-def _names(nodes: Sequence[object]) -> Iterator[str]:
-    """The variables in nodes, those inside aggregates left out."""
-    for node in nodes:
-        match node:
-            case tree.Variable():
-                yield node.name
-            case tree.Call() | tree.Atom():
-                yield from _names(node.arguments)
-            case tree.Cast():
-                yield from _names((node.term,))
-            case tree.Negation():
-                yield from _names((node.atom,))
-            case tree.Comparison():
-                yield from _names((node.left, node.right))
-            case _:
-                pass

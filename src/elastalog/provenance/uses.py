@@ -9,9 +9,9 @@ from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_clause, constant
-from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.substitute import substitute
+from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.program import Program, judged_in, removable_rules, rule_texts
