@@ -13,6 +13,7 @@ from elastalog.program.rule_change import (
     RuleEdits,
     change_rules,
     removable_rules,
+    rule_clauses,
     rule_texts,
     single_rule,
     with_rules,
@@ -22,6 +23,6 @@ from elastalog.program.upgrade import ProgramDifference, difference
 
 __all__ = [
     "LARGEST_FILE", "Program", "ProgramDifference", "RuleChange", "RuleEdits", "as_program", "change_rules",
-    "declarations_in", "difference", "judged_in", "read_program_text", "removable_rules", "rule_texts", "shown_rule",
-    "single_rule", "with_arithmetic", "with_rules",
+    "declarations_in", "difference", "judged_in", "read_program_text", "removable_rules", "rule_clauses", "rule_texts",
+    "shown_rule", "single_rule", "with_arithmetic", "with_rules",
 ]  # fmt: skip

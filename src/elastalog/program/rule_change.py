@@ -68,15 +68,23 @@ class RuleChange:
 
 def rule_texts(program: Program) -> tuple[str, ...]:
     """The rules of a program, printed, in the order of their numbers."""
-    items = program.tree.items
-    return tuple(rule.text for rule in single_rules(items, program.tree.source, judged_in(items)))
+    return tuple(rule.text for rule in _rules_of(program))
 
 
-def removable_rules(program: Program) -> tuple[str, ...]:
+def rule_clauses(program: Program) -> tuple[Clause, ...]:
+    """The rules of a program as clauses of one head and one conjunction each, in the order of their numbers."""
+    return tuple(rule.alone for rule in _rules_of(program))
+
+
+def removable_rules(program: Program) -> tuple[Clause, ...]:
     """The rules that an update may remove, without their plans: all but those that `eqrel` stands for."""
-    items, words = program.tree.items, closing_words(program.tree)
-    rules = single_rules(items, program.tree.source, judged_in(items))
-    return tuple(rule.shown for rule in rules if not is_closure(rule.clause, words))
+    words = closing_words(program.tree)
+    return tuple(replace(rule.alone, plan=None) for rule in _rules_of(program) if not is_closure(rule.clause, words))
+
+
+def _rules_of(program: Program) -> list[SingleRule]:
+    items = program.tree.items
+    return single_rules(items, program.tree.source, judged_in(items))
 
 
 def change_rules(program: Program, edits: RuleEdits) -> RuleChange:

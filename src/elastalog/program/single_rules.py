@@ -34,10 +34,11 @@ _NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class SingleRule:
-    """`text`: the rule on one line, its plan on the next if it has one. `clause`: what it was written in, with `head`
-    among its heads."""
+    """`text`: the rule on one line, its plan on the next if it has one. `alone`: the same as a clause of its own.
+    `clause`: what it was written in, with `head` among its heads."""
 
     text: str
+    alone: Clause
     clause: Clause
     head: Atom
 
@@ -98,7 +99,8 @@ def _of_clause(clause: Clause, source: Source, judged: frozenset[str]) -> list[S
         for alternative in alternatives:
             if not any(isinstance(literal, Truth) and not literal.value for literal in alternative):
                 body = tuple(alternative) or (Truth(True, _NOWHERE),)
-                found.append(SingleRule(print_clause(replace(clause, heads=(head,), body=body)), clause, head))
+                alone = replace(clause, heads=(head,), body=body)
+                found.append(SingleRule(print_clause(alone), alone, clause, head))
     return found
 
 

@@ -1,0 +1,135 @@
+"""A rule, one head and one conjunction, rephrased to speak of certain facts: what it derives from one, what it derives
+besides one, what of it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from elastalog.analysis.alternatives import alternatives_of
+from elastalog.analysis.findings import Findings
+from elastalog.analysis.program import Value
+from elastalog.analysis.query import constant
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.substitute import substitute
+from elastalog.analysis.variables import variables_of
+from elastalog.diagnostics.source import Source
+from elastalog.syntax import tree
+
+
+def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:
+    """The rule with an atom of its body bound to a fact; None where that is none of it, going by its constants."""
+    atom = rule.body[place]
+    assert isinstance(atom, tree.Atom)
+    for argument, own in zip(atom.arguments, values, strict=True):
+        if isinstance(argument, tree.String) and argument.value != own:
+            return None
+    terms = tuple([constant(value, atom.span) for value in values])
+    bound = replace(atom, arguments=terms)
+    equations = _arguments_equal(atom, terms, _unused_stem(rule))
+    return replace(rule, body=(*rule.body[:place], bound, *rule.body[place + 1 :], *equations))
+
+
+def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) -> Iterator[tree.Literal]:
+    """That the arguments of an atom have these values; variables of its own begin with a stem."""
+    span = atom.span
+    for place, (argument, value) in enumerate(zip(atom.arguments, values, strict=True)):
+        if isinstance(argument, tree.Wildcard):
+            continue
+        if isinstance(value, tree.Call) and is_constructor(value.functor):
+            # An argument of the relation says of which type both are.
+            known = tree.Variable(f"{stem}{place}", span)
+            others = tuple([tree.Wildcard(span) for _ in values])
+            yield replace(atom, arguments=(*others[:place], known, *others[place + 1 :]))
+            yield tree.Comparison("=", known, value, span, span)
+            argument, value = known, argument
+        yield tree.Comparison("=", argument, value, span, span)
+
+
+def with_members(rule: tree.Clause) -> Iterator[tree.Clause]:
+    """For every aggregate of the rule, also those inside of others, the rule with what it ranges over behind its body,
+    so that a member is a fact of the body. Names that are the aggregate's own are changed; of alternatives there is a
+    rule each."""
+    return _with_members(rule, (*rule.heads, *rule.body), 0)
+
+
+def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) -> Iterator[tree.Clause]:
+    around = {variable.name for variable in variables_of((*rule.heads, *rule.body), is_deep=False)}
+    for number, aggregate in enumerate(_aggregates(nodes)):
+        renamed: dict[str, tree.Term] = {
+            variable.name: replace(variable, name=f"{variable.name}_member_{depth}_{number}")
+            for variable in variables_of(aggregate.body, is_deep=True)
+            if variable.name not in around
+        }
+        body = substitute(aggregate.body, renamed, lambda _, span: tree.Wildcard(span))
+        for members in alternatives_of(body, 1, rule.span, Findings(Source("<rule>", ""))):
+            wide = replace(rule, body=(*rule.body, *members), plan=None)
+            yield wide
+            yield from _with_members(wide, members, depth + 1)
+
+
+def _aggregates(nodes: Iterable[tree.Term | tree.Literal]) -> Iterator[tree.Aggregate]:
+    """The aggregates in nodes, not those inside of others."""
+    for node in nodes:
+        match node:
+            case tree.Aggregate():
+                yield node
+            case tree.Call() | tree.Atom():
+                yield from _aggregates(node.arguments)
+            case tree.Negation():
+                yield from _aggregates((node.atom,))
+            case tree.Cast():
+                yield from _aggregates((node.term,))
+            case tree.Comparison():
+                yield from _aggregates((node.left, node.right))
+            case tree.Disjunction():
+                for alternative in node.alternatives:
+                    yield from _aggregates(alternative)
+            case _:
+                pass
+
+
+def among_what_holds(rule: tree.Clause) -> tree.Clause:
+    """The rule for those of its facts only that are there: not every candidate is chosen, what is dominated leaves, and
+    which number a derivation has only its fact tells."""
+    head, stem = rule.heads[0], _unused_stem(rule)
+    arguments = [
+        tree.Variable(f"{stem}{place}", term.span) if _is_number(term) else term
+        for place, term in enumerate(head.arguments)
+    ]
+    head = replace(head, arguments=tuple(arguments))
+    return replace(rule, heads=(head,), body=(*rule.body, head))
+
+
+def is_numbered(rule: tree.Clause) -> bool:
+    """Whether facts of a rule have numbers of derivations."""
+    return any(map(_is_number, rule.heads[0].arguments))
+
+
+def _is_number(term: tree.Term) -> bool:
+    return isinstance(term, tree.Call) and term.functor == "autoinc"
+
+
+def other_than(rule: tree.Clause, excluded: str) -> tree.Clause:
+    """The rule for facts only that a relation has not. What its head computes gets a name, so that both have the same
+    value, of the declared type."""
+    head, stem = rule.heads[0], _unused_stem(rule)
+    variables: list[tree.Term] = []
+    equations: list[tree.Literal] = []
+    for place, term in enumerate(head.arguments):
+        variable = term if isinstance(term, tree.Variable) else tree.Variable(f"{stem}{place}", term.span)
+        variables.append(variable)
+        if variable is not term:
+            equations.append(tree.Comparison("=", variable, term, term.span, term.span))
+    head = replace(head, arguments=tuple(variables))
+    none = tree.Negation(replace(head, relation=excluded), head.span)
+    return replace(rule, heads=(head,), body=(*rule.body, *equations, none))
+
+
+def _unused_stem(rule: tree.Clause) -> str:
+    """With what the name of no variable of a rule begins."""
+    names = {variable.name for variable in variables_of((*rule.heads, *rule.body), is_deep=True)}
+    stem = "value_"
+    while any(name.startswith(stem) for name in names):
+        stem += "_"
+    return stem
