@@ -114,3 +114,64 @@ def test_rules_may_use_any_names() -> None:
     with elastalog.open(program, {"given": [(1,), (5,)]}) as db:
         assert set(map(str, db.uses("next(2)", all=True))) == {"pair(2, 2)", "pair(2, 6)"}
         assert set(map(str, db.uses("next(2)"))) == {"pair(2, 2)", "pair(2, 6)"}
+
+
+NUMBERED = """
+.decl edge(x: number, y: number)
+.decl same(x: number, y: number) eqrel
+same(x, y) :- edge(x, y).
+.decl id(i: number, x: number)
+id(autoinc() + 10, x) :- edge(x, y), y > 1.
+id(7, 7).
+.decl known(i: number)
+known(i) :- id(i, _).
+.decl twice(i: number, x: number)
+twice(2 * i, x) :- edge(x, _), i = autoinc(), i >= 0.
+.decl pick(i: number, x: number) choice-domain x
+pick($, x) :- edge(x, _).
+.decl picked(x: number)
+picked(x) :- pick(_, x).
+.decl reach(i: number, x: number)
+reach($, x) :- edge(x, _), x < 2.
+reach(i, y) :- reach(i, x), edge(x, y).
+.decl alike(i: number, x: number)
+alike($, x) :- same(x, _), x > 1.
+"""
+
+
+@pytest.fixture(scope="module")
+def numbered() -> Session:
+    return elastalog.open(NUMBERED, {"edge": [(1, 2), (1, 3), (2, 3)]})
+
+
+def facts_of(db: Session, relation: str, last: int) -> list[str]:
+    """The facts of a relation that end so, by their numbers."""
+    return [f"{relation}({number}, {x})" for number, x in sorted(db[relation]) if x == last]
+
+
+def test_a_number_is_that_of_a_derivation_from_the_fact(numbered: Session) -> None:
+    first = {name: facts_of(numbered, name, 1)[0] for name in ("id", "twice", "pick", "reach")}
+    assert set(map(str, numbered.uses("edge(1, 2)"))) == {
+        *first.values(), *facts_of(numbered, "reach", 2), "same(1, 2)"
+    }  # fmt: skip
+
+
+def test_with_a_number_go_only_the_facts_that_rest_on_it(numbered: Session) -> None:
+    for fact in ("twice", "alike"):
+        for other in facts_of(numbered, fact, 2):
+            assert not list(numbered.uses(other, all=True))
+    for i, x in numbered["id"]:
+        assert list(map(str, numbered.uses(f"id({i}, {x})", all=True))) == [f"known({i})"]
+
+
+def test_with_a_number_goes_what_recursion_derived_from_it(numbered: Session) -> None:
+    number = min(numbered["reach"])[0]
+    gone = set(map(str, numbered.uses(f"reach({number}, 1)", all=True)))
+    assert gone == {f"reach({number}, 2)", f"reach({number}, 3)"}
+    assert not list(numbered.uses(f"reach({number}, 2)", all=True))  # 3 follows from 1 as well
+
+
+def test_another_numbered_candidate_takes_the_place_of_one_that_goes(numbered: Session) -> None:
+    (one,), (two,) = (facts_of(numbered, "pick", x) for x in (1, 2))
+    assert not list(numbered.uses(one, all=True))
+    assert list(map(str, numbered.uses(two, all=True))) == ["picked(2)"]

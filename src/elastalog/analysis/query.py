@@ -6,13 +6,14 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
 from elastalog.analysis.program import CheckedProgram, Value
+from elastalog.analysis.substitute import mapped
 from elastalog.analysis.values import NIL, Branch
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -28,7 +29,6 @@ ANSWER = "answer"
 
 _PREFIX = "() :-\n"
 _NOWHERE = Span(0, 0)
-_Node = TypeVar("_Node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProg
     head = clause.heads[0]
     names = dict.fromkeys(_relations_in((head.arguments, clause.body)))
     own = replace(program, relations={name: program.relations[name] for name in names})
-    name = _free_name(own)
+    name = free_name(ANSWER, own)
     declared = _declared(name, program.relations[head.relation].attributes)
     asked = replace(clause, heads=(replace(head, relation=name),), plan=None)
     return Query(name, _checked(declared, asked, Source("<rule>", ""), "", 0, types, own))
@@ -66,17 +66,17 @@ def _relations_in(node: Any) -> Iterator[str]:
             yield from _relations_in(getattr(node, part.name))
 
 
-def _free_name(program: CheckedProgram) -> str:
-    name = ANSWER
-    while name in program.relations:
-        name += "_"
-    return name
+def free_name(stem: str, program: CheckedProgram) -> str:
+    """A name that begins like this, and that no relation has."""
+    while stem in program.relations:
+        stem += "_"
+    return stem
 
 
 def check_query(text: str, types: syntax.Tree, program: CheckedProgram, parameters: Mapping[str, Value]) -> Query:
     """The query that a text spells. `types`: the tree of the program, of which the declarations of types are used.
     Raises ElastalogError with places in the text."""
-    name = _free_name(program)
+    name = free_name(ANSWER, program)
     source, shift = _as_clause(text, name)
     tree, found = parse(source)
     _refuse(found, text, shift)
@@ -169,7 +169,7 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
         used.add(name)
         return constant(parameters[name], term.span)
 
-    found = _mapped(clause, bind)
+    found = mapped(clause, bind)
     unused = [name for name in parameters if name not in used]
     if unused:
         listed = ", ".join(f"`?{name}`" for name in unused)
@@ -193,18 +193,6 @@ def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
     if value < 0:
         return syntax.Call("neg", (syntax.Integer(-value, False, span),), span, span)
     return syntax.Integer(value, False, span)
-
-
-def _mapped(node: _Node, change: Callable[[Any], Any]) -> _Node:
-    """A tree with every node changed, from below."""
-    given: Any = node
-    if isinstance(given, tuple) and not isinstance(given, Span):
-        return tuple(_mapped(part, change) for part in given)  # type: ignore[return-value]
-    if not is_dataclass(given):
-        return node
-    parts = {part.name: _mapped(getattr(given, part.name), change) for part in fields(given)}
-    changed: _Node = change(replace(given, **parts))  # type: ignore[type-var]
-    return changed
 
 
 # --- what it means -------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import constant
 from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.substitute import substitute
-from elastalog.analysis.variables import variables_of
+from elastalog.analysis.substitute import mapped, substitute
+from elastalog.analysis.variables import given_by, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
 
@@ -89,25 +89,48 @@ def _aggregates(nodes: Iterable[tree.Term | tree.Literal]) -> Iterator[tree.Aggr
                 pass
 
 
+def is_numbered(rule: tree.Clause) -> bool:
+    """Whether a rule asks for the numbers of its derivations."""
+    return bool(_with_names_for_numbers(rule)[1])
+
+
 def among_what_holds(rule: tree.Clause) -> tree.Clause:
-    """The rule for those of its facts only that are there: not every candidate is chosen, what is dominated leaves, and
-    which number a derivation has only its fact tells."""
+    """The rule for those of its facts only that are there: not every candidate is chosen, and what is dominated leaves.
+    Which number a derivation has only the run knows, so that what depends on numbers is left to the facts: among these
+    are then all that the rule derives, and maybe others."""
+    rule, numbers = _with_names_for_numbers(rule)
+    reach: frozenset[str] = frozenset()
+    while reach != numbers:
+        reach = numbers
+        numbers = reach.union(*(given_by(literal) for literal in rule.body if _mentions(literal, reach)))
     head, stem = rule.heads[0], _unused_stem(rule)
     arguments = [
-        tree.Variable(f"{stem}{place}", term.span) if _is_number(term) else term
+        tree.Variable(f"{stem}{place}", term.span)
+        if not isinstance(term, tree.Variable) and _mentions(term, numbers)
+        else term
         for place, term in enumerate(head.arguments)
     ]
     head = replace(head, arguments=tuple(arguments))
-    return replace(rule, heads=(head,), body=(*rule.body, head))
+    body = (literal for literal in rule.body if not _mentions(literal, numbers))
+    return replace(rule, heads=(head,), body=(*body, head))
 
 
-def is_numbered(rule: tree.Clause) -> bool:
-    """Whether facts of a rule have numbers of derivations."""
-    return any(map(_is_number, rule.heads[0].arguments))
+def _with_names_for_numbers(rule: tree.Clause) -> tuple[tree.Clause, frozenset[str]]:
+    """The rule with a variable in the place of every `autoinc()`, and their names."""
+    stem = _unused_stem(rule)
+    names: list[str] = []
+
+    def named(node: object) -> object:
+        if not isinstance(node, tree.Call) or node.functor != "autoinc":
+            return node
+        names.append(f"{stem}number_{len(names)}")
+        return tree.Variable(names[-1], node.span)
+
+    return mapped(rule, named), frozenset(names)
 
 
-def _is_number(term: tree.Term) -> bool:
-    return isinstance(term, tree.Call) and term.functor == "autoinc"
+def _mentions(node: tree.Term | tree.Literal, names: frozenset[str]) -> bool:
+    return any(variable.name in names for variable in variables_of((node,), is_deep=True))
 
 
 def other_than(rule: tree.Clause, excluded: str) -> tree.Clause:

@@ -76,10 +76,11 @@ def rule_clauses(program: Program) -> tuple[Clause, ...]:
     return tuple(rule.alone for rule in _rules_of(program))
 
 
-def removable_rules(program: Program) -> tuple[Clause, ...]:
-    """The rules that an update may remove, without their plans: all but those that `eqrel` stands for."""
+def removable_rules(program: Program) -> dict[int, Clause]:
+    """The rules that an update may remove, by number, without their plans: all but those that `eqrel` stands for."""
     words = closing_words(program.tree)
-    return tuple(replace(rule.alone, plan=None) for rule in _rules_of(program) if not is_closure(rule.clause, words))
+    numbered = enumerate(_rules_of(program), 1)
+    return {n: replace(rule.alone, plan=None) for n, rule in numbered if not is_closure(rule.clause, words)}
 
 
 def _rules_of(program: Program) -> list[SingleRule]:

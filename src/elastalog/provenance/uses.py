@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from elastalog.analysis.program import Value
-from elastalog.analysis.query import Query, check_clause
+from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
 from elastalog.late import dataclass
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
@@ -40,18 +40,20 @@ class Uses:
         derivations: Callable[[Fact], Iterable[Proof]],
     ) -> list[Fact]:
         """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
-        aggregate of the body ranges over. Each once; those that only negate it are none."""
+        aggregate of the body ranges over. Each once; those that only negate it are none. Whether a fact with the number
+        of a derivation rests on it `derivations` tells, which do not show what aggregates range over."""
         program = self._program
         found: dict[str, Fact] = {}  # by text: NaN is not equal to itself
         for rule, place in self._reading.get(fact.relation, ()):
             bound = bound_to(rule, place, fact.values)
             if bound is None:
                 continue
-            if is_numbered(rule) or rule.heads[0].relation in self._judged:
+            has_numbers = is_numbered(rule)
+            if has_numbers or rule.heads[0].relation in self._judged:
                 bound = among_what_holds(bound)
             for values in ask(check_clause(bound, program.tree, program.checked)):
                 other = Fact(rule.heads[0].relation, values)
-                if not is_numbered(rule) or _rests_on(fact, derivations(other)):
+                if not has_numbers or _rests_on(fact, derivations(other)):
                     found.setdefault(str(other), other)
         found.pop(str(fact), None)
         return list(found.values())
@@ -69,22 +71,29 @@ class World:
 
     removed: list[str]
     added: list[str]
-    inserted: dict[str, list[tuple[Value, ...]]]
+    inserted: dict[str, Relation | list[tuple[Value, ...]]]
 
 
-def world_without(fact: Fact, program: Program) -> World:
+def world_without(fact: Fact, program: Program, derived: Callable[[Collection[int]], Relation]) -> World:
     """In the place of the rules that may derive a fact stand others that derive the same but for it. That an `eqrel` is
-    closed stays so."""
-    excluded = "excluded"
-    while excluded in program.checked.relations:
-        excluded += "_"
-    attributes = ", ".join(f"{a.name}: {a.type_name}" for a in program.checked.relations[fact.relation].attributes)
-    replaced = [rule for rule in removable_rules(program) if rule.heads[0].relation == fact.relation]
-    return World(
-        removed=[print_clause(rule) for rule in replaced],
-        added=[
-            f".decl {excluded}({attributes})",
-            *(print_clause(other_than(rule, excluded)) for rule in replaced),
-        ],
-        inserted={excluded: [fact.values]},
-    )
+    closed stays so. Rules that number their derivations would give others other numbers: what they have derived, which
+    does not depend on the fact, is given instead. `derived` finds it, by the numbers of rules."""
+    excluded, given = (free_name(stem, program.checked) for stem in ("excluded", "given"))
+    declared = program.checked.relations[fact.relation].attributes
+    attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in declared)
+    world = World([], [f".decl {excluded}({attributes})"], {excluded: [fact.values]})
+    numbered: list[int] = []
+    for number, rule in removable_rules(program).items():
+        if rule.heads[0].relation != fact.relation:
+            continue
+        world.removed.append(print_clause(rule))
+        if is_numbered(rule):
+            numbered.append(number)
+        else:
+            world.added.append(print_clause(other_than(rule, excluded)))
+    if numbered:
+        values = ", ".join(f"x{place}" for place in range(len(declared)))
+        world.added.append(f".decl {given}({attributes})")
+        world.added.append(f"{fact.relation}({values}) :- {given}({values}), !{excluded}({values}).")
+        world.inserted[given] = derived(numbered)
+    return world

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import parse_pattern
@@ -83,7 +84,8 @@ class Questions:
             known = explainer.explain(self._materialisation.fact(fact), 0).fact
             if not is_all:
                 return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
-            world = world_without(known, self._materialisation.program)
+            derived = partial(self._reader.derived_by, known.relation)
+            world = world_without(known, self._materialisation.program, derived)
             deleted = {known.relation: [known.values]}
             without = self._updates.pending(world.inserted, deleted, world.added, world.removed)
             gone = self._updates.preview(without)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
@@ -14,7 +14,7 @@ from elastalog.analysis.query import Query, check_query
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
-from elastalog.evaluation.asking import ask, asking
+from elastalog.evaluation.asking import ask, asking, derived_by
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
@@ -97,6 +97,12 @@ class Reader:
         now = self._materialisation
         with now.asking():
             return ask(query, now.backend, now.dictionary, now.watch)
+
+    def derived_by(self, relation: str, rules: Collection[int]) -> Relation:
+        """What rules of a relation, by number, derive from the facts of now in one step."""
+        now = self._materialisation
+        with now.asking():
+            return derived_by(rules, now.schema(relation), now.backend, now.dictionary, now.watch)
 
     def answers_in(self, query: Query) -> Relation:
         """The answers to a query that is part of the program."""
