@@ -25,8 +25,10 @@ from elastalog.analysis.program import (
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import private_value
 from elastalog.late import dataclass
+from elastalog.provenance.comparisons import compare, holds, is_numbering, solve
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, is_numbering, no_ordinal, same, solve
+from elastalog.provenance.folds import fold, same
+from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal
 from elastalog.provenance.instantiate import are_met, match_atom, show
 from elastalog.provenance.joins import Pattern, assignment_of, is_matched, members_of
 from elastalog.provenance.proof import (

@@ -7,36 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Real
-from operator import index
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Pattern as FactPattern
-from elastalog.analysis.program import (
-    Aggregation,
-    Apply,
-    Atom,
-    Base,
-    CheckedProgram,
-    Comparison,
-    Constant,
-    Expression,
-    Literal,
-    Negation,
-    Rule,
-    Value,
-    Variable,
-    Wildcard,
-)
-from elastalog.analysis.values import Branch, Nil, Record
-from elastalog.analysis.variable_names import is_written
+from elastalog.analysis.program import CheckedProgram, Rule, Value
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
@@ -46,6 +26,7 @@ from elastalog.provenance.proof import Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.rivals import candidates, dominating, holders
+from elastalog.provenance.rule_variables import value_of_variable
 from elastalog.provenance.search import Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
 from elastalog.provenance.why_not import explain_absence
@@ -236,7 +217,7 @@ class _OfEpoch:
         """The rules that are looked at, and the values given to their variables, as facts have them."""
         rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
         rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
-        return rules, {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
+        return rules, {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""
@@ -277,61 +258,3 @@ def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
 def _in_class(value: Value, size: int) -> str:
     shown = repr(value) if isinstance(value, str) else str(value)
     return f"{shown} is in a class of {size:,}" if size else f"{shown} is in no class"
-
-
-def variables_of_rule(rule: Rule) -> dict[str, Base]:
-    """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
-    found: dict[str, Base] = {}
-    pending: list[Literal | Expression | Wildcard] = [*reversed(rule.body), rule.head]
-    while pending:
-        node = pending.pop()
-        match node:
-            case Variable():
-                if is_written(node.name):
-                    found.setdefault(node.name, node.base)
-            case Atom() | Apply():
-                pending.extend(reversed(node.arguments))
-            case Negation():
-                pending.append(node.atom)
-            case Comparison():
-                pending.extend((node.right, node.left))
-            case Aggregation():
-                pending.extend((node.result, *reversed(node.groups)))
-            case Constant() | Wildcard():
-                pass
-            case _:
-                assert_never(node)
-    return found
-
-
-def _value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Value:
-    """The value that a user gives to a variable of a rule, as facts have it. Raises E0711."""
-    known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
-    base = known.get(name)
-    if base is None:
-        advice = did_you_mean(str(name), known) or "its variables are: " + ", ".join(known)
-        raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
-    found = _value_of(base, value)
-    if found is None:
-        raise ElastalogError(
-            [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
-        )
-    return found
-
-
-def _value_of(base: Base, given: Any) -> Value | None:
-    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is none."""
-    match base:
-        case Base.SYMBOL:
-            return str(given) if isinstance(given, str) else None
-        case Base.NUMBER | Base.UNSIGNED:
-            return index(given) if is_whole(given) else None
-        case Base.FLOAT:
-            try:
-                return float(given) if not isinstance(given, bool) and isinstance(given, Real) else None
-            except OverflowError:
-                return None
-        case Base.RECORD:
-            return given if isinstance(given, Nil | Record | Branch) else None
-        case _:
-            assert_never(base)

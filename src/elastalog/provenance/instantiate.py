@@ -20,9 +20,10 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.variable_names import is_made_name, is_wildcard_name, written_name
+from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, compare, no_ordinal, value_of
+from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal, value_of
 from elastalog.syntax.keywords import TEXT_TESTS
 
 

@@ -20,19 +20,11 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.structures import is_constructor
+from elastalog.provenance.comparisons import compare, holds, range_of, take_apart
 from elastalog.provenance.fact import Bindings
+from elastalog.provenance.folds import fold
 from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import (
-    Ordinal,
-    Unbound,
-    compare,
-    fold,
-    holds,
-    no_ordinal,
-    range_of,
-    take_apart,
-    value_of,
-)
+from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal, value_of
 from elastalog.provenance.instantiate import are_met, ground_values, match_atom
 
 Pattern: TypeAlias = Sequence[Value | None]

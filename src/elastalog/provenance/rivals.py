@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
+from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, compare, value_of
+from elastalog.provenance.ground import Ordinal, value_of
 from elastalog.provenance.instantiate import are_met, match_atom
 from elastalog.provenance.joins import LookUp, Pattern, assignments, variables_of
 

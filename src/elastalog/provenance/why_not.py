@@ -29,9 +29,10 @@ from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
+from elastalog.provenance.comparisons import compare, define, holds, range_of
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, compare, define, holds, range_of, value_of
+from elastalog.provenance.ground import Ordinal, Unbound, value_of
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by, variables_of
 

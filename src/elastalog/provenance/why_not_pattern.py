@@ -13,9 +13,10 @@ from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import Atom, Comparison, Constant, Expression, Rule, Value, Wildcard
 from elastalog.analysis.values import NIL
 from elastalog.provenance.absence import AbsenceSource, Instantiation, PatternAbsence
+from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, compare
+from elastalog.provenance.ground import Ordinal, Unbound
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp
 from elastalog.provenance.why_not import KEPT, Search, equations_of
