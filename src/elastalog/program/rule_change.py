@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from elastalog.analysis.program import Fact
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
+from elastalog.program import rule_faults as faults
 from elastalog.program.added_text import ADDED, AddedText
 from elastalog.program.equivalences import closing_words, is_closure, with_closures
 from elastalog.program.program import Program
@@ -144,7 +144,7 @@ def single_rule(text: str) -> str:
     tree = _parsed(_with_end(text), REMOVED)
     rules = single_rules(tree.items, tree.source)
     if len(rules) != 1:
-        raise ElastalogError([Diagnostic("E0616", f"`{text[:200]}` is not one rule", help="give one rule at a time")])
+        raise ElastalogError([faults.not_one_rule(text)])
     return rules[0].shown
 
 
@@ -171,25 +171,26 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
     """The numbers of the rules to remove, each once, in order. A text stands for the first rule with that text which is
     not removed already."""
     found: list[int] = []
+    known = [rule.shown for rule in rules]
     for wanted in removed:
         if isinstance(wanted, int):
             if not 1 <= wanted <= len(rules):
-                raise ElastalogError([_no_number(wanted, len(rules))])
+                raise ElastalogError([faults.no_number(wanted, len(rules))])
             if wanted not in found:
                 found.append(wanted)
             continue
         if not wanted.strip() or wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
-            raise ElastalogError([_not_a_rule(wanted.strip())])
+            raise ElastalogError([faults.not_a_rule(wanted.strip())])
         tree = _parsed(_with_end(wanted), REMOVED)
         named = single_rules(tree.items, tree.source, judged)
         if any(isinstance(item, Subsumption) for item in tree.items):
-            raise ElastalogError([_a_subsumption(wanted.strip())])
+            raise ElastalogError([faults.a_subsumption(wanted.strip())])
         if not named:
-            raise ElastalogError([_no_rule(wanted.strip(), rules)])
+            raise ElastalogError([faults.no_rule(wanted.strip(), known)])
         for rule in named:
-            numbers = [n for n, other in enumerate(rules, 1) if other.shown == rule.shown]
+            numbers = [n for n, shown in enumerate(known, 1) if shown == rule.shown]
             if not numbers:
-                raise ElastalogError([_no_rule(rule.shown, rules)])
+                raise ElastalogError([faults.no_rule(rule.shown, known)])
             found += [n for n in numbers if n not in found][:1]
     return sorted(found)
 
@@ -199,9 +200,7 @@ def _refuse_closures(program: Tree, gone: Iterable[SingleRule]) -> None:
     words = closing_words(program)
     for rule in gone:
         if is_closure(rule.clause, words):
-            told = f"`{rule.shown}` is one of the rules that `eqrel` stands for"
-            advice = "declare another relation without `eqrel`, and write the rules that it shall have"
-            raise ElastalogError([Diagnostic("E0616", told, help=advice)])
+            raise ElastalogError([faults.a_closure(rule.shown)])
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------
@@ -289,46 +288,3 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]
         ) from None
-
-
-# --- diagnostics ---------------------------------------------------------------------------------------------------
-
-
-def _no_number(number: int, rules: int) -> Diagnostic:
-    return Diagnostic(
-        "E0616",
-        f"there is no rule {number} to remove",
-        help=f"give a number from 1 to {rules}, as `elastalog show` lists them"
-        if rules
-        else "the program has no rules",
-    )
-
-
-def _not_a_rule(text: str) -> Diagnostic:
-    return Diagnostic(
-        "E0616",
-        f"`{text[:200]}` is not the text of a rule",
-        help="only rules can be removed; relations stay declared"
-        if text.startswith(".")
-        else "write the rule itself; only `removerule` and Python, as an `int`, take its number",
-    )
-
-
-def _a_subsumption(text: str) -> Diagnostic:
-    return Diagnostic(
-        "E0616",
-        f"`{text[:200]}` is a subsumption, which cannot be removed",
-        notes=("the facts that it has taken away would have to come back",),
-        help="declare another relation, and write the rules that it shall have",
-    )
-
-
-def _no_rule(text: str, rules: Sequence[SingleRule]) -> Diagnostic:
-    shown = [rule.shown for rule in rules]
-    head = text.partition("(")[0].strip()
-    close = nearest(text, shown) or next((rule for rule in shown if rule.partition("(")[0] == head), None)
-    return Diagnostic(
-        "E0616",
-        f"there is no rule `{text[:200]}` to remove",
-        help=f"did you mean `{close}`?" if close else "`elastalog show` lists the rules with their numbers",
-    )

@@ -20,10 +20,10 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.noted import noted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.diff_line import BadLineError, change, is_blank, relation_of, rule_in, unknown_relation
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
@@ -33,29 +33,13 @@ from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
-from elastalog.syntax.constants import read_integer, read_string
 
 pc = late.module("pyarrow.compute")
 
 TABULAR = (".csv", ".tsv", ".parquet")
 TEXTUAL = (".diff", ".update", ".txt", ".dl")
-LINES = "diff"
-"""What bad lines are gathered under that do not tell their relation."""
-
-_CHANGE = re.compile(r"\s*([+-])\s*([A-Za-z_?][\w?.]*)\s*\(", re.ASCII)
-_RULE = re.compile(r"\s*([+-])\s*rule\s*:(.*)", re.DOTALL)
-_CONSTANT = re.compile(
-    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*+")
-    |(?P<sign>-?)\s*(?:(?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?(?![\w.])|[0-9]+[eE][+-]?[0-9]+(?![\w.])|nan\b|inf\b)
-    |(?P<integer>(?:0x[0-9a-fA-F]+|0b[01]+|[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|[0-9]+)u?(?![\w.]))))""",
-    re.ASCII | re.VERBOSE,
-)
-_END = re.compile(r"\s*\)\s*\.?\s*(?://.*)?", re.DOTALL)
-_BLANK = re.compile(r"\s*(?://.*)?", re.DOTALL)
-_COMMA = re.compile(r"\s*,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +52,7 @@ class Diff:
     added_rules: tuple[str, ...] = ()
     removed_rules: tuple[str, ...] = ()
     bad: dict[str, list[BadRow]] = field(default_factory=dict)
-    """What is no change, by relation, if it was kept; lines that do not tell their relation under `LINES`."""
+    """What is no change, by relation, if it was kept; lines that do not tell their relation under `diff_line.LINES`."""
 
     @property
     def changes_rules(self) -> bool:
@@ -119,24 +103,24 @@ def parse_diff(
     facts: list[tuple[int, str]] = []
     rules: dict[str, list[str]] = {"+": [], "-": []}
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        rule = _RULE.fullmatch(line)
-        if rule is not None and not _BLANK.fullmatch(rule[2]):
-            rules[rule[1]].append(rule[2].strip())
-        elif not _BLANK.fullmatch(line):
+        rule = rule_in(line)
+        if rule is not None:
+            rules[rule[0]].append(rule[1])
+        elif not is_blank(line):
             facts.append((number, line))
     if rules["+"] and redeclare is not None:
         with noted(f"in {file}"):
             schemas = redeclare(tuple(rules["+"]))
     rows: dict[tuple[str, str], list[list[Any]]] = {}
-    bad: list[tuple[BadRow, str, _BadLineError]] = []
+    bad: list[tuple[BadRow, str, BadLineError]] = []
     for number, line in facts:
         if not number & 0xFFF:
             allowance().check()
         try:
-            sign, relation, values = _change(line, schemas)
-        except _BadLineError as error:
+            sign, relation, values = change(line, schemas)
+        except BadLineError as error:
             row = BadRow(file, number, Fault(error.code, error.reason), line.rstrip())
-            bad.append((row, _relation_of(line, schemas), error))
+            bad.append((row, relation_of(line, schemas), error))
         else:
             rows.setdefault((sign, relation), []).append(values)
     if bad and not keep_bad:
@@ -150,92 +134,13 @@ def parse_diff(
     return diff
 
 
-# --- one line ------------------------------------------------------------------------------------------------------
-
-
-class _BadLineError(Exception):
-    def __init__(self, reason: str, code: str = faults.CHANGE, advice: str | None = None) -> None:
-        self.reason, self.code = reason, code
-        self.advice = advice or faults.helps(faults.CHANGE)
-
-
-def _change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any]]:
-    start = _CHANGE.match(line)
-    if _RULE.match(line):
-        raise _BadLineError("no rule stands behind `rule:`")
-    if start is None:
-        raise _BadLineError("a change begins with `+` or `-`, a relation and `(`")
-    sign, relation = start[1], start[2]
-    if relation not in schemas:
-        raise _unknown_relation(relation, schemas)
-    schema = schemas[relation]
-    row: list[Any] = []
-    position = start.end()
-    while not (end := _END.fullmatch(line, position)) or row:
-        found = _CONSTANT.match(line, position)
-        if found is None:
-            raise _BadLineError(f"no constant at column {_column(line, position)}")
-        if len(row) < schema.arity:
-            row.append(_value(schema.columns[len(row)], found))
-        else:
-            row.append(None)  # too many: counted below
-        position = found.end()
-        comma = _COMMA.match(line, position)
-        if comma is None:
-            end = _END.fullmatch(line, position)
-            break
-        position = comma.end()
-    if end is None:
-        raise _BadLineError(f"expected `)` and the end of the line at column {_column(line, position)}")
-    if len(row) != schema.arity:
-        raise _BadLineError(f"`{schema.name}` has {schema.arity} columns, the change has {len(row)}", "E0501")
-    return sign, relation, row
-
-
-def _relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
-    """The relation that a bad line is about, if it tells."""
-    start = _CHANGE.match(line)
-    return start[2] if start is not None and start[2] in schemas else LINES
-
-
-def _column(line: str, position: int) -> int:
-    """The column, from 1, of the first character at or after a position that is not blank."""
-    rest = line[position:].rstrip()
-    return position + len(rest) - len(rest.lstrip()) + 1
-
-
-def _value(column: Column, found: re.Match[str]) -> Any:
-    value: int | float | str
-    if found["string"] is not None:
-        unknown: list[int] = []
-        value = read_string(found["string"], lambda first, last: unknown.append(first))
-        if unknown:
-            raise _BadLineError(f"unknown escape in {shown(found['string'])}")
-    elif found["float"] is not None:
-        value = float(found["sign"] + found["float"])
-    else:
-        integer = read_integer(found["integer"])
-        if integer is None:
-            raise _BadLineError(f"{shown(found[0].strip())} does not fit {column.base.value} `{column.name}`", "E0503")
-        value = -integer[0] if found["sign"] else integer[0]
-    fault = value_fault(column, value)
-    if fault is not None:
-        raise _BadLineError(fault.reason, fault.code, "use a constant of the declared type")
-    return float(value) if column.base is Base.FLOAT else value
-
-
-def _unknown_relation(relation: str, schemas: Mapping[str, Schema]) -> _BadLineError:
-    advice = did_you_mean(relation, schemas) or f"the relations are {', '.join(schemas) or 'none'}"
-    return _BadLineError(f"no relation `{relation}`", faults.UNKNOWN, advice)
-
-
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
 def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, Schema], keep_bad: bool) -> Diff:
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
-        error = _unknown_relation(relation, schemas)
+        error = unknown_relation(relation, schemas)
         raise ElastalogError([Diagnostic(error.code, error.reason, help=error.advice, location=str(path))])
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
@@ -328,7 +233,7 @@ def _decoded(data: bytes, file: str) -> str:
         ) from None
 
 
-def _bad_line(error: _BadLineError, row: BadRow) -> Diagnostic:
+def _bad_line(error: BadLineError, row: BadRow) -> Diagnostic:
     return Diagnostic(
         code=error.code,
         message=f"bad change: {error.reason}",
