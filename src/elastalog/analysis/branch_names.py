@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
-from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.walk import mapped
 
 
 def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:
@@ -40,22 +40,16 @@ def _renamed(item: tree.Item, shared: set[str], renamed: set[str]) -> tree.Item:
             branches = tuple([replace(b, name=f"{prefix}.{b.name}") if b.name in shared else b for b in item.branches])
             return replace(item, branches=branches)
         case tree.Clause() | tree.Subsumption() if item.instance is not None:
-            found: tree.Item = _inside(item, item.instance.name, renamed)
-            return found
+            return mapped(item, partial(_resolving, item.instance.name, renamed))
         case _:
             return item
 
 
-def _inside(node: Any, instance: str, renamed: set[str]) -> Any:
-    if isinstance(node, tuple) and not isinstance(node, Span):
-        return tuple([_inside(part, instance, renamed) for part in node])
-    if not is_dataclass(node) or isinstance(node, tree.Instance):
+def _resolving(instance: str, renamed: set[str], node: object) -> object:
+    """A node in which a branch has the name that it has in the whole program."""
+    if not isinstance(node, tree.Call) or node.functor[0] != "$":
         return node
-    parts = {part.name: getattr(node, part.name) for part in fields(node)}
-    changed = {name: _inside(value, instance, renamed) for name, value in parts.items()}
-    if isinstance(node, tree.Call) and node.functor[0] == "$":
-        changed["functor"] = f"${_resolved(node.functor[1:], instance, renamed)}"
-    return replace(node, **changed)
+    return replace(node, functor=f"${_resolved(node.functor[1:], instance, renamed)}")
 
 
 def _resolved(name: str, instance: str, renamed: set[str]) -> str:

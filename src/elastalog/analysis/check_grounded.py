@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from elastalog.analysis.checked_variables import names_of, variables_in, variables_of
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import (
@@ -78,7 +79,7 @@ class _RuleGrounder:
         self.findings = findings
 
     def is_grounded(self) -> bool:
-        used = [*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments)]
+        used = list(variables_in((*self.rule.body, self.rule.head), is_deep=False))
         is_sound = self.check_conjunction(self.rule.body, (), used)
         for literal in self.rule.body:
             if type(literal) is Aggregation:
@@ -92,7 +93,7 @@ class _RuleGrounder:
         # What a functor of the user folds is built in the body: whether that can be is found there.
         target: tuple[Variable, ...] = ()
         if aggregation.target is not None and aggregation.operator[0] != "@":
-            target = tuple(_variables((aggregation.target,)))
+            target = tuple(variables_of(aggregation.target))
         target_names = {variable.name for variable in target}
         for body in aggregation.bodies:
             from_inside = ground(body, groups - target_names)
@@ -102,7 +103,7 @@ class _RuleGrounder:
             if missing:
                 is_sound = self.report_target(aggregation, missing[0])
             given = groups | {variable.name for variable in missing}
-            is_sound = self.check_conjunction(body, given, list(_used_by_body(body))) and is_sound
+            is_sound = self.check_conjunction(body, given, list(variables_in(body, is_deep=False))) and is_sound
             for literal in body:
                 if type(literal) is Aggregation:
                     is_sound = self.check_aggregation(literal) and is_sound
@@ -157,7 +158,7 @@ class _RuleGrounder:
         self.findings.error("E0321", told, primary(span, "a value is needed here"), advice=advice)
 
     def is_only_negated(self, name: str) -> bool:
-        occurrences = [v.name for v in (*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments))]
+        occurrences = [v.name for v in variables_in((*self.rule.body, self.rule.head), is_deep=False)]
         if occurrences.count(name) != 1:
             return False
         negations = [literal.atom.arguments for literal in self.rule.body if type(literal) is Negation]
@@ -215,33 +216,9 @@ def _definitions(literal: Literal) -> Iterator[_Definition]:
     if type(literal) is Comparison and literal.operator == "=":
         for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
             if type(variable) is Variable:
-                yield _Definition(variable.name, [v.name for v in _variables((other,))])
+                yield _Definition(variable.name, names_of(other))
                 if type(other) is Apply and is_constructor(other.functor):
-                    for part in _variables(other.arguments):
-                        yield _Definition(part.name, [variable.name])
+                    for part in names_of(*other.arguments):
+                        yield _Definition(part, [variable.name])
     elif type(literal) is Aggregation:
         yield _Definition(literal.result.name, [group.name for group in literal.groups])
-
-
-def _used_by_body(body: Sequence[Literal]) -> Iterator[Variable]:
-    """The variables of a conjunction, those inside aggregates only where they are shared."""
-    for literal in body:
-        if type(literal) is Atom:
-            yield from _variables(literal.arguments)
-        elif type(literal) is Negation:
-            yield from _variables(literal.atom.arguments)
-        elif type(literal) is Comparison:
-            yield from _variables((literal.left, literal.right))
-        elif type(literal) is Aggregation:
-            yield literal.result
-            yield from literal.groups
-
-
-def _variables(terms: Iterable[Expression | Wildcard]) -> Iterator[Variable]:
-    pending = list(terms)[::-1]
-    while pending:
-        term = pending.pop()
-        if type(term) is Variable:
-            yield term
-        elif type(term) is Apply:
-            pending.extend(term.arguments[::-1])

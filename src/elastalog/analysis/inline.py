@@ -16,6 +16,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.negation import negate
+from elastalog.syntax.walk import nodes_of
 
 _Rule = tuple[tree.Atom, tree.Body]
 
@@ -49,9 +50,10 @@ def _innermost_first(
     rules: dict[str, list[_Rule]], inlined: dict[str, tree.RelationDeclaration], findings: Findings
 ) -> list[str]:
     """The relations in an order in which each uses only earlier ones; cycles are reported."""
+    bodies = {name: tuple([body for _, body in own]) for name, own in rules.items()}
     uses: Uses = {
-        name: {atom.relation: atom.span for _, body in own for atom in _atoms(body) if atom.relation in rules}
-        for name, own in rules.items()
+        name: {atom.relation: atom.span for atom in nodes_of(tree.Atom, own) if atom.relation in rules}
+        for name, own in bodies.items()
     }
     order: list[str] = []
     for component in components(uses):
@@ -86,7 +88,7 @@ def _rewritten(
 
 
 def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Clause:
-    if not any(atom.relation in expanded for atom in _atoms((clause.heads, clause.body))):
+    if not any(atom.relation in expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
         return clause
     inliner = _Inliner(expanded, findings)
     body = inliner.body_of(clause.heads, clause.body)
@@ -95,7 +97,7 @@ def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Fin
 
 
 def _subsumption(item: tree.Subsumption, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Subsumption:
-    if not any(atom.relation in expanded for atom in _atoms(item.body)):
+    if not any(atom.relation in expanded for atom in nodes_of(tree.Atom, item.body)):
         return item
     return replace(item, body=_Inliner(expanded, findings).body_of((item.dominated, item.dominating), item.body))
 
@@ -111,7 +113,7 @@ class _Inliner:
         self.aggregate: str | None = None  # the operator of the aggregate at hand
 
     def body_of(self, head: object, body: tree.Body) -> tree.Body:
-        self.used = {variable.name for variable in _variables((head, body))}
+        self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         return self.body(body)
 
     def head(self, head: tree.Atom) -> tree.Atom:
@@ -147,7 +149,7 @@ class _Inliner:
             return term
         if isinstance(term, tuple):
             return tuple([self.term(part) for part in term])
-        if not any(True for _ in _aggregates(term)):
+        if not any(True for _ in nodes_of(tree.Aggregate, term)):
             return term
         return replace(term, **{part.name: self.term(getattr(term, part.name)) for part in fields(term)})  # type: ignore[type-var]
 
@@ -184,8 +186,8 @@ class _Inliner:
                 if type(given) is not tree.Wildcard:
                     meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
-        own = [v for v in _variables((head, body)) if v.name not in terms]
-        if self.aggregate not in (None, "min", "max") and (own or any(True for _ in _wildcards(body))):
+        own = [v for v in nodes_of(tree.Variable, (head, body)) if v.name not in terms]
+        if self.aggregate not in (None, "min", "max") and (own or any(True for _ in nodes_of(tree.Wildcard, body))):
             faults.changes_aggregate(atom, self.aggregate, head, self.findings)
         for variable in own:
             if variable.name not in terms:
@@ -218,7 +220,7 @@ class _Inliner:
                 if name not in alone:
                     faults.negated_with_own(atom, head, name, self.findings)
                 terms[name] = tree.Wildcard(atom.span)
-        for variable in _variables(body):  # those inside aggregates
+        for variable in nodes_of(tree.Variable, body):  # those inside aggregates
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
         return (*equal, *substitute(body, terms, _wildcard))
@@ -240,36 +242,3 @@ def _true(atom: tree.Atom) -> tree.Truth:
 
 def _wildcard(name: str, span: Span) -> tree.Wildcard:
     return tree.Wildcard(span)
-
-
-# --- walking -------------------------------------------------------------------------------------------------------
-
-
-def _walk(node: object, kind: type[Any]) -> Iterator[Any]:
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, kind):
-            yield current
-        if isinstance(current, Span):
-            continue
-        if isinstance(current, tuple):
-            pending.extend(reversed(current))
-        elif is_dataclass(current) and not isinstance(current, type):
-            pending.extend(getattr(current, part.name) for part in reversed(fields(current)))
-
-
-def _atoms(node: object) -> Iterator[tree.Atom]:
-    return _walk(node, tree.Atom)
-
-
-def _variables(node: object) -> Iterator[tree.Variable]:
-    return _walk(node, tree.Variable)
-
-
-def _aggregates(node: object) -> Iterator[tree.Aggregate]:
-    return _walk(node, tree.Aggregate)
-
-
-def _wildcards(node: object) -> Iterator[tree.Wildcard]:
-    return _walk(node, tree.Wildcard)

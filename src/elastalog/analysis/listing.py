@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, assert_never
 
+from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -53,7 +54,7 @@ def list_strata(program: CheckedProgram) -> Iterator[str]:
 def _remark(rule: Rule) -> str:
     types = {
         variable.name: variable.base.value
-        for variable in _variables(rule)
+        for variable in variables_in((*rule.body, rule.head), is_deep=True)
         if not is_wildcard_name(variable.name) and not is_made_name(variable.name)
     }
     texts = [f"rule {rule.number}", f"{rule.head.relation} {rule.number_in_relation}"]
@@ -199,25 +200,3 @@ def _built(expression: Expression, made: Mapping[str, Expression]) -> Expression
             return Apply(expression.functor, arguments, expression.base, expression.span)
         case _:
             return expression
-
-
-def _variables(rule: Rule) -> Iterator[Variable]:
-    pending: list[Literal | Expression | Wildcard] = [rule.head, *reversed(rule.body)]
-    while pending:
-        node = pending.pop()
-        match node:
-            case Variable():
-                yield node
-            case Atom() | Apply():
-                pending.extend(reversed(node.arguments))
-            case Negation():
-                pending.append(node.atom)
-            case Comparison():
-                pending.extend((node.right, node.left))
-            case Aggregation():
-                yield node.result
-                pending.extend([literal for body in node.bodies for literal in body][::-1])
-            case Constant() | Wildcard():
-                pass
-            case _:
-                assert_never(node)

@@ -7,13 +7,13 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
+from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import CheckedProgram, Value
-from elastalog.analysis.substitute import mapped
 from elastalog.analysis.values import NIL, Branch
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -23,6 +23,7 @@ from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tokens import tokenize
+from elastalog.syntax.walk import mapped, nodes_of
 
 ANSWER = "answer"
 """The hidden relation that a query defines, unless the program has one of that name."""
@@ -47,23 +48,12 @@ def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProg
     """The query that a rule of the program is, with what it derives as its answers. The rule has been checked before,
     so that no relations need be known but its own."""
     head = clause.heads[0]
-    names = dict.fromkeys(_relations_in((head.arguments, clause.body)))
+    names = dict.fromkeys(atom.relation for atom in nodes_of(syntax.Atom, (head.arguments, clause.body)))
     own = replace(program, relations={name: program.relations[name] for name in names})
     name = free_name(ANSWER, own)
     declared = _declared(name, program.relations[head.relation].attributes)
     asked = replace(clause, heads=(replace(head, relation=name),), plan=None)
     return Query(name, _checked(declared, asked, Source("<rule>", ""), "", 0, types, own))
-
-
-def _relations_in(node: Any) -> Iterator[str]:
-    if isinstance(node, syntax.Atom):
-        yield node.relation
-    if isinstance(node, tuple) and not isinstance(node, Span):
-        for part in node:
-            yield from _relations_in(part)
-    elif is_dataclass(node):
-        for part in fields(node):
-            yield from _relations_in(getattr(node, part.name))
 
 
 def free_name(stem: str, program: CheckedProgram) -> str:
@@ -218,7 +208,7 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
     bases: dict[str, checked.Variable] = {}
     rules = []
     for rule in asked.rules:
-        own = {variable.name: variable for variable in _checked_variables(rule.body)}
+        own = {variable.name: variable for variable in variables_in(rule.body, is_deep=True)}
         missing = next((column for column in columns if column not in own), None)
         if missing is not None:
             advice = "name it in each of them, or give the query a head: `found(X) :- …`"
@@ -234,17 +224,6 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
     )
     relations = {**asked.relations, name: relation}
     return Query(name, replace(asked, relations=relations, rules=tuple(rules), strata=strata))
-
-
-def _checked_variables(node: Any) -> Iterator[checked.Variable]:
-    if isinstance(node, checked.Variable):
-        yield node
-    elif isinstance(node, tuple) and not isinstance(node, Span):
-        for part in node:
-            yield from _checked_variables(part)
-    elif is_dataclass(node):
-        for part in fields(node):
-            yield from _checked_variables(getattr(node, part.name))
 
 
 # --- diagnostics ---------------------------------------------------------------------------------------------------

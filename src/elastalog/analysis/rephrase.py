@@ -11,10 +11,11 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import constant
 from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.substitute import mapped, substitute
+from elastalog.analysis.substitute import substitute
 from elastalog.analysis.variables import given_by, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
+from elastalog.syntax.walk import mapped
 
 
 def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:

@@ -1,17 +1,15 @@
-"""Parts of a rule replaced: its variables by terms, its wildcards by variables of their own, any node by another."""
+"""The variables of a rule replaced by terms, and its wildcards by variables of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 _CONSTANTS: Final = (tree.Integer, tree.Float, tree.String, Span)
-
-_Node = TypeVar("_Node")
 
 Fresh = Callable[[str, Span], tree.Term]
 """Makes the variable that stands for a wildcard, or the wildcard itself."""
@@ -55,15 +53,3 @@ def _inside(node: Any, terms: Mapping[str, tree.Term], wildcard: Fresh) -> Any:
         case _:
             parts = {part.name: getattr(node, part.name) for part in fields(node)}
             return replace(node, **{name: _inside(value, terms, wildcard) for name, value in parts.items()})
-
-
-def mapped(node: _Node, change: Callable[[Any], Any]) -> _Node:
-    """A tree with every node changed, from below."""
-    given: Any = node
-    if isinstance(given, tuple) and not isinstance(given, Span):
-        return tuple(mapped(part, change) for part in given)  # type: ignore[return-value]
-    if not is_dataclass(given):
-        return node
-    parts = {part.name: mapped(getattr(given, part.name), change) for part in fields(given)}
-    changed: _Node = change(replace(given, **parts))  # type: ignore[type-var]
-    return changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from elastalog.analysis import program as checked
+from elastalog.analysis.checked_variables import variables_in
 from elastalog.editing.occurrences import Occurrence
 from elastalog.editing.reading import Reading
 from elastalog.editing.rooms import Kind, Room
@@ -64,30 +64,7 @@ def _checked_type(reading: Reading, found: Occurrence) -> str | None:
         return None
     for rule in reading.program.checked.rules:
         if found.clause.span.start <= rule.span.start and rule.span.end <= found.clause.span.end:
-            for variable in _variables((rule.head, *rule.body)):
+            for variable in variables_in((rule.head, *rule.body), is_deep=True):
                 if variable.name.partition("@")[0] == found.symbol.name:
                     return variable.base.value
     return None
-
-
-def _variables(literals: tuple[checked.Literal, ...]) -> Iterator[checked.Variable]:
-    for literal in literals:
-        match literal:
-            case checked.Atom():
-                yield from _in_expressions(literal.arguments)
-            case checked.Negation():
-                yield from _in_expressions(literal.atom.arguments)
-            case checked.Comparison():
-                yield from _in_expressions((literal.left, literal.right))
-            case checked.Aggregation():
-                yield literal.result
-                for body in literal.bodies:
-                    yield from _variables(body)
-
-
-def _in_expressions(terms: tuple[checked.Expression | checked.Wildcard, ...]) -> Iterator[checked.Variable]:
-    for term in terms:
-        if isinstance(term, checked.Variable):
-            yield term
-        elif isinstance(term, checked.Apply):
-            yield from _in_expressions(term.arguments)

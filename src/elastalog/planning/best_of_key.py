@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from elastalog.analysis.checked_variables import variables_of
 from elastalog.analysis.program import Apply, Base, Variable
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, Goal, LogicalStratum, Scan, StoredRelation, Test
-from elastalog.planning.variables import variables_in, variables_of
+from elastalog.planning.variables import variables_in
 
 _STEADY = frozenset({"+", "-"})
 """Where one number grows the result grows, whatever the others are."""

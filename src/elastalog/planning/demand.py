@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.dependencies import collect_dependencies, components, in_order
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
@@ -41,7 +42,6 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
 from elastalog.planning.lower_numbering import numbered_variable
-from elastalog.planning.variables import variables_of
 
 Pattern = tuple[int, ...]
 """Columns, ascending. None of them: a relation is computed whole."""
@@ -263,7 +263,7 @@ def _complete(literal: Literal) -> Iterator[str]:
 
 def _has_value(term: Expression | Wildcard, bound: Iterable[str]) -> bool:
     """Whether a term has a value once some variables have theirs."""
-    return not isinstance(term, Wildcard) and all(variable.name in bound for variable in variables_of(term))
+    return not isinstance(term, Wildcard) and all(name in bound for name in names_of(term))
 
 
 def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> list[Literal]:
@@ -276,11 +276,11 @@ def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> li
         for test in list(tests):
             sides = [(test.left, test.right), (test.right, test.left)] if test.operator == "=" else []
             gives = {s.name for s, other in sides if isinstance(s, Variable) and _has_value(other, bound)} - bound
-            if any(isinstance(side, Apply) or not computed.isdisjoint(_names(side)) for side, _ in sides):
+            if any(isinstance(side, Apply) or not computed.isdisjoint(names_of(side)) for side, _ in sides):
                 computed |= gives
             for side, other in sides:
                 if isinstance(other, Apply) and is_constructor(other.functor) and _has_value(side, bound):
-                    gives |= {v.name for v in variables_of(other)}
+                    gives.update(names_of(other))
             if gives or (_has_value(test.left, bound) and _has_value(test.right, bound)):
                 bound |= gives
                 found.append(test)
@@ -307,13 +307,7 @@ def _variables(literal: Literal) -> Iterator[str]:
         terms = literal.arguments
     elif isinstance(literal, Comparison):
         terms = (literal.left, literal.right)
-    for term in terms:
-        yield from _names(term)
-
-
-def _names(term: Expression | Wildcard) -> Iterator[str]:
-    if not isinstance(term, Wildcard):
-        yield from (variable.name for variable in variables_of(term))
+    return names_of(*terms)
 
 
 def _is_same(one: Atom, other: Literal) -> bool:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias, assert_never
 
+from elastalog.analysis.checked_variables import variables_of
 from elastalog.analysis.program import Constant, Variable
 from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Clause, Scan, Test
 from elastalog.planning.solving import Solution, solve_equation
-from elastalog.planning.variables import constructor_of, variables_in, variables_of
+from elastalog.planning.variables import constructor_of, variables_in
 from elastalog.planning.waiting import Waiting
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from elastalog.analysis.checked_variables import variables_of
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
 from elastalog.late import dataclass
 from elastalog.planning.logical import Test
-from elastalog.planning.variables import variables_of
 
 _BITS = 1 << 64
 _INVERSES = {"neg": "neg", "bnot": "bnot", "itou": "utoi", "utoi": "itou"}

@@ -6,23 +6,10 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Apply, Constant, Expression, Variable
+from elastalog.analysis.checked_variables import variables_of
+from elastalog.analysis.program import Apply, Variable
 from elastalog.analysis.structures import is_constructor
 from elastalog.planning.logical import Goal, Scan, Test
-
-
-def variables_of(expression: Expression) -> Iterator[Variable]:
-    """The variables of an expression, from left to right, with repetitions."""
-    match expression:
-        case Variable():
-            yield expression
-        case Constant():
-            pass
-        case Apply():
-            for argument in expression.arguments:
-                yield from variables_of(argument)
-        case _:
-            assert_never(expression)
 
 
 def grounded(goals: tuple[Goal, ...]) -> set[str]:
@@ -57,7 +44,7 @@ def constructor_of(test: Test) -> Apply | None:
 
 def variables_in(test: Test) -> list[Variable]:
     """The variables of both sides."""
-    return [*variables_of(test.left), *variables_of(test.right)]
+    return list(variables_of(test.left, test.right))
 
 
 def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
@@ -65,12 +52,9 @@ def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
     for literal in body:
         match literal:
             case checked.Atom():
-                for argument in literal.arguments:
-                    if not isinstance(argument, checked.Wildcard):
-                        yield from variables_of(argument)
+                yield from variables_of(*literal.arguments)
             case checked.Comparison():
-                yield from variables_of(literal.left)
-                yield from variables_of(literal.right)
+                yield from variables_of(literal.left, literal.right)
             case checked.Aggregation():
                 yield literal.result
             case checked.Negation():

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
     Atom,
     Comparison,
-    Constant,
     Expression,
     Literal,
     Negation,
@@ -33,29 +33,15 @@ LookUp: TypeAlias = Callable[[str, Pattern], Iterable[tuple[Value, ...]]]
 Assignment: TypeAlias = frozenset[tuple[str, object]]
 
 
-def variables_of(term: Expression | Wildcard) -> Iterator[str]:
-    """The names of the variables of a term."""
-    match term:
-        case Variable():
-            yield term.name
-        case Apply():
-            for argument in term.arguments:
-                yield from variables_of(argument)
-        case Constant() | Wildcard():
-            pass
-        case _:
-            assert_never(term)
-
-
 def needed_by(literal: Literal) -> set[str]:
     """The variables that must have values before a literal can be evaluated; of an aggregate, its groups."""
     match literal:
         case Atom():
-            return {name for argument in literal.arguments for name in variables_of(argument)}
+            return set(names_of(*literal.arguments))
         case Negation():
             return needed_by(literal.atom)
         case Comparison():
-            return {*variables_of(literal.left), *variables_of(literal.right)}
+            return set(names_of(literal.left, literal.right))
         case Aggregation():
             return {group.name for group in literal.groups}
         case _:
@@ -86,7 +72,7 @@ def matches(
         extended = dict(bindings)
         deferred: list[tuple[Expression, Value]] = []
         if match_atom(atom, values, extended, deferred):
-            known = [entry for entry in deferred if all(name in extended for name in variables_of(entry[0]))]
+            known = [entry for entry in deferred if all(name in extended for name in names_of(entry[0]))]
             if are_met(known, extended, ordinal):
                 yield extended
 
@@ -109,11 +95,11 @@ def _cost(literal: Literal, bindings: Bindings) -> int:
     match literal:
         case Atom():
             computed = (a for a in literal.arguments if isinstance(a, Apply))
-            is_late = any(name not in bindings for argument in computed for name in variables_of(argument))
+            is_late = any(name not in bindings for name in names_of(*computed))
             return 1 + missing + (1000 if is_late else 0)
         case Comparison(operator="="):
             for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(side, Variable) and all(name in bindings for name in variables_of(other)):
+                if isinstance(side, Variable) and all(name in bindings for name in names_of(other)):
                     return 0
                 if isinstance(side, Variable) and side.name in bindings and _is_constructed(other):
                     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
@@ -13,7 +14,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.functor_values import NoValue
 from elastalog.provenance.ground import Ordinal, value_of
 from elastalog.provenance.instantiate import are_met, match_atom
-from elastalog.provenance.joins import LookUp, Pattern, assignments, variables_of
+from elastalog.provenance.joins import LookUp, Pattern, assignments
 
 MOST_RIVALS = 1_000
 """Candidates that are counted."""
@@ -90,7 +91,7 @@ def dominating(
         if not all(match_atom(atom, side.values, bindings, deferred) for atom, side in sides):
             continue
         for found in assignments(rule.body, bindings, with_both, ordinal):
-            known = [entry for entry in deferred if all(name in found for name in variables_of(entry[0]))]
+            known = [entry for entry in deferred if all(name in found for name in names_of(entry[0]))]
             if are_met(known, found, ordinal):
                 head = [argument for argument in rule.head.arguments if isinstance(argument, Expression)]
                 pair = tuple(value_of(argument, found, ordinal) for argument in head)

@@ -6,20 +6,11 @@ from numbers import Real
 from operator import index
 from typing import Any, assert_never
 
+from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import (
-    Aggregation,
-    Apply,
-    Atom,
     Base,
-    Comparison,
-    Constant,
-    Expression,
-    Literal,
-    Negation,
     Rule,
     Value,
-    Variable,
-    Wildcard,
 )
 from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variable_names import is_written
@@ -30,27 +21,8 @@ from elastalog.diagnostics.nearest import did_you_mean
 
 def variables_of_rule(rule: Rule) -> dict[str, Base]:
     """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
-    found: dict[str, Base] = {}
-    pending: list[Literal | Expression | Wildcard] = [*reversed(rule.body), rule.head]
-    while pending:
-        node = pending.pop()
-        match node:
-            case Variable():
-                if is_written(node.name):
-                    found.setdefault(node.name, node.base)
-            case Atom() | Apply():
-                pending.extend(reversed(node.arguments))
-            case Negation():
-                pending.append(node.atom)
-            case Comparison():
-                pending.extend((node.right, node.left))
-            case Aggregation():
-                pending.extend((node.result, *reversed(node.groups)))
-            case Constant() | Wildcard():
-                pass
-            case _:
-                assert_never(node)
-    return found
+    variables = variables_in((rule.head, *rule.body), is_deep=False)
+    return {variable.name: variable.base for variable in variables if is_written(variable.name)}
 
 
 def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Value:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -34,7 +35,7 @@ from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.functor_values import NoValue
 from elastalog.provenance.ground import Ordinal, Unbound, value_of
 from elastalog.provenance.instantiate import ground_values, match_atom, show
-from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by, variables_of
+from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by
 
 MOST_LOOKUPS = 2_000
 """Look-ups that the search for one rule may make."""
@@ -206,7 +207,7 @@ def _generated(literal: Literal, bindings: Bindings) -> tuple[str, Apply] | None
     """The variable without a value that a literal takes from a range, and the range, whose ends are known."""
     match literal:
         case Comparison(operator="=", left=Variable(name=name), right=Apply(functor="range") as generator):
-            is_open = name not in bindings and all(other in bindings for other in variables_of(generator))
+            is_open = name not in bindings and all(other in bindings for other in names_of(generator))
             return (name, generator) if is_open else None
         case _:
             return None

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.kernel.expressions.actions import compile_actions
@@ -189,18 +190,8 @@ class _Compiler:
                 return lambda columns: parts[0](columns) * parts[1](columns)
 
     def _are_narrow(self, columns: Columns, *expressions: Expression) -> bool:
-        slots = {self._slots[name] for expression in expressions for name in _variables(expression)}
+        slots = {self._slots[name] for name in names_of(*expressions)}
         return not any(bool((columns[slot] >= WIDE).any()) for slot in slots)
-
-
-def _variables(expression: Expression) -> set[str]:
-    match expression:
-        case Variable():
-            return {expression.name}
-        case Apply():
-            return set().union(*(_variables(argument) for argument in expression.arguments))
-        case _:
-            return set()
 
 
 def _bits(expression: Expression) -> int:
