@@ -33,13 +33,7 @@ def wrong_count(wanted: ComponentType, component: Component, findings: Findings)
 
 def declared_twice(again: Component, first: Component, findings: Findings) -> None:
     """E0225."""
-    findings.error(
-        "E0225",
-        f"component {quoted(again.name)} is declared twice",
-        primary(again.name_span, "declared again here"),
-        secondary(first.name_span, "first declared here"),
-        advice="remove one of the declarations, or rename it",
-    )
+    findings.declared_twice("E0225", f"component {quoted(again.name)}", again.name_span, first.name_span)
 
 
 def instance_twice(again: Init, first: Init, findings: Findings) -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, primary, quoted
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import FunctorDeclaration
@@ -21,13 +21,7 @@ def declare_functors(draft: Draft) -> Outcome:
         if type(item) is not FunctorDeclaration:
             continue
         if item.name in declared:
-            findings.error(
-                "E0243",
-                f"functor `@{item.name}` is declared twice",
-                primary(item.name_span, "declared again here"),
-                secondary(declared[item.name].span, "first declared here"),
-                advice="remove one of the declarations, or rename it",
-            )
+            findings.declared_twice("E0243", f"functor `@{item.name}`", item.name_span, declared[item.name].span)
             continue
         stateful = item.is_stateful
         parameters = tuple([_base(p.type_name, p.type_span, stateful, draft, findings) for p in item.parameters])

@@ -42,7 +42,8 @@ def declare_relations(draft: Draft) -> Outcome:
         if type(item) is RelationDeclaration:
             findings.instance = item.instance
             if item.name in declarations:
-                _report_twice(item, declarations[item.name], findings)
+                first = declarations[item.name].name_span
+                findings.declared_twice("E0201", f"relation {quoted(item.name)}", item.name_span, first)
                 continue
             if item.name in draft.types and item.name not in BASE_TYPES:
                 _report_clash(item, draft, findings)
@@ -73,16 +74,6 @@ def declare_relations(draft: Draft) -> Outcome:
         draft, declarations=declarations, relations=MappingProxyType(relations), pragmas=MappingProxyType(pragmas)
     )
     return outcome, findings.diagnostics
-
-
-def _report_twice(again: RelationDeclaration, first: RelationDeclaration, findings: Findings) -> None:
-    findings.error(
-        "E0201",
-        f"relation {quoted(again.name)} is declared twice",
-        primary(again.name_span, "declared again here"),
-        secondary(first.name_span, "first declared here"),
-        advice="remove one of the declarations, or rename it",
-    )
 
 
 def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -> None:

@@ -46,13 +46,8 @@ def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
                 advice="choose another name for the type",
             )
         elif item.name in declared:
-            findings.error(
-                "E0202",
-                f"type {quoted(item.name)} is declared twice",
-                primary(item.name_span, "declared again here"),
-                secondary(declared[item.name].name_span, "first declared here"),
-                advice="remove one of the declarations, or rename it",
-            )
+            first = declared[item.name].name_span
+            findings.declared_twice("E0202", f"type {quoted(item.name)}", item.name_span, first)
         else:
             declared[item.name] = item
     return declared

@@ -50,6 +50,16 @@ class Findings:
         """What is good to know and shown only on request."""
         self._add("note", code, message, labels, note, None)
 
+    def declared_twice(self, code: str, what: str, again: Span, first: Span) -> None:
+        """That there are two declarations of what may have one."""
+        self.error(
+            code,
+            f"{what} is declared twice",
+            primary(again, "declared again here"),
+            secondary(first, "first declared here"),
+            advice="remove one of the declarations, or rename it",
+        )
+
     def nearest(self, name: str, candidates: Collection[str]) -> str | None:
         """The candidate that was probably meant, if any."""
         if name not in self._suggestions:
