@@ -214,18 +214,20 @@ def test_members_of_an_aggregate_are_taken_away(most: int, size: int) -> None:
         assert (len(found.elements), found.minimum) == (size, True)
 
 
+CHEAPEST = """
+.decl way(x: number, cost: number)
+.input way
+.decl best(x: number, cost: number)
+best(x, c) :- way(x, c).
+best(x, c) <= best(x, d) :- d < c.
+.decl reached(x: number)
+reached(x) :- best(x, _).
+"""
+
+
 def test_subsumption_is_not_taken_for_monotone() -> None:
     """Deleting the cheapest way only uncovers the next one."""
-    program = """
-    .decl way(x: number, cost: number)
-    .input way
-    .decl best(x: number, cost: number)
-    best(x, c) :- way(x, c).
-    best(x, c) <= best(x, d) :- d < c.
-    .decl reached(x: number)
-    reached(x) :- best(x, _).
-    """
-    with elastalog.open(program, {"way": [(1, 5), (1, 3), (1, 9)]}) as db:
+    with elastalog.open(CHEAPEST, {"way": [(1, 5), (1, 3), (1, 9)]}) as db:
         found = db.suggest(unwanted=["reached(1)"])
         assert (len(found.elements), found.verified) == (3, True)
         one = db.suggest(unwanted=["best(1, 3)"])
@@ -233,16 +235,7 @@ def test_subsumption_is_not_taken_for_monotone() -> None:
 
 
 def test_updates_with_subsumption_are_not_taken_for_monotone() -> None:
-    program = """
-    .decl way(x: number, cost: number)
-    .input way
-    .decl best(x: number, cost: number)
-    best(x, c) :- way(x, c).
-    best(x, c) <= best(x, d) :- d < c.
-    .decl reached(x: number)
-    reached(x) :- best(x, _).
-    """
-    with elastalog.open(program) as db:
+    with elastalog.open(CHEAPEST) as db:
         db.apply({"way": [(1, 5), (1, 3), (1, 9)]})
         assert len(db.suggest(unwanted=["reached(1)"]).elements) == 3
         assert len(db.localise(unwanted=["reached(1)"]).elements) == 1

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.analysis.values import sort_key
 from elastalog.evaluation.costs import Budget
 from elastalog.planning.best_of_key import only_comparison, rests_on_the_best
 from elastalog.planning.listing import list_plans
 from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
-from elastalog.provenance.check import check_proof
 from tests.engine.judging import judge, least_budget
 from tests.engine.test_subsumption import PATHS, distances, weighted
+from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 
 HEADER = """
@@ -74,10 +73,7 @@ def test_random_updates_give_what_an_evaluation_anew_gives(seed: int) -> None:
             hows |= {s.how for s in db.log()[-1].strata if "far" in s.relations}
         assert hows == {"update"} if budget is None else "update" in hows
         assert db.verify().is_exact
-        facts = {name: set(db[name]) for name in db}
-        for fact in sorted(facts["far"], key=sort_key):
-            verdict = check_proof(db.explain(("far", fact)), db.program.checked, explicit, facts)
-            assert verdict.accepted, verdict.reason
+        require_proofs(db, explicit, "far")
 
 
 @pytest.mark.parametrize("budget", [None, 0.01])

@@ -11,6 +11,7 @@ import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.check import check_proof
 from tests.engine.judging import judge
+from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 
 TREE = """
@@ -55,11 +56,7 @@ def test_updates_leave_what_a_fresh_evaluation_chooses(strategy: str, jobs: int)
 
 def test_what_is_chosen_has_proofs() -> None:
     with elastalog.open(TREE, facts={"edge": EDGES}) as db:
-        facts = {name: set(db[name]) for name in db}
-        explicit = {"edge": EDGES}
-        for name in db:
-            for values in facts[name]:
-                assert check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
+        require_proofs(db, {"edge": EDGES})
 
 
 def test_a_proof_says_among_how_many_a_fact_was_chosen_and_the_checker_counts_them() -> None:

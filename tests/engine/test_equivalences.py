@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import elastalog
-from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.execution import classes as classes_of_pairs
 from elastalog.backends.kernel.execution import separation
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -24,6 +23,7 @@ from tests.engine.judging import facts_of, judge
 from tests.engine.test_random_updates import play
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
+from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 from tests.strategies.running import failure
 
@@ -332,11 +332,7 @@ def test_every_fact_has_a_proof_that_the_checker_accepts(strategy: str) -> None:
             for update in updates:
                 db.apply(update.inserted, update.deleted)
                 explicit = update.apply_to(explicit)
-            facts = {name: set(db[name]) for name in db}
-            for name in db:
-                for values in sorted(facts[name], key=sort_key)[:8]:
-                    verdict = check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
-                    assert verdict.accepted, verdict.reason
+            require_proofs(db, explicit, most=8)
 
 
 def test_the_checker_rejects_chains_that_do_not_connect() -> None:

@@ -11,15 +11,15 @@ import pytest
 import elastalog
 from elastalog import Branch
 from elastalog.analysis.program import Base
-from elastalog.analysis.values import NIL, Record, sort_key
+from elastalog.analysis.values import NIL, Record
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.provenance.check import check_proof
 from elastalog.relations.words import Dictionary
 from tests.engine.judging import facts_of, judge
 from tests.engine.test_random_updates import play
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
+from tests.provenance.databases import require_proofs
 from tests.reference.cases import parse_accepted
 
 RECORDS = Features(records=True)
@@ -61,12 +61,7 @@ def test_every_fact_of_records_has_a_proof_that_the_checker_accepts() -> None:
             for update in updates:
                 db.apply(update.inserted, update.deleted)
                 explicit = update.apply_to(explicit)
-            facts = {name: set(db[name]) for name in db}
-            for name in db:
-                for values in sorted(facts[name], key=sort_key)[:10]:
-                    proof = db.explain((name, values))
-                    verdict = check_proof(proof, db.program.checked, explicit, facts)
-                    assert verdict.accepted, verdict.reason
+            require_proofs(db, explicit, most=10)
 
 
 def test_python_values_go_in_and_come_out() -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import arrays, found, place, rounds
+from elastalog.backends.gpu import found, place, rounds
 from elastalog.program import Program
 from tests.engine.judging import judge
+from tests.gpu.conftest import Claims
 
 NEVER = 1 << 60
 NARROW, WIDE = 1 << 29, 1 << 40
@@ -158,7 +159,7 @@ def test_floats_and_numbers_of_facts_are_left_to_the_kernel(caplog: pytest.LogCa
 
 @pytest.mark.parametrize("levels", ["local", "global"])
 def test_without_room_the_kernel_folds(
-    levels: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    levels: str, claims: Claims, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At every place where memory is asked for."""
     program = """
@@ -168,21 +169,11 @@ def test_without_room_the_kernel_folds(
     """
     facts = {"sale": [(n % 3, n, n * n) for n in range(12)]}
     expected = _state(elastalog.open(program, facts=facts, engine="local", levels=levels))
-    claims, failing = 0, NEVER
-
-    def claim(self: arrays.Arrays, size: int) -> None:
-        nonlocal claims
-        claims += 1
-        if claims == failing:
-            raise arrays.NoRoom
-
-    monkeypatch.setattr(arrays.Arrays, "claim", claim)
     monkeypatch.setattr(found, "PIECE", 4)
     elastalog.open(program, facts=facts, engine="gpu", levels=levels)
-    every = claims
+    every = claims.number
     caplog.set_level(logging.INFO, "elastalog.placement")
-    for failing in range(1, every + 1):  # noqa: B007  # `claim` looks at it
-        claims = 0
+    for _ in claims.each():
         assert _state(elastalog.open(program, facts=facts, engine="gpu", levels=levels)) == expected
     assert sum("has no room" in record.message for record in caplog.records) == every > 20
     assert 0 < _folds(caplog) < 2 * every

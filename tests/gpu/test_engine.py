@@ -13,6 +13,7 @@ import elastalog
 from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from tests.generators.seeded import seeded_case
+from tests.gpu.conftest import Claims
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 FOLDERS = sorted(path.parent for path in PROGRAMS.glob("*/program.dl"))
@@ -99,26 +100,18 @@ path(x, z) :- path(x, y), edge(y, z).
 CYCLE = {"edge": [(n, (n + 1) % 9) for n in range(9)]}
 
 
-def test_without_room_the_kernel_takes_over(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_room_the_kernel_takes_over(
+    claims: Claims, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """At every place where memory is asked for."""
     expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
-    claims, failing = 0, NEVER
-
-    def claim(self: arrays.Arrays, size: int) -> None:
-        nonlocal claims
-        claims += 1
-        if claims == failing:
-            raise arrays.NoRoom
-
-    monkeypatch.setattr(arrays.Arrays, "claim", claim)
     monkeypatch.setattr(rounds, "PATIENCE", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
-    every = claims
+    every = claims.number
     assert every > 20
     caplog.set_level(logging.INFO, "elastalog.placement")
-    for failing in range(1, every + 1):  # noqa: B007  # `claim` looks at it
-        claims = 0
+    for _ in claims.each():
         assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
     assert sum("has no room" in record.message for record in caplog.records) == every
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import elastalog
+from elastalog.analysis.values import sort_key
 from elastalog.provenance.check import Verdict, check_proof
 from elastalog.provenance.proof import Proof
 from tests.reference.cases import PROGRAMS
@@ -24,6 +25,18 @@ def open_case(name: str, **options: Any) -> elastalog.Session:
 
 def facts_of(db: elastalog.Session) -> dict[str, set[tuple[Any, ...]]]:
     return {name: set(db[name]) for name in db}
+
+
+def require_proofs(
+    db: elastalog.Session, explicit: dict[str, set[tuple[Any, ...]]], *relations: str, most: int | None = None
+) -> None:
+    """Every fact, of all relations unless they are given, of each the first so many, has a proof that the checker
+    accepts."""
+    facts = facts_of(db)
+    for name in relations or db:
+        for values in sorted(facts[name], key=sort_key)[:most]:
+            found = check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
+            assert found.accepted, found.reason
 
 
 def verdict(proof: Proof, db: elastalog.Session, explicit: dict[str, set[tuple[Any, ...]]]) -> Verdict:

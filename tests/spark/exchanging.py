@@ -28,9 +28,9 @@ def by_way(spark: Any, way: str) -> Iterator[Any]:
         spark.conf.unset(SETTING)
 
 
-def follow_random_updates(session: Any, seed: int) -> None:
+def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> None:
     """A random program after random updates has the facts, levels and counts of the definition."""
-    program, updates = seeded_case(seed, most_updates=3)
+    program, updates = seeded_case(seed, most_updates=most_updates)
     explicit = program.explicit
     with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=session) as db:
         for update in updates:

@@ -16,6 +16,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import Kind, facts_of, judge, least_budget, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
+from tests.spark.exchanging import follow_random_updates
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -97,13 +98,7 @@ def test_a_stratum_beyond_its_budget_is_evaluated_anew_by_tasks(spark: Any, text
 
 @pytest.mark.parametrize("seed", [2, 5, 11])
 def test_random_updates_on_spark(spark: Any, seed: int) -> None:
-    program, updates = seeded_case(seed, most_updates=2)
-    explicit = program.explicit
-    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=spark) as db:
-        for update in updates:
-            db.apply(update.inserted, update.deleted)
-            explicit = update.apply_to(explicit)
-        judge(db, parse_accepted(program.text), explicit)
+    follow_random_updates(spark, seed, most_updates=2)
 
 
 def test_epochs_in_a_store_are_those_of_the_kernel(spark: Any, tmp_path: Path) -> None:
