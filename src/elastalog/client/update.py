@@ -30,17 +30,22 @@ class RemoteUpdate(DraftUpdate):
         self._take("deleted", relation, rows)
 
     def _take(self, side: str, relation: str, rows: Any) -> None:
+        self.require_open()
         self._told[side].setdefault(relation, []).extend(self._client.rows_told(relation, rows))
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
+        self.require_open()
         for text in [rules] if isinstance(rules, str) else rules:
             self._told["added_rules"] += f"{text}\n"
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        self.require_open()
         self._told["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
 
     def commit(self) -> Changes:
+        self.require_open()
         self._changes = self._client.send(self._told, self._key)
+        self._end = "committed"
         return self._changes
 
     @property

@@ -5,17 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 
 T = TypeVar("T")
 
+_ENDS = {
+    "committed": "the update has been committed already",
+    "dropped": "the update was dropped when an exception left its `with` block",
+}
+
 
 class DraftUpdate(ABC):
     """Insertions and deletions of facts, and changes of rules, that become one epoch: on leaving its `with` block, or
-    by `commit`. It is dropped if an exception passes."""
+    by `commit`. It is dropped if an exception passes. After either it takes nothing any more."""
+
+    _end: Literal["committed", "dropped"] | None = None
 
     @abstractmethod
     def insert(self, relation: str, rows: Any) -> None:
@@ -49,8 +56,17 @@ class DraftUpdate(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._end is not None:
+            return
         if kind is None:
             self.commit()
+        else:
+            self._end = "dropped"
+
+    def require_open(self) -> None:
+        """Raises ElastalogError once the update has been committed or dropped."""
+        if self._end is not None:
+            raise ElastalogError([Diagnostic("E0620", _ENDS[self._end], help="begin another one with `db.update()`")])
 
 
 def once_committed(found: T | None) -> T:

@@ -90,6 +90,7 @@ class PendingUpdate(DraftUpdate):
 
     def _words(self, relation: str, rows: Any) -> np.ndarray:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
+        self.require_open()
         if self.keeps_bad:
             from elastalog.pipeline.given_rows import good_facts, place_of
 
@@ -124,6 +125,7 @@ class PendingUpdate(DraftUpdate):
             self.delete(name, rows)
 
     def _edit(self, edits: RuleEdits) -> None:
+        self.require_open()
         if self._target.is_applied(self._source, self._batch):
             return  # it will do nothing, and the rules that it names may be gone
         # Errors in rules come now, where they can still be mended.
@@ -165,6 +167,7 @@ class PendingUpdate(DraftUpdate):
 
     def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
         """Rows of files that are no facts. Raises ElastalogError if the policy does not let them pass."""
+        self.require_open()
         self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
@@ -186,6 +189,7 @@ class PendingUpdate(DraftUpdate):
         return Update(_joined(self._deleted), _joined(inserted), self._source, self._batch, rules)
 
     def commit(self) -> Changes:
+        self.require_open()
         with self._target.exclusively():  # rules are changed from the program of the moment
             update = self.as_update()
             if self.keeps_bad and not self._target.is_applied(self._source, self._batch):
@@ -196,6 +200,7 @@ class PendingUpdate(DraftUpdate):
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
+        self._end = "committed"
         self._record = record
         self._inserted, self._deleted = {}, {}
         self._edits, self._change = _NO_EDITS, None

@@ -133,6 +133,7 @@ class Updates:
         require_one_of("marks", marks, _KINDS_OF_MARKS)
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
+        upcoming.require_open()
         if marks != Marks.AUTO.value and Marks(marks) not in marks_of(strategy):
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
@@ -155,6 +156,7 @@ class Updates:
     ) -> PendingUpdate:
         """An update that is not to be committed, unless it is given as one."""
         if isinstance(inserted, PendingUpdate):
+            inserted.require_open()
             return inserted
         update = self.begin()
         if removed not in ((), []):

@@ -56,6 +56,17 @@ def test_an_update_is_an_epoch_with_its_changes(running: Running) -> None:
     assert [entry.source for entry in db.log()] == [None, None, "notebook"]
 
 
+def test_a_committed_update_takes_nothing(running: Running) -> None:
+    db = running.connect()
+    with db.update() as update:
+        update.insert("edge", [(4, 5)])
+    for use in (lambda: update.delete("edge", [(4, 5)]), lambda: update.add_rules("named(x) :- label(_, x)."),
+                lambda: update.remove_rules(1), update.commit):  # fmt: skip
+        with pytest.raises(ElastalogError, match="E0620"):
+            use()
+    assert db.epoch == 2
+
+
 def test_a_preview_changes_nothing(running: Running) -> None:
     db = running.connect()
     gone = db.preview(deleted={"edge": [(2, 3)]})

@@ -195,6 +195,15 @@ RUN: tuple[Entry, ...] = (
         'db.query("path(?from, X)", parameters={"from": 1})',
     ),
     Entry(
+        "E0620",
+        "an update that is over",
+        "An update is one epoch: at the end of its `with` block, or by `commit`, it is committed, and takes nothing any"
+        " more. One whose block an exception has left was dropped. What was not committed because the commit itself"
+        " failed may be committed again.",
+        'with db.update() as u:\n    u.insert("edge", [(1, 2)])\nu.insert("edge", [(2, 3)])',
+        'with db.update() as u:\n    u.insert("edge", [(1, 2)])\n    u.insert("edge", [(2, 3)])',
+    ),
+    Entry(
         "E0622",
         "a text too long",
         "A functor may make texts of up to 67,108,864 characters. Recursion that joins texts without an end reaches"
