@@ -1,4 +1,4 @@
-"""What may be handed to another process: rows and errors, not sessions."""
+"""What may be handed to another process: rows, tables and errors, not what belongs to a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.session import Session
 
-PROGRAM = ".decl edge(from: number, to: number)\n"
+PROGRAM = """
+.decl edge(from: number, to: number)
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+"""
 
 
 @pytest.fixture
@@ -45,6 +49,33 @@ def test_errors_are_the_same_elsewhere(db: Session, wrong: Callable[[Session], o
 
 
 @pytest.mark.parametrize("hand_on", [pickle.dumps, copy.deepcopy, copy.copy])
-def test_a_session_stays_in_its_process(db: Session, hand_on: Callable[[Session], object]) -> None:
-    with pytest.raises(TypeError, match="a session cannot be copied or pickled"):
-        hand_on(db)
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        (lambda db: db, "a session"),
+        (lambda db: db.program, "a program"),
+        (lambda db: db["edge"], "a relation"),
+        (lambda db: db.query("edge(1, X)"), "a relation"),
+        (lambda db: db.update(), "an update"),
+        (lambda db: db.apply({"edge": [(2, 3)]}), "what an update changed"),
+        (lambda db: db.explain("path(1, 2)"), "a proof"),
+        (lambda db: db.explain_absence("path(2, 1)"), "why a fact is absent"),
+        (lambda db: db.explain_absence("path(2, X)"), "why a fact is absent"),
+    ],
+)
+def test_what_belongs_to_a_session_stays_in_its_process(
+    db: Session, made: Callable[[Session], object], named: str, hand_on: Callable[[object], object]
+) -> None:
+    with pytest.raises(TypeError, match=f"{named} cannot be copied or pickled"):
+        hand_on(made(db))
+
+
+def test_a_suggestion_says_that_its_proofs_stay(db: Session) -> None:
+    db.apply({"edge": [(2, 3)]})
+    with pytest.raises(TypeError, match="a proof cannot be copied or pickled"):
+        pickle.dumps(db.suggest(unwanted=["path(2, 3)"]))
+
+
+def test_tables_are_the_same_elsewhere(db: Session) -> None:
+    table = db["edge"].to_arrow()
+    assert pickle.loads(pickle.dumps(table)) == table

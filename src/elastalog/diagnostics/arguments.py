@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, NoReturn
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
@@ -22,6 +22,16 @@ def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     shown = reprlib.repr(given)
     told = shown if given is None or kind in shown else f"{shown} ({kind})"
     return WrongArgument([Diagnostic("E0617", f"{what}, not {told}", help=advice)])
+
+
+def stays_here(what: str, advice: str) -> Callable[[object], NoReturn]:
+    """A `__reduce__` for what belongs to a session: it can be neither copied nor handed to another process, and says
+    what can."""
+
+    def refuse(_: object) -> NoReturn:
+        raise WrongArgument([Diagnostic("E0617", f"{what} cannot be copied or pickled", help=advice)])
+
+    return refuse
 
 
 def require_text(what: str, given: object, advice: str) -> None:

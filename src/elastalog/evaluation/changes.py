@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
 from elastalog.backends.changed_words import ChangedWords, impact_of
+from elastalog.diagnostics.arguments import stays_here
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
@@ -39,6 +40,8 @@ class Changes(Mapping[str, RelationChanges]):
         self._relation = relation
         self.reports: tuple[Report, ...] = ()
         """What was taken of the rows of the update, where bad rows may pass."""
+
+    __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
     def __getitem__(self, relation: str) -> RelationChanges:
         name: object = relation

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from elastalog.diagnostics.arguments import stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 
@@ -23,6 +24,8 @@ class DraftUpdate(ABC):
     by `commit`. It is dropped if an exception passes. After either it takes nothing any more."""
 
     _end: Literal["committed", "dropped"] | None = None
+
+    __reduce__ = stays_here("an update", "make it with `db.update()` in the process that commits it")
 
     @abstractmethod
     def insert(self, relation: str, rows: Any) -> None:

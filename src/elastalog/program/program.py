@@ -11,7 +11,7 @@ from typing import Final
 from elastalog.analysis.check import check, place
 from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
-from elastalog.diagnostics.arguments import require_path, require_text
+from elastalog.diagnostics.arguments import require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -40,6 +40,8 @@ class Program:
     checked: CheckedProgram
     warnings: tuple[Diagnostic, ...] = ()
     is_flattened: bool = False
+
+    __reduce__ = stays_here("a program", "hand on its path, or its text, and read it there")
 
     @classmethod
     def parse(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
-from elastalog.diagnostics.arguments import require_whole
+from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
 from elastalog.late import dataclass
@@ -80,6 +80,8 @@ class Absence:
     is_exhaustive: bool
     source: AbsenceSource | None = None
     notes: tuple[str, ...] = ()
+
+    __reduce__ = stays_here("why a fact is absent", "hand on its text, or what `to_json` makes")
 
     @property
     def subject(self) -> str:

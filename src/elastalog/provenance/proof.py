@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
-from elastalog.diagnostics.arguments import is_whole, wrong_kind
+from elastalog.diagnostics.arguments import is_whole, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
 from elastalog.late import dataclass
@@ -85,6 +85,8 @@ class Proof:
     source: ProofSource | None = None
     superseded_by: Fact | None = None
     chosen_among: int | None = None
+
+    __reduce__ = stays_here("a proof", "hand on its text, or what `to_json` makes")
 
     @property
     def is_explicit(self) -> bool:

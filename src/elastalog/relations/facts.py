@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Base, Value
-from elastalog.diagnostics.arguments import require_number, require_one_of
+from elastalog.diagnostics.arguments import require_number, require_one_of, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
@@ -99,6 +99,8 @@ class Relation:
             )  # fmt: skip
         found = words
         return Relation(schema, dictionary, lambda: FactWords(found), make_frame=make_frame)
+
+    __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
 
     @property
     def name(self) -> str:

@@ -7,10 +7,9 @@ This is the front door: how a session goes from epoch to epoch, and how it ends.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from elastalog.diagnostics.arguments import WrongArgument
-from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.arguments import stays_here
 from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import as_program
 from elastalog.session.answering import Answering
@@ -53,9 +52,9 @@ class Session(Answering):
 
     # --- life --------------------------------------------------------------------------------------------------------
 
-    def __reduce__(self) -> NoReturn:
-        advice = "open it in the process that uses it; rows, and tables made by `to_arrow`, can be handed on"
-        raise WrongArgument([Diagnostic("E0617", "a session cannot be copied or pickled", help=advice)])
+    __reduce__ = stays_here(
+        "a session", "open it in the process that uses it; rows, and tables made by `to_arrow`, can be handed on"
+    )
 
     def __enter__(self) -> Session:
         return self
