@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.listing import show_value
-from elastalog.analysis.program import Value
+from elastalog.analysis.program import Base, Value
+from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table
@@ -78,7 +79,8 @@ def cut_of(offset: int, limit: int, order: str | Sequence[str], most: int) -> Cu
 
 
 def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: Cut) -> FactWords:
-    """The facts in the order that is asked for; no more than the first few if these are enough."""
+    """The facts in the order that is asked for; no more than the first few if these are enough. Those that are equal in
+    it have an order of their own, so that no page has what another one has."""
     names = [*schema.names, *(("@level", "@count") if facts.level is not None else ())]
     for name, _ in cut.order:
         if name not in names:
@@ -86,6 +88,9 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
     keys = [(name, "descending" if is_turned else "ascending") for name, is_turned in cut.order]
     wanted = {name for name, _ in keys}
     columns = {name: _key(schema, name, facts, dictionary) for name in wanted}
+    for place, words in enumerate(facts.words.T):
+        columns[f"@{place}"] = array_of_numbers(words)
+        keys.append((f"@{place}", "ascending"))
     table = pa.table(columns)
     end = cut.offset + cut.limit
     if end <= FEW < table.num_rows:
@@ -104,7 +109,16 @@ def _key(schema: Schema, name: str, facts: FactWords, dictionary: Dictionary) ->
     words = facts.words[:, [place]]
     if schema.columns[place].record is not None:
         return pa.array([show_value(value) for (value,) in Relation.of(part, dictionary, words)])
-    return to_table(part, words, dictionary).column(0)
+    values = to_table(part, words, dictionary).column(0)
+    return array_of_numbers(_in_order(values.to_numpy())) if schema.columns[place].base is Base.FLOAT else values
+
+
+def _in_order(floats: np.ndarray) -> np.ndarray:
+    """Integers in the order of floats, NaN, which has none, first."""
+    bits = floats.view(np.int64)
+    numbers = np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)
+    numbers[np.isnan(floats)] = np.iinfo(np.int64).min
+    return numbers
 
 
 def copied(facts: FactWords) -> FactWords:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import httpx
@@ -75,6 +76,16 @@ def test_rows_come_by_pages(http: httpx.Client) -> None:
     assert page["rows"] == [[1, 3], [1, 4]]
     assert page["levels"] == [2, 3]
     assert http.get("/relations/path?order=-@level&limit=1").json()["rows"] == [[1, 4]]
+
+
+def test_pages_have_every_row_once_though_many_are_equal_in_their_order(start: Callable[..., Running]) -> None:
+    nan, least = float("nan"), float("-inf")
+    facts = {"f": [(i, (nan, least, -1.5, 2.0)[i % 4]) for i in range(12_000)]}
+    reading = start(".decl f(i: number, x: float)", facts, None).service.reading
+    for order, values in (("x", ["nan", "-inf", "-1.5", "2.0"]), ("-x", ["2.0", "-1.5", "-inf", "nan"])):
+        rows = [row for offset in range(0, 12_000, 1000) for row in reading.page("f", "", order, offset, 1000).rows]
+        assert {i for i, _ in rows} == set(range(12_000))
+        assert [text for text, _ in groupby(str(x) for _, x in rows)] == values
 
 
 def test_alternatives_are_among_the_rows_of_the_relation(http: httpx.Client) -> None:
