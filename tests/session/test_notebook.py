@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -82,6 +83,17 @@ def test_relations_are_filtered_and_sorted() -> None:
         assert db["edge"].filter(lambda x, y: x < y).sort().to_pandas()["to"].tolist() == [2, 3]
         with pytest.raises(ElastalogError):
             db["edge"].sort("x")
+
+
+def test_what_has_no_order_in_python_is_sorted_too() -> None:
+    program = ".type P = [a: number, b: float]\n.type T = Leaf {} | Node {v: float}\n.decl r(f: float, p: P, t: T)"
+    nan, leaf, node = math.nan, elastalog.Branch("Leaf"), elastalog.Branch("Node", 1.0)
+    rows = [(3.0, (1, nan), node), (nan, (1, 0.5), leaf), (1.0, None, node), (-math.inf, (0, 9.0), leaf)]
+    with elastalog.open(program, {"r": rows}) as db:
+        assert [str(f) for f, _, _ in db["r"].sort("f")] == ["nan", "-inf", "1.0", "3.0"]
+        assert [str(f) for f, _, _ in db["r"].sort("f", reverse=True)] == ["3.0", "1.0", "-inf", "nan"]
+        assert [f for f, _, _ in db["r"].sort("p")][:3] == [1.0, -math.inf, 3.0]
+        assert [t for _, _, t in db["r"].sort("t", "f")] == [leaf, leaf, node, node]
 
 
 def test_a_data_frame_of_a_relation_has_its_names() -> None:

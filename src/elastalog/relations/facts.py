@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Base, Value
+from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.arguments import require_number, require_one_of, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
@@ -222,13 +223,15 @@ class Relation:
         return self._of(words[kept])
 
     def sort(self, *columns: str, reverse: bool = False) -> Relation:
-        """The facts in order: by some columns, or by all from the left."""
+        """The facts in order: by some columns, or by all from the left. NaN and nil come first."""
         for column in columns:
             require_one_of("column", column, self.schema.names)
         places = [self.schema.names.index(column) for column in columns] or range(self.schema.arity)
         words = self._fetch().words
         facts = list(self._of(words))
-        order = sorted(range(len(facts)), key=lambda i: tuple(facts[i][place] for place in places), reverse=reverse)
+        order = sorted(
+            range(len(facts)), key=lambda i: [sort_key(facts[i][place]) for place in places], reverse=reverse
+        )
         return self._of(words[np.array(order, np.int64)])
 
     def _of(self, words: Words) -> Relation:
