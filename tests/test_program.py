@@ -10,6 +10,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError, Program
+from elastalog.program import as_program
 
 TEXT = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
 
@@ -40,6 +41,11 @@ def test_load(tmp_path: Path) -> None:
     path.write_text(TEXT, encoding="utf-8")
     assert Program.load(path).tree.source.name == str(path)
     assert Program.load(str(path)).checked.rules[0].number == 1
+
+
+@pytest.mark.parametrize("text", [".decl a(x: number)", ".type T <: number .decl a(x: T)", "// .decl a()\n"])
+def test_a_text_in_one_line_is_no_path(text: str) -> None:
+    assert as_program(text).tree.source.name == "<text>"
 
 
 @pytest.mark.parametrize("name", ["none.dl", "", "a\0b", "x" * 5000])

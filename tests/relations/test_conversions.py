@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -78,7 +79,7 @@ def test_there_and_back_again() -> None:
         back = db["opening"].sort().to_arrow(types={"day": "date32", "is_open": pa.bool_()})
         assert back.to_pylist()[0] == {"day": date(2026, 11, 15), "is_open": True, "visitors": 7}
         assert db["opening"].to_pandas(types={"is_open": "bool"})["is_open"].dtype == bool
-        for types in ({"day": "bool"}, {"day": "no type"}, {"night": "bool"}):
+        for types in ({"day": "bool"}, {"day": "no type"}, {"visitors": np.int8}, {"night": "bool"}):
             with pytest.raises(ElastalogError):
                 db["opening"].to_arrow(types=types)
 

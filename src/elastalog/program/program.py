@@ -138,7 +138,7 @@ def as_program(
     if isinstance(program, Program):
         return program
     require_path("a program is a path, a text, or a `Program`", program, "give one of these")
-    if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
+    if isinstance(program, str) and any(mark in program for mark in ("\n", ":-", ".decl ")):
         return Program.parse(program, include=include, macros=macros)
     return Program.load(program, include=include, macros=macros)
 

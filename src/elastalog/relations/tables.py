@@ -73,7 +73,7 @@ def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
             kind = given if isinstance(given, pa.DataType) else pa.type_for_alias(given)
             place = table.column_names.index(name)
             table = table.set_column(place, name, table.column(place).cast(kind))
-        except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except (AttributeError, ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             told = f"column `{name}` cannot be given as {given}: {str(error).splitlines()[0]}"
             advice = 'name an Arrow type that its values have, as "date32", "timestamp[us]", "bool"'
             raise ElastalogError([Diagnostic(faults.TYPE, told, help=advice)]) from None
