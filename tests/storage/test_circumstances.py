@@ -81,6 +81,35 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
         assert session.epoch == 1
 
 
+def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None:
+    path = lived(tmp_path / "store")
+    with elastalog.open(store=path) as first:
+        (path / "LOCK").unlink()
+        with elastalog.open(store=path) as second:
+            second.apply({"edge": [(20, 1)]})
+            with pytest.raises(ElastalogError) as raised:
+                first.apply({"edge": [(30, 1)]})
+            assert codes(raised.value) == ["E0809"]
+            assert state_of(first) == expected_states()[LAST]
+    with elastalog.open(store=path) as session:
+        assert session.epoch == LAST + 1
+        assert (20, 1) in session["edge"]
+        assert (30, 1) not in session["edge"]
+
+
+def test_a_store_that_was_removed_acknowledges_nothing(tmp_path: Path) -> None:
+    path = lived(tmp_path / "store")
+    with elastalog.open(store=path) as session:
+        shutil.move(path, tmp_path / "moved")
+        session.apply({"edge": [(20, 1)]})
+        with elastalog.open(store=tmp_path / "moved", read_only=True) as reader:
+            assert (20, 1) in reader["edge"]
+        shutil.rmtree(tmp_path / "moved")
+        with pytest.raises(ElastalogError) as raised:
+            session.apply({"edge": [(20, 2)]})
+        assert codes(raised.value) == ["E0809"]
+
+
 # --- copies --------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ def no_store(path: Path, reason: str) -> ElastalogError:
 
 
 def already_there(path: Path) -> ElastalogError:
-    return _error("E0802", f"`{path}` already exists", path, "open it without facts, or choose another folder")
+    return _error("E0802", f"`{path}` already exists", path, "choose a folder that is new or empty")
 
 
 def newer_format(path: Path, version: int, known: int) -> ElastalogError:
@@ -74,6 +74,11 @@ def not_written(path: Path, error: OSError) -> ElastalogError:
 def needs_reopening(path: Path) -> ElastalogError:
     message = "the store cannot be written any more in this session: an earlier write could not be undone"
     return _error("E0809", message, path, "close the session and open the store again")
+
+
+def lock_removed(path: Path) -> ElastalogError:
+    message = "the store cannot be written any more in this session: its lock has been removed, or all of it"
+    return _error("E0809", message, path, "close the session and open the store again, if it is there")
 
 
 def other_program(path: Path) -> ElastalogError:

@@ -55,6 +55,12 @@ class WriterLock:
             raise faults.not_written(path, error) from None
         self._descriptor = descriptor
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether its file is gone, with the store or alone: then another process can write as well."""
+        number = None if self._descriptor is None else self._descriptor.number
+        return number is not None and os.fstat(number).st_nlink == 0
+
     def release(self) -> None:
         """Gives the lock up."""
         descriptor, self._descriptor = self._descriptor, None

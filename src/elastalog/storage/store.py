@@ -363,6 +363,8 @@ class Store(RecordedEpochs):
         self.refuse_elsewhere()
         if self._journal.is_broken:
             raise faults.needs_reopening(self.root)
+        if self._lock is not None and self._lock.is_removed:
+            raise faults.lock_removed(self.root / LOCK)
         return self._journal
 
 

@@ -15,11 +15,11 @@ STORAGE: tuple[Entry, ...] = (
     ),
     Entry(
         "E0802",
-        "the store exists already",
-        "A store is made once, in a folder that is new or empty; later it is opened, without facts, and updated."
-        " Facts given to a store that exists would be neither an update nor a new beginning, so they are refused.",
-        'elastalog.open("reach.dl", facts="facts/", store="here")  # a second time',
-        'elastalog.open(store="here")',
+        "the folder exists already",
+        "A store, or a copy of one, is made in a folder that is new or empty. A store that is there is opened and"
+        " updated: `elastalog apply`, or `elastalog.open(store=PATH)`.",
+        "elastalog init here reach.dl -F facts  # a second time",
+        "elastalog apply here monday.diff",
     ),
     Entry(
         "E0803",
@@ -75,8 +75,9 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0809",
         "the store must be opened again",
-        "A write failed, and what it left could not be removed either, so that nothing can be appended safely."
-        " What was committed is safe: opening the store again finds the last epoch and repairs the rest.",
+        "A write failed, and what it left could not be removed either; or the file `LOCK` was removed while a session"
+        " had the store, so that another process may be writing. Nothing can be appended safely. What was committed is"
+        " safe: opening the store again finds the last epoch and repairs the rest.",
         "db.apply(update)  # after an error of the disk",
         'db.close()\ndb = elastalog.open(store="here")\ndb.apply(update)',
     ),

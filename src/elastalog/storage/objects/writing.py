@@ -76,10 +76,8 @@ def _base(name: str) -> str:
 def already_there(address: str) -> ElastalogError:
     """There is something else, or a store, where one was to be made."""
     place = without_secrets(address)
-    message = f"`{place}` already exists"
-    return ElastalogError(
-        [Diagnostic("E0802", message, help="open it without facts, or choose another folder", location=place)]
-    )
+    message, advice = f"`{place}` already exists", "choose an address where there is nothing"
+    return ElastalogError([Diagnostic("E0802", message, help=advice, location=place)])
 
 
 def refuse_existing_at(address: str) -> None:
