@@ -99,16 +99,26 @@ async def of_refusal(_: Request, error: Exception) -> Response:
     return found
 
 
-async def of_malformed(_: Request, error: Exception) -> Response:
+async def of_malformed(request: Request, error: Exception) -> Response:
     """A request that is not as the call has it."""
     from fastapi.exceptions import RequestValidationError
 
     assert isinstance(error, RequestValidationError)
-    told = [_malformed(one) for one in error.errors()[:20]]
+    kind = request.headers.get("Content-Type", "")
+    told = [_malformed(one, kind) for one in error.errors()[:20]]
     return problem(tuple(told), 400)
 
 
-def _malformed(fault: Mapping[str, Any]) -> Diagnostic:
+def _malformed(fault: Mapping[str, Any], kind: str) -> Diagnostic:
+    """What is wrong with a request whose body was sent as a kind of content."""
+    if fault["type"] == "json_invalid":
+        reason = fault["ctx"]["error"][:300].lower()
+        return Diagnostic(
+            "E0926", f"the body is not JSON: {reason} (character {fault['loc'][-1]})", help="see /api/docs"
+        )
+    if fault["loc"] == ("body",) and fault["type"] != "missing" and "json" not in kind.lower():
+        advice = "send JSON, with the header `Content-Type: application/json`"
+        return Diagnostic("E0926", f"the `Content-Type` of the body is `{kind[:100]}`", help=advice)
     where = ".".join(str(part) for part in fault["loc"])
     return Diagnostic("E0926", f"`{where}`: {str(fault['msg'])[:300].lower()}", help="see /api/docs")
 

@@ -145,7 +145,14 @@ def test_queries_bind_parameters_and_are_refused_with_a_place(http: httpx.Client
     problem = refused(http.post("/query", json={"query": "path(1, X), X >"}), 422, "E0110")
     assert problem["diagnostics"][0]["labels"][0]["line"] == 1
     refused(http.post("/query", json={"text": "path(1, X)"}), 400, "E0926")
-    refused(http.post("/query", content=b"{", headers={"Content-Type": "application/json"}), 400, "E0926")
+    found = refused(
+        http.post("/query", content=b'{"query": }', headers={"Content-Type": "application/json"}), 400, "E0926"
+    )
+    assert found["detail"] == "the body is not JSON: expecting value (character 10)"
+    found = refused(http.post("/query", data={"query": "path(1, X)"}), 400, "E0926")
+    assert found["detail"] == "the `Content-Type` of the body is `application/x-www-form-urlencoded`"
+    assert found["help"] == "send JSON, with the header `Content-Type: application/json`"
+    assert refused(http.post("/query"), 400, "E0926")["detail"] == "`body`: field required"
 
 
 def test_a_question_that_takes_too_long_is_cancelled(start: Callable[..., Running]) -> None:
