@@ -175,3 +175,17 @@ def test_another_numbered_candidate_takes_the_place_of_one_that_goes(numbered: S
     (one,), (two,) = (facts_of(numbered, "pick", x) for x in (1, 2))
     assert not list(numbered.uses(one, all=True))
     assert list(map(str, numbered.uses(two, all=True))) == ["picked(2)"]
+
+
+def test_a_fact_of_records_and_other_values() -> None:
+    program = """
+    .type Pair = [x: number, y: float]
+    .type Tree = Leaf {} | Node {v: float}
+    .decl made(p: Pair, t: Tree, a: number, b: number, f: float)
+    .decl kept(p: Pair, t: Tree, a: number, b: number, f: float)
+    kept(p, t, a, b, f) :- made(p, t, a, b, f).
+    """
+    row = ((1, 0.5), Branch("Leaf"), 5, 6, 1.5)
+    with elastalog.open(program, {"made": [row, (None, Branch("Node", 2.0), 7, 7, 2.5)]}) as db:
+        for values in db["made"]:
+            assert list(db.uses(("made", values))) == [("kept", values)]

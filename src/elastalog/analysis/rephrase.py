@@ -38,10 +38,11 @@ def _arguments_equal(atom: tree.Atom, values: tuple[tree.Term, ...], stem: str) 
         if isinstance(argument, tree.Wildcard):
             continue
         if isinstance(value, tree.Call) and is_constructor(value.functor):
-            # An argument of the relation says of which type both are.
-            known = tree.Variable(f"{stem}{place}", span)
-            others = tuple([tree.Wildcard(span) for _ in values])
-            yield replace(atom, arguments=(*others[:place], known, *others[place + 1 :]))
+            # An argument of the relation says of which type both are. The others have names, too: wildcards at one
+            # place would be taken for one.
+            others = [tree.Variable(f"{stem}{place}_{other}", span) for other in range(len(values))]
+            known = others[place]
+            yield replace(atom, arguments=tuple(others))
             yield tree.Comparison("=", known, value, span, span)
             argument, value = known, argument
         yield tree.Comparison("=", argument, value, span, span)
