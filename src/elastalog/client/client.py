@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from elastalog.analysis.listing import json_value, show_value
+from elastalog.analysis.parameters import parameter_as_json, parameter_values
 from elastalog.analysis.program import Base, Value
 from elastalog.client.decoding import Decoder
 from elastalog.client.event import Event, sent_events
@@ -19,7 +20,9 @@ from elastalog.client.relation import RemoteRelation
 from elastalog.client.transport import ARROW, Broken, Transport
 from elastalog.client.update import RemoteUpdate
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.diagnostics.arguments import require_text, stays_here
 from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.draft import by_relation
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
@@ -39,6 +42,7 @@ MOST_ROWS = 1_000_000
 def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Client:
     """A client of the service at an address, as `elastalog serve` prints it. `token`: that of the service, by default
     `ELASTALOG_TOKEN` of the environment. `timeout`: seconds to wait for an answer."""
+    require_text("the address of a service is a text", url, "give what `elastalog serve` prints")
     return Client(Transport(url, os.environ.get("ELASTALOG_TOKEN") if token is None else token, timeout))
 
 
@@ -51,6 +55,8 @@ class Client:
         self._at = epoch
         self._decoder: Decoder | None = None
         self.decoder  # noqa: B018  # whether there is a service, and the token fits, is seen now
+
+    __reduce__ = stays_here("a client", "connect in the process that asks")
 
     def __enter__(self) -> Client:
         return self
@@ -145,8 +151,9 @@ class Client:
 
     def query(self, text: str, /, *, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
         """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
-        given = {name.removeprefix("?"): json_value(one) for name, one in {**(parameters or {}), **values}.items()}
-        body = {"query": text, "parameters": given}
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        given = parameter_values({**(parameters or {}), **values})
+        body = {"query": text, "parameters": {name: parameter_as_json(value) for name, value in given.items()}}
         table = _table(self._bytes("POST", "/query", {}, body))
         if not table.num_columns:  # then it does not say how many rows it has
             told = self._transport.json("POST", "/query", self._moment(), body)
@@ -198,24 +205,34 @@ class Client:
         removed: int | str | Iterable[int | str] = (),
     ) -> Changes:
         """What an update would change, without an epoch."""
-        body = {**self._facts(inserted, deleted), **_rules(added, removed), "rows": MOST_ROWS}
-        return self._changes(self._ask("/updates/preview", body), added=_rules(added, removed)["added_rules"])
+        rules = _rules(added, removed)
+        body = {**self._facts(inserted, deleted, rules["added_rules"]), **rules, "rows": MOST_ROWS}
+        return self._changes(self._ask("/updates/preview", body), rules["added_rules"])
 
     def send(self, update: Mapping[str, Any], key: str | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
         return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, key))
 
-    def _facts(self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _facts(
+        self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""
+    ) -> dict[str, Any]:
         """Facts as they are sent: checked here, where they are."""
-        sides = {"inserted": inserted or {}, "deleted": deleted or {}}
         return {
-            side: {name: self.rows_told(name, rows) for name, rows in facts.items()} for side, facts in sides.items()
+            "inserted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("inserted", inserted)},
+            "deleted": {name: self.rows_told(name, rows, added) for name, rows in by_relation("deleted", deleted)},
         }
 
-    def rows_told(self, name: str, rows: Any) -> list[list[Any]]:
-        """Facts of a relation, in any form that a session takes, as they are sent."""
-        schema = self[name].schema
-        return [list(map(json_value, fact)) for fact in self.decoder.relation(schema, rows)]
+    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]:
+        """Facts of a relation, which rules that are `added` may declare, in any form that a session takes, as they are
+        sent."""
+        if name not in self.schemas:
+            self.reload()
+        decoder = self._decoder_with(added) if added and name not in self.schemas else self.decoder
+        return [list(map(json_value, fact)) for fact in decoder.relation(schema_named(decoder.schemas, name), rows)]
+
+    def _decoder_with(self, added: str) -> Decoder:
+        """One that knows rules that are still to come."""
+        return Decoder(Program.reopen(f"{self.decoder.program.flat_text}\n{added}", "<added>"))
 
     def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
         try:
@@ -223,8 +240,7 @@ class Client:
         except UnknownRelation:
             self.reload()
         if added:  # a preview of a relation that is still to come
-            decoder = Decoder(Program.reopen(f"{self.decoder.program.flat_text}\n{added}", "<preview>"))
-            return decoder.changes(told)
+            return self._decoder_with(added).changes(told)
         return self.decoder.changes(told)
 
     # --- asking why ------------------------------------------------------------------------------------------------
@@ -250,7 +266,7 @@ class Client:
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
         why no other fact fits it."""
-        values = {name: json_value(value) for name, value in (bindings or {}).items()}
+        values = {name: json_value(value) for name, value in parameter_values(bindings or {}).items()}
         told = self._get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
         source = _Source(self, told["epoch"])
         try:

@@ -44,16 +44,14 @@ class Decoder:
 
     def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
         """Facts that came as JSON."""
-        floats = {place for place, column in enumerate(schema.columns) if column.base is Base.FLOAT}
-        return self.relation(
-            schema, [tuple(float(v) if place in floats else v for place, v in enumerate(row)) for row in rows]
-        )
+        return self.relation(schema, [_with_floats(schema, row) for row in rows])
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:
         """A fact, from its text or its parts."""
         if isinstance(told, str):
             return Fact(*parse_fact(told, self.program.checked))
-        return Fact(told["relation"], values_of_fact(schema_named(self.schemas, told["relation"]), told["values"]))
+        schema = schema_named(self.schemas, told["relation"])
+        return Fact(schema.name, values_of_fact(schema, _with_floats(schema, told["values"])))
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
@@ -152,7 +150,7 @@ class Decoder:
     ) -> Suggestion:
         """What to undo."""
         turned_down = tuple(Element(text[0], self.fact(text[1:])) for text in rejected if text[0] in "+-")  # type: ignore[arg-type]
-        return Suggestion(**self._answer(told), rejected=turned_down, undo=undo)
+        return Suggestion(**self._answer(told), rejected=turned_down, undo=undo, over=told["over"])
 
     def blame(self, told: Mapping[str, Any]) -> Blame:
         """Since when, and why."""
@@ -179,6 +177,12 @@ class Decoder:
             Element(one["sign"], one["rule"] if "rule" in one else self.fact(one["fact"]))  # type: ignore[arg-type]
             for one in told
         ]
+
+
+def _with_floats(schema: Schema, row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row that came as JSON, in which floats may be texts, and whole ones are numbers."""
+    columns = zip(schema.columns, row, strict=True)
+    return tuple(float(value) if column.base is Base.FLOAT else value for column, value in columns)
 
 
 class ToldChanges(Changes):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from elastalog.analysis.listing import json_value
 from elastalog.analysis.program import Value
+from elastalog.analysis.values import public_value
+from elastalog.diagnostics.arguments import stays_here
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.facts import Relation
+from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ class RemoteRelation:
         self._client = client
         self._fetch = fetch
 
+    __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
+
     @property
     def name(self) -> str:
         return self.schema.name
@@ -46,9 +51,13 @@ class RemoteRelation:
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
             return False
-        names = [f"a{place}" for place in range(len(fact))]
-        text = f"{self.name}({', '.join(f'?{name}' for name in names)})"
-        return bool(self._client.query(text, parameters=dict(zip(names, map(json_value, fact), strict=True))))
+        try:
+            values = map(public_value, values_of_fact(self.schema, fact))
+        except ElastalogError:
+            return False  # it can be no fact of this relation
+        parameters = {f"a{place}": value for place, value in enumerate(values)}
+        text = f"{self.name}({', '.join(f'?{name}' for name in parameters)})"
+        return bool(self._client.query(text, parameters=parameters))
 
     def local(self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None) -> Relation:
         """The facts, or a part of them, in this process. `where`: literals as in the body of a rule, in which the

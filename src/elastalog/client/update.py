@@ -31,7 +31,8 @@ class RemoteUpdate(DraftUpdate):
 
     def _take(self, side: str, relation: str, rows: Any) -> None:
         self.require_open()
-        self._told[side].setdefault(relation, []).extend(self._client.rows_told(relation, rows))
+        told = self._client.rows_told(relation, rows, self._told["added_rules"])
+        self._told[side].setdefault(relation, []).extend(told)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         self.require_open()

@@ -57,9 +57,8 @@ class Answer:
         proofs = "".join(proof.to_html() for proof in self.proofs)
         return html_table(heading, ("", "element"), rows) + proofs
 
-    def to_json(self) -> str:
-        """As JSON."""
-        written: dict[str, Any] = {
+    def _as_object(self) -> dict[str, Any]:
+        return {
             "elements": _as_objects(self.elements),
             "unwanted": list(map(str, self.unwanted)),
             "missing": list(map(str, self.missing)),
@@ -71,7 +70,10 @@ class Answer:
             "why_not_proven": self.why_not_proven,
             "proofs": [json.loads(proof.to_json()) for proof in self.proofs],
         }
-        return json.dumps(written, ensure_ascii=False, indent=2)
+
+    def to_json(self) -> str:
+        """As JSON."""
+        return json.dumps(self._as_object(), ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ class Suggestion(Answer):
     over: Literal["update", "facts"] = "update"
     """What was looked at: an update, or explicit facts whenever they came. Of these `+` ones are there and to be
     deleted, `-` ones are not and to be inserted."""
+
+    def _as_object(self) -> dict[str, Any]:
+        return {**Answer._as_object(self), "over": self.over}
 
     def apply(self) -> Changes:
         """Undoes the elements, as a new update. Raises ElastalogError if the session has gone on since."""

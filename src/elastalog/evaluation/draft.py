@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from elastalog.diagnostics.arguments import stays_here
+from elastalog.diagnostics.arguments import require_mapping, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 
@@ -70,6 +70,12 @@ class DraftUpdate(ABC):
         """Raises ElastalogError once the update has been committed or dropped."""
         if self._end is not None:
             raise ElastalogError([Diagnostic("E0620", _ENDS[self._end], help="begin another one with `db.update()`")])
+
+
+def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
+    require_mapping(f"what is {side} is given by relation", given, 'give a mapping, as `{"edge": [(1, 2)]}`')
+    return () if given is None else given.items()
 
 
 def once_committed(found: T | None) -> T:

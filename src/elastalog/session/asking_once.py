@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from elastalog.analysis.parameters import parameter_values
 from elastalog.analysis.query import Query, check_query
 from elastalog.diagnostics.arguments import require_text
 from elastalog.late import dataclass
@@ -16,7 +17,6 @@ from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.facts import Relation
 from elastalog.session.initial_facts import Rows
 from elastalog.session.opening import open  # noqa: A004  # its public name
-from elastalog.session.reading import parameter_values
 from elastalog.session.session import Session
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
-from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
+from elastalog.analysis.parameters import parameter_values
 from elastalog.analysis.pattern import parse_query
-from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query
-from elastalog.analysis.values import NIL, Branch, Record
-from elastalog.diagnostics.arguments import require_text, wrong_kind
+from elastalog.diagnostics.arguments import require_text
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.asking import ask, asking, derived_by
 from elastalog.evaluation.statistics import Statistics, statistics_of
@@ -116,35 +113,3 @@ class Reader:
         """What rules and relations cost."""
         with self._materialisation.lock:
             return statistics_of(self._materialisation.backend)
-
-
-def parameter_values(parameters: Mapping[str, object]) -> dict[str, Value]:
-    """The values of parameters by name, without the question mark, as the language has them."""
-    return {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
-
-
-def _parameter_name(name: object) -> str:
-    if isinstance(name, str):
-        return name.removeprefix("?")
-    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, as `parameters={"from": 1}`')
-
-
-def _parameter(name: str, value: object) -> Value:
-    """The value of a parameter, as the language has it."""
-    with suppress(UnicodeEncodeError, OverflowError):  # a lone surrogate, a fraction beyond all floats
-        if isinstance(value, str):
-            value.encode()
-            return str(value)
-        if not isinstance(value, bool):
-            if isinstance(value, Integral):
-                return int(value)
-            if isinstance(value, Real):
-                return float(value)
-    if isinstance(value, Branch):
-        return Branch(value.name, *(_parameter(name, part) for part in value.parts))
-    if isinstance(value, tuple):
-        return Record((_parameter(name, part) for part in value), ())
-    if value is None:
-        return NIL
-    advice = "give one of these, or a value made of them"
-    raise wrong_kind(f"the value of `?{name}` is a number or a text", value, advice)

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
+from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.draft import by_relation
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.strategies import marks_of
@@ -120,10 +121,10 @@ class Updates:
         went: dict[str, np.ndarray] = {}
         came: dict[str, np.ndarray] = {}
         if deleted is not None:
-            for name, rows in deleted.items() if type(deleted) is dict else _by_relation(_DELETED, deleted):
+            for name, rows in deleted.items() if type(deleted) is dict else by_relation("deleted", deleted):
                 went[name] = now.encode(name, rows)
         if inserted is not None:
-            for name, rows in inserted.items() if type(inserted) is dict else _by_relation(_INSERTED, inserted):
+            for name, rows in inserted.items() if type(inserted) is dict else by_relation("inserted", inserted):
                 came[name] = now.encode(name, rows)
         return self._changes(self.commit(Update(went, came, source, batch)).changes, now.schemas)
 
@@ -263,21 +264,14 @@ class Updates:
 
 
 _PATHS = (str, os.PathLike)
-_DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
 
 
 def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
-    for name, rows in _by_relation(_DELETED, deleted):
+    for name, rows in by_relation("deleted", deleted):
         update.delete(name, rows)
-    for name, rows in _by_relation(_INSERTED, inserted):
+    for name, rows in by_relation("inserted", inserted):
         update.insert(name, rows)
-
-
-def _by_relation(told: str, given: Mapping[str, Rows] | None) -> Iterable[tuple[str, Rows]]:
-    """The rows of relations. Raises WrongArgument unless they are given so."""
-    require_mapping(told, given, 'give a mapping, as `{"edge": [(1, 2)]}`')
-    return () if given is None else given.items()
 
 
 def _batch_id(source: object, batch: object) -> str | int | None:

@@ -16,7 +16,7 @@ from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.schema import Schema
 from elastalog.web.feed import Event
 
 
@@ -26,12 +26,13 @@ def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
 
 
 def rows_from_json(given: Mapping[str, list[list[Any]]], schemas: Mapping[str, Schema]) -> dict[str, list[Any]]:
-    """Facts by relation, from lists."""
-    return {name: _rows(schema_named(schemas, name), rows) for name, rows in given.items()}
+    """Facts by relation, from lists; of relations, too, that the same update declares."""
+    return {name: _rows(schemas.get(name), rows) for name, rows in given.items()}
 
 
-def _rows(schema: Schema, rows: list[list[Any]]) -> list[tuple[Any, ...]]:
-    floats = [place for place, column in enumerate(schema.columns) if column.base is Base.FLOAT]
+def _rows(schema: Schema | None, rows: list[list[Any]]) -> list[tuple[Any, ...]]:
+    columns = () if schema is None else schema.columns
+    floats = [place for place, column in enumerate(columns) if column.base is Base.FLOAT]
     if not floats:
         return list(map(tuple, rows))
     return [tuple(_float(value) if place in floats else value for place, value in enumerate(row)) for row in rows]
@@ -39,15 +40,6 @@ def _rows(schema: Schema, rows: list[list[Any]]) -> list[tuple[Any, ...]]:
 
 def _float(value: Any) -> Any:
     return float(value) if value in ("nan", "inf", "-inf") else value
-
-
-def parameters_from_json(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of parameters: a list is a record."""
-    return {name: _parameter(value) for name, value in given.items()}
-
-
-def _parameter(value: Any) -> Any:
-    return tuple(map(_parameter, value)) if isinstance(value, list) else value
 
 
 def columns_as_json(schema: Schema) -> list[dict[str, str]]:

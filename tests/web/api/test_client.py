@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -212,3 +216,82 @@ def test_nobody_at_the_address_is_said() -> None:
         elastalog.connect("http://127.0.0.1:9")
     with pytest.raises(ElastalogError, match="E0933"):
         elastalog.connect("ftp://somewhere")
+
+
+VALUES = """
+.type Pair = [x: number, y: float]
+.type Tree = Leaf {} | Node {v: float}
+.decl made(p: Pair, t: Tree, f: float, u: unsigned, s: symbol)
+.decl kept(p: Pair, t: Tree, f: float, u: unsigned, s: symbol)
+kept(p, t, f, u, s) :- made(p, t, f, u, s).
+"""
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ((1, NAN), Branch("Leaf"), NAN, 2**64 - 1, "nan"),
+        (None, Branch("Node", -INFINITE), 1.5, 0, ""),
+        ((2, -INFINITE), Branch("Node", NAN), INFINITE, 7, '"x\n'),
+    ],
+    ids=str,
+)
+def test_values_that_json_has_not_are_as_in_a_session(start: Callable[..., Running], row: tuple[Any, ...]) -> None:
+    running = start(VALUES, None)
+    db, session = running.connect(), running.session
+    assert str(list(db.apply({"made": [row]})["kept"].inserted)) == str([row])
+    assert row in db["kept"]
+    assert (*row[:-1], "other") not in db["kept"]
+    assert str(db.explain(("kept", row))) == str(session.explain(("kept", row)))
+    assert list(map(str, db.uses(("made", row)))) == list(map(str, session.uses(("made", row))))
+    assert list(db.query("made(?p, ?t, ?f, ?u, S)", **dict(zip("ptfu", row, strict=False)))) == [(row[-1],)]
+
+
+def test_what_can_be_no_fact_is_not_in_a_relation(running: Running) -> None:
+    path = running.connect()["path"]
+    assert [fact in path for fact in ((1, 2), (np.int64(1), 2), (1, "x"), (1, 2.0), (1,), [1, 2])] == [
+        True, True, False, False, False, False,
+    ]  # fmt: skip
+
+
+def test_parameters_may_be_of_numpy(running: Running) -> None:
+    db = running.connect()
+    assert sorted(db.query("path(?a, X)", a=np.int64(2))) == [(3,), (4,)]
+    found = db.explain_absence("path(4, 1)", bindings={"y": np.int64(2)})
+    assert str(found) == str(db.explain_absence("path(4, 1)", bindings={"y": 2}))
+
+
+def test_an_update_may_declare_the_relation_that_its_facts_are_of(running: Running) -> None:
+    db = running.connect()
+    added = ".decl far(x: number)\n.decl near(x: number)\nnear(x) :- far(x)."
+    assert sorted(db.preview({"far": [(7,)]}, added=added)["near"].inserted) == [(7,)]
+    with db.update() as update:
+        update.add_rules(added)
+        update.insert("far", [(7,), (8,)])
+        with pytest.raises(ElastalogError, match="E0606"):
+            update.insert("fra", [(7,)])
+    assert sorted(update.changes["near"].inserted) == [(7,), (8,)]
+
+
+def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
+    asked = {"unwanted": ["path(1, 4)"], "over": "facts"}
+    suggestion = running.connect().suggest(**asked)  # type: ignore[arg-type]
+    assert str(suggestion) == str(running.session.suggest(**asked))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        lambda db: db.apply("monday.diff"),
+        lambda db: db.apply({}, [("edge", (1, 2))]),
+        lambda db: db.query(5),
+        lambda db: db.query("path(?a, X)", a=b"x"),
+        lambda db: elastalog.connect(None),
+        lambda db: pickle.dumps(db),
+        lambda db: pickle.dumps(db["path"]),
+    ],
+)
+def test_slips(running: Running, slip: Callable[[elastalog.Client], object]) -> None:
+    with pytest.raises(TypeError, match="E0617"):
+        slip(running.connect())

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from elastalog.analysis.listing import json_value
+from elastalog.analysis.parameters import parameter_from_json
 from elastalog.provenance.fact import Fact
 from elastalog.web.api.forms import JSON, OTHER_FORMS, form_of, page_in
 from elastalog.web.api.models import FactText, Moment, PageTold, QueryGiven
 from elastalog.web.api.parts import Asked, refusals
-from elastalog.web.values import malformed, parameters_from_json
+from elastalog.web.values import malformed
 
 router = APIRouter(tags=["questions"])
 _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
@@ -22,7 +23,7 @@ _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 async def query(service: Asked, request: Request, given: QueryGiven, epoch: Moment = None) -> Response:
     """The answers to a conjunctive query with parameters, by pages, in the forms that facts have."""
     form = form_of(request)
-    parameters = parameters_from_json(given.parameters)
+    parameters = {name: parameter_from_json(value) for name, value in given.parameters.items()}
     page = await service.call(
         service.reading.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
         seconds=given.seconds, most=None if form == JSON else service.limits.export,
