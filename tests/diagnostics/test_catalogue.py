@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from click import Context
 
 import elastalog.diagnostics
+import elastalog.spark
+from elastalog.cli.main import cli
 from elastalog.diagnostics.catalogue import CATALOGUE, Entry
 from elastalog.diagnostics.catalogue.merge import merge
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
@@ -39,6 +42,17 @@ def test_every_entry_teaches() -> None:
         assert entry.title[0].islower()
         assert entry.explanation.endswith(".")
         assert entry.example != entry.fix
+
+
+def test_what_examples_call_is_there() -> None:
+    for entry in CATALOGUE.values():
+        for text in (entry.example, entry.fix):
+            for module, name in re.findall(r"\belastalog\.(spark\.)?(\w+)\(", text):
+                assert hasattr(elastalog.spark if module else elastalog, name), (entry.code, name)
+            for name in re.findall(r"^(?:sudo )?elastalog ([a-z-]+)", text, re.MULTILINE):
+                assert name in cli.list_commands(Context(cli)), (entry.code, name)
+            for name in re.findall(r"\bdb\.(\w+)\(", text):
+                assert hasattr(elastalog.Session, name), (entry.code, name)
 
 
 def test_codes_belong_to_their_stage() -> None:

@@ -11,7 +11,7 @@ DEBUGGING: tuple[Entry, ...] = (
         "Unwanted facts must hold, and missing facts must not hold, in the later of the two epochs. Otherwise there is"
         " nothing to mend.",
         "db.suggest(unwanted=['path(9, 9)'])  # path(9, 9) does not hold",
-        "db.suggest(missing=['path(9, 9)'])",
+        "db.explain_absence('path(9, 9)')",
     ),
     Entry(
         "E1002",
@@ -33,7 +33,7 @@ DEBUGGING: tuple[Entry, ...] = (
     Entry(
         "E1004",
         "no update between these epochs",
-        "An update leads from one epoch to a later one. Sessions remember all their epochs, stores as many as their"
+        "An update leads from one epoch to a later one. Sessions and stores remember as many epochs as their"
         " retention says; the first epoch is the bootstrap and has no update.",
         "db.suggest(unwanted=['path(1, 4)'], epochs=(4, 4))",
         "db.suggest(unwanted=['path(1, 4)'], epochs=(3, 4))",

@@ -20,7 +20,7 @@ VALUES: Final[tuple[Entry, ...]] = (
         "functor without a function",
         "A program that applies a functor is checked without it, but evaluated only with a function of that name.",
         'elastalog.open("hash.dl")',
-        'elastalog.open("hash.dl", functors={"hash": zlib.crc32})',
+        'elastalog.open("hash.dl", functors={"hash": lambda text: zlib.crc32(text.encode())})',
     ),
     Entry(
         "E0642",
@@ -57,7 +57,7 @@ VALUES: Final[tuple[Entry, ...]] = (
         "files of a store that hold no pairs",
         "A store keeps an `eqrel` relation as classes; whoever reads its files without opening it would find only the "
         "pairs that generate the relation.",
-        'elastalog.spark.read_store(spark, "db", "same")',
+        'elastalog.spark.read_relation(spark, "db", "same")',
         'elastalog.open(store="db")["same"].to_spark()',
     ),
     Entry(
