@@ -102,8 +102,8 @@ class Difference:
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Difference:
         """What a store has kept."""
-        changes, is_loss, *counts, other = kept
-        return cls(Occasion(int(changes), bool(is_loss), *map(int, counts)), int(other))
+        changes, is_loss, inputs, facts, before, other = kept
+        return cls(Occasion(int(changes), bool(is_loss), int(inputs), int(facts), int(before)), int(other))
 
 
 @dataclass(frozen=True, slots=True)
