@@ -77,6 +77,7 @@ AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), C
     [
         (b"ann\t70\trome\n", 'if the columns of the file are in another order: `.input age(columns="0:2:1")`'),
         (b"70\tann\trome\n", 'if the columns of the file are in another order: `.input age(columns="1:2:0")`'),
+        (b"7\trome\t9223372036854775808\n", "use a value the type can hold, or declare the attribute as `symbol`"),
         (b"ann\trome\tseventy\n", "convert the column first, or declare the attribute with another type"),
     ],
 )

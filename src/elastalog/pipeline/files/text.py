@@ -225,7 +225,9 @@ def _row(
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)
         if isinstance(value, Fault):
-            return Fault(value.code, value.reason, _likely_need(schema, fields, parsers) or value.advice)
+            # A number that is too large is one, whatever other columns could hold.
+            advice = "" if value.code == faults.RANGE else _likely_need(schema, fields, parsers)
+            return Fault(value.code, value.reason, advice or value.advice)
         row.append(value)
     return row
 
