@@ -298,10 +298,10 @@ def test_souffles_name_wins_and_others_must_be_alone(tmp_path):
 
 
 def test_a_folder_with_the_name_of_the_file_is_told(tmp_path):
-    (tmp_path / "edge.parquet").mkdir()
+    (tmp_path / "edge.facts").mkdir()
     with pytest.raises(ElastalogError) as error:
         read_input(relation(EDGE, {}), tmp_path)
-    assert error.value.diagnostics[0].notes[1] == "`edge.parquet` is a folder, not a file"
+    assert error.value.diagnostics[0].notes[1] == "`edge.facts` is a folder, not a file"
 
 
 def test_a_missing_file_names_what_was_tried_and_the_nearest(tmp_path):

@@ -98,8 +98,8 @@ FACTS: tuple[Entry, ...] = (
         title="an input relation has no fact file",
         explanation=(
             "A relation with `.input` and no `filename` is read from the facts folder (-F): R.facts, or one "
-            "of R.csv, R.tsv, R.parquet, R.jsonl, packed with gzip or not. A missing file is an error, since "
-            "an empty relation is seldom what was meant; an empty file says that it is."
+            "of R.csv, R.tsv, R.jsonl, packed with gzip or not, and R.parquet, a file or a folder of such. A missing "
+            "file is an error, since an empty relation is seldom what was meant; an empty file says that it is."
         ),
         example=".decl edge(x: number, y: number)\n.input edge\n\n(the folder holds edges.facts)",
         fix='.decl edge(x: number, y: number)\n.input edge(filename="edges.facts")',

@@ -44,8 +44,8 @@ def resolve_under(root: Path | str, relative: str) -> Path:
 
 def find_facts(root: Path | str, relation: str) -> Path:
     """The fact file of a relation in a folder: `R.facts` if there is one, otherwise the only one among `R.csv`,
-    `R.tsv`, these with `.gz`, `R.parquet` and `R.jsonl`."""
-    found = [path for suffix in SUFFIXES if (path := resolve_under(root, relation + suffix)).is_file()]
+    `R.tsv`, these with `.gz`, `R.parquet`, which may be a folder, and `R.jsonl`."""
+    found = [path for suffix in SUFFIXES if _has_facts(path := resolve_under(root, relation + suffix))]
     if not found:
         raise ElastalogError([_missing(root, relation, [relation + suffix for suffix in SUFFIXES])])
     if len(found) > 1 and found[0].suffix != ".facts":
@@ -54,11 +54,15 @@ def find_facts(root: Path | str, relation: str) -> Path:
 
 
 def require_file(root: Path | str, relation: str, relative: str) -> Path:
-    """The fact file a program names, which must exist under `root`."""
+    """The fact file, or folder of Parquet files, that a program names, which must exist under `root`."""
     path = resolve_under(root, relative)
-    if not path.is_file():
+    if not _has_facts(path):
         raise ElastalogError([_missing(root, relation, [relative])])
     return path
+
+
+def _has_facts(path: Path) -> bool:
+    return path.is_file() or (path.suffix == ".parquet" and path.is_dir())
 
 
 def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:

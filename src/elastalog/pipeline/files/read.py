@@ -117,8 +117,33 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
 
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
     form = Format.of(parameters, path.name)
+    if form.kind is Kind.PARQUET and path.is_dir():
+        return _read_parquet_folder(schema, path)
     is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or _is_packed(path))
     return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
+
+
+def _read_parquet_folder(schema: Schema, folder: Path) -> _Read:
+    from elastalog.pipeline.files.parquet import parquet_table
+    from elastalog.pipeline.files.parquet_folder import parts_of, with_columns_of_folders
+
+    tables: list[pa.Table] = []
+    bad: list[BadRow] = []
+    converted = 0
+    for part in parts_of(folder):
+        given = with_columns_of_folders(schema, parquet_table(file_bytes(part, False), str(part)), folder, part)
+        table, bad_here, number = _read_parquet(schema, given, str(part))
+        tables.append(_without_dictionaries(table))
+        bad += bad_here
+        converted += number
+    return joined(tables), bad, converted
+
+
+def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
+    from elastalog.pipeline.files.parquet import read_parquet_table
+
+    table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
+    return table, bad, converted_values(schema, given)
 
 
 def _is_packed(path: Path) -> bool:
@@ -136,11 +161,9 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             look_at(data, schema, file, form)
             return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
-            from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
+            from elastalog.pipeline.files.parquet import parquet_table
 
-            given = parquet_table(data, file)
-            table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
-            return table, bad, converted_values(schema, given)
+            return _read_parquet(schema, parquet_table(data, file), file)
         case Kind.JSON_LINES:
             from elastalog.pipeline.files.json_lines import read_json_lines
 
