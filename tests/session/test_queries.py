@@ -74,6 +74,12 @@ def test_disjunctions(db: elastalog.Session) -> None:
     assert error.value.diagnostics[0].code == "E0618"
 
 
+@pytest.mark.parametrize("text", ["", " \n", "."])
+def test_an_empty_query_is_told_as_such(db: elastalog.Session, text: str) -> None:
+    with pytest.raises(ElastalogError, match=r"E0618\]: the query is empty"):
+        db.query(text)
+
+
 def test_questions_without_variables_are_yes_or_no(db: elastalog.Session) -> None:
     assert len(db.query("edge(1, 2), edge(2, 3)")) == 1
     assert len(db.query("edge(1, 2), edge(2, 4)")) == 0

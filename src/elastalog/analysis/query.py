@@ -101,6 +101,8 @@ def _checked(
 def _as_clause(text: str, name: str) -> tuple[Source, int]:
     """The text as a clause, and how far places in it have moved: not at all if it has a head."""
     body = text.rstrip().removesuffix(".")
+    if not body.strip():
+        raise _wrong(text, "E0618", "the query is empty", Span(0, len(text)), "write literals, as in a rule's body")
     tokens, _ = tokenize(Source("<query>", body))
     if ":-" in tokens.texts:
         return Source("<query>", f"{body}\n."), 0
