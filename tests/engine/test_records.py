@@ -172,3 +172,16 @@ def test_a_long_list_is_no_deep_recursion() -> None:
             assert found[0] == n
             found = found[1]
         assert found is None
+
+
+def test_whole_floats_in_the_text_of_records_are_floats(tmp_path: Path) -> None:
+    program = ".type Box = Full {v: float}\n.type Pair = [a: float, b: Pair]\n.decl r(x: Box, y: Pair)\n"
+    values = (1e16, -1e16, 2.0**53 + 2, 1e15, 1e22, 123456789012345678.0)
+    rows = {(Branch("Full", value), (value, (value, None))) for value in values}
+    with elastalog.open(program, {"r": list(rows)}) as db:
+        table = db["r"].to_arrow()
+        with elastalog.open(program, {"r": table}) as back:
+            assert set(back["r"]) == rows
+    (tmp_path / "r.facts").write_text("$Full(10000000000000000)\t[10000000000000000, nil]\n", encoding="utf-8")
+    with elastalog.open(f"{program}.input r\n", tmp_path) as db:
+        assert list(db["r"]) == [(Branch("Full", 1e16), (1e16, None))]

@@ -24,6 +24,10 @@ class NotWritten(Exception):
     """A text does not spell a record; says why."""
 
 
+MOST_DIGITS = 300
+"""Longer whole numbers are none of any type."""
+
+
 class Bare(str):
     """A text without quotes: a number, or a symbol, as the type of its place says."""
 
@@ -41,10 +45,12 @@ def read_value(text: str) -> Any:
     return value
 
 
-def number_in(text: str) -> int | float | str:
-    """A bare part as the number it spells, if it does."""
+def number_in(text: str, is_float: bool) -> int | float | str:
+    """A bare part as the number it spells, if it does; a whole one is a float where one is expected."""
     if _NUMBER.fullmatch(text):
-        return int(text) if len(text) < 400 else text
+        if len(text) > MOST_DIGITS:
+            return text
+        return float(text) if is_float else int(text)
     return float(text) if _FLOAT.fullmatch(text) else text
 
 

@@ -80,7 +80,7 @@ class RecordType:
         if field.structure is not None:
             return self._typed(self.types[field.structure], given, depth + 1)
         if isinstance(given, Bare):
-            given = str(given) if field.base is Base.SYMBOL else number_in(given)
+            given = str(given) if field.base is Base.SYMBOL else number_in(given, field.base is Base.FLOAT)
         fault = value_fault(Column(field.name, field.base), given)
         if fault is not None:
             raise NotOfType(fault.reason)
