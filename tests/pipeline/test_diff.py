@@ -128,11 +128,21 @@ def test_any_text_is_an_update_or_diagnostics(text):
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["u.diff", "u.txt", "u", "u.diff.gz"])
+@pytest.mark.parametrize("name", ["u.diff", "u.txt", "u", "u.diff.gz", "packed.diff"])
 def test_text_files(tmp_path, name):
     content = b'+edge(1, "a").\n'
-    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    is_packed = name.endswith(".gz") or name.startswith("packed")
+    (tmp_path / name).write_bytes(gzip.compress(content) if is_packed else content)
     assert plain(read_diff(tmp_path / name, SCHEMAS)) == ({"edge": [(1, "a")]}, {})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'"op","x","y"\n"+","1","a"\n', b"\xef\xbb\xbfop,x,y\r\n+,1,a\r\n", b"\xef\xbb\xbfop\tx\ty\n+\t1\ta\n"],
+)
+def test_tables_as_spreadsheets_write_them(tmp_path, content):
+    (tmp_path / "edge.csv").write_bytes(content)
+    assert plain(read_diff(tmp_path / "edge.csv", SCHEMAS)) == ({"edge": [(1, "a")]}, {})
 
 
 def test_bytes_that_are_no_text(tmp_path):

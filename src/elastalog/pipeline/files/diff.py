@@ -24,11 +24,12 @@ from elastalog.diagnostics.noted import noted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.diff_line import BadLineError, change, is_blank, relation_of, rule_in, unknown_relation
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, Policy, settle
-from elastalog.pipeline.files.read import file_bytes
+from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array
@@ -76,7 +77,7 @@ def read_diff(
             raise ElastalogError([_no_updates(path)])
         return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
-    data = file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET)
+    data = file_bytes(path, form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path)))
     if _suffix(path) in TABULAR:
         return _read_tabular(path, data, form, schemas, keep_bad)
     return parse_diff(_decoded(data, str(path)), str(path), schemas, redeclare, keep_bad=keep_bad)
@@ -147,10 +148,10 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     if form.kind is Kind.PARQUET:
         table, bad = read_parquet_table(wanted, parquet_table(data, str(path)), str(path), ("op",))
     else:
-        header = data.split(b"\n", 1)[0]
+        header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
         delimiter = "\t" if b"\t" in header else ","
         written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
-        if data and b"op" not in re.split(rb"[,\t\r]", header):
+        if data and b"op" not in re.split(rb'[,\t\r"]', header):
             raise ElastalogError([_no_op(path)])
         table, bad = read_text(wanted, data, str(path), written, ("op",))
     if not keep_bad:

@@ -77,7 +77,7 @@ def read_input(
             from elastalog.pipeline.files.json_list import read_json_list
 
             path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, _is_packed(path)), str(path))
+            table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
             files.append(str(path))
         elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)
@@ -119,7 +119,7 @@ def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Re
     form = Format.of(parameters, path.name)
     if form.kind is Kind.PARQUET and path.is_dir():
         return _read_parquet_folder(schema, path)
-    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or _is_packed(path))
+    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path))
     return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
 
 
@@ -146,7 +146,7 @@ def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
     return table, bad, converted_values(schema, given)
 
 
-def _is_packed(path: Path) -> bool:
+def is_packed(path: Path) -> bool:
     """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
     try:
         with path.open("rb") as file:
