@@ -118,6 +118,16 @@ def test_faults_of_a_table_are_told(tmp_path: Path, text: str, told: str) -> Non
     assert told in found.message
 
 
+def test_a_table_that_does_not_tell_its_relation_is_named_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "changes.csv"
+    path.write_text("step,op,x,y\n1,+,1,2\n", encoding="utf-8")
+    with pytest.raises(elastalog.ElastalogError) as fault:
+        list(read_stream(path, Program.parse(PROGRAM)))
+    (found,) = fault.value.diagnostics
+    assert found.message == "row 1: no relation `changes`"
+    assert found.help == "name the table after its relation, or give every row one in a column `relation`"
+
+
 def test_looking_ahead_reads_one_item_more() -> None:
     taken: list[int] = []
 

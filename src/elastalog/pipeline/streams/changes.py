@@ -67,6 +67,8 @@ def read_changes(
     for name, part in parts.items():
         if name not in schemas:
             advice = did_you_mean(name, schemas) or f"the relations are {', '.join(schemas)}"
+            if named is None:
+                advice = "name the table after its relation, or give every row one in a column `relation`"
             raise fault(place, f"row {part.column(_ROW)[0]}: no relation `{name}`", advice)
         schema = schemas[name]
         for op, side in (("+", diff.inserted), ("-", diff.deleted)):
