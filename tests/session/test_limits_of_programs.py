@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -51,3 +52,11 @@ def test_blocks_end_no_later_than_those_around_them() -> None:
         assert deadline.time_left(60.0) < 0
     deadline.look()
     assert deadline.time_left(60.0) == 60.0
+
+
+@pytest.mark.parametrize("limit", [{"timeout": 1e-9}, {"memory": 1}], ids=str)
+def test_the_help_names_the_argument_that_sets_the_limit(limit: dict[str, Any]) -> None:
+    (name,) = limit
+    with pytest.raises(LimitReached) as caught:
+        elastalog.open(MANY_RULES, {"e": [(1, 2)]}, **limit)
+    assert f"in Python `{name}=`" in (caught.value.diagnostics[0].help or "")

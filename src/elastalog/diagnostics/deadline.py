@@ -60,4 +60,6 @@ def look() -> None:
 
 
 def time_is_over() -> LimitReached:
-    return LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
+    return LimitReached(
+        [Diagnostic("E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `timeout=`")]
+    )
