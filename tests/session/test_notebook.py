@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,24 @@ def test_cells_of_programs_and_queries() -> None:
         session.apply({"edge": [(3, 4)]})  # its place was taken, and it was closed
     with pytest.raises(TypeError):
         datalog("other", "path(1, X)")
+
+
+def test_a_cell_with_a_store_can_be_run_again(tmp_path: Path) -> None:
+    variables, datalog = shell()
+    first = datalog(f"--store {tmp_path / 'kept'}", PROGRAM)
+    first.apply({"edge": [(1, 2)]})
+    again = datalog(f"--store {tmp_path / 'kept'}", PROGRAM)
+    assert variables["db"] is again
+    assert sorted(again["edge"]) == [(1, 2)]
+    again.close()
+
+
+@pytest.mark.parametrize("line", ["db --fact links", "db --store", "db other", "1x", "db --facts"])
+def test_slips_in_the_first_line_of_a_cell_are_told(line: str) -> None:
+    variables, datalog = shell()
+    with pytest.raises(TypeError, match="a cell has one variable, and options with a value each"):
+        datalog(line, PROGRAM)
+    assert not variables
 
 
 def test_everything_that_a_session_gives_shows_in_a_notebook() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import elastalog
@@ -35,8 +36,11 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
     name, options = _arguments(line)
     if _is_program(cell):
         facts = variables.get(options["facts"], options["facts"]) if "facts" in options else None
-        earlier = variables.get(name)
-        session = elastalog.open(elastalog.Program.parse(cell, "<cell>"), facts, store=options.get("store"))
+        earlier, store = variables.get(name), options.get("store")
+        program = elastalog.Program.parse(cell, "<cell>")
+        if isinstance(earlier, elastalog.Session) and _is_of(earlier, store):
+            earlier.close()  # a store has one writer
+        session = elastalog.open(program, facts, store=store)
         if isinstance(earlier, elastalog.Session):
             earlier.close()
         variables[name] = session
@@ -48,8 +52,12 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
     return asked.query(cell, parameters={word: variables[word] for word in wanted})
 
 
+def _is_of(session: elastalog.Session, store: str | None) -> bool:
+    return store is not None and session.store is not None and session.store.resolve() == Path(store).resolve()
+
+
 def _arguments(line: str) -> tuple[str, dict[str, str]]:
-    """The variable, and the options."""
+    """The variable, and the options. Raises WrongArgument when there is anything else."""
     words = shlex.split(line)
     options: dict[str, str] = {}
     names: list[str] = []
@@ -57,8 +65,11 @@ def _arguments(line: str) -> tuple[str, dict[str, str]]:
         word = words.pop(0)
         if word in ("--facts", "--store") and words:
             options[word.removeprefix("--")] = words.pop(0)
-        else:
+        elif word.isidentifier() and not names:
             names.append(word)
+        else:
+            advice = "write `%%datalog db --facts FACTS --store PATH`, or less of it"
+            raise wrong_kind("a cell has one variable, and options with a value each", word, advice)
     return (names[0] if names else DEFAULT), options
 
 
