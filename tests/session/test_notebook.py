@@ -64,6 +64,8 @@ def test_slips_in_the_first_line_of_a_cell_are_told(line: str) -> None:
     variables, datalog = shell()
     with pytest.raises(TypeError, match="a cell has one variable, and options with a value each"):
         datalog(line, PROGRAM)
+    with pytest.raises(TypeError, match="`--facts` names a variable or a folder, not 'linsk'"):
+        datalog("db --facts linsk", PROGRAM)
     assert not variables
 
 

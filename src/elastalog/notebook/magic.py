@@ -17,6 +17,7 @@ from typing import Any
 
 import elastalog
 from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.folders.addresses import is_address
 
 _PARAMETER = re.compile(r"\?(\w+)")
 
@@ -35,7 +36,7 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
     of that session, and parameters `?x` are variables of the notebook."""
     name, options = _arguments(line)
     if _is_program(cell):
-        facts = variables.get(options["facts"], options["facts"]) if "facts" in options else None
+        facts = _facts(options["facts"], variables) if "facts" in options else None
         earlier, store = variables.get(name), options.get("store")
         program = elastalog.Program.parse(cell, "<cell>")
         if isinstance(earlier, elastalog.Session) and _is_of(earlier, store):
@@ -50,6 +51,13 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
         raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
     wanted = set(_PARAMETER.findall(cell)) & variables.keys()
     return asked.query(cell, parameters={word: variables[word] for word in wanted})
+
+
+def _facts(word: str, variables: dict[str, Any]) -> Any:
+    """What a variable of the notebook holds, or else a folder, by its path or address."""
+    if word not in variables and not Path(word).is_dir() and not is_address(word):
+        raise wrong_kind("`--facts` names a variable or a folder", word, "make one of them first, or check the name")
+    return variables.get(word, word)
 
 
 def _is_of(session: elastalog.Session, store: str | None) -> bool:
