@@ -137,15 +137,13 @@ def show_value(value: Value) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON has it: records are lists, nil is null; branches, NaN and the infinities, which JSON has not, and
-    records that hold such numbers are texts as the language or Python writes them."""
+    """A value as JSON has it: records are lists, nil is null; branches, NaN and the infinities, which JSON has not, are
+    texts as the language or Python writes them."""
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if isinstance(value, Branch):
         return written(value)
     if isinstance(value, tuple):
-        if any(isinstance(part, float) and not math.isfinite(part) for part in value):
-            return written(value)
         return list(map(json_value, value))
     return None if value is NIL else value
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
-from elastalog.analysis.program import Base, Rule
+from elastalog.analysis.program import Rule
 from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
@@ -21,6 +21,7 @@ from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, 
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
 from elastalog.relations.facts import Relation
+from elastalog.relations.json_rows import row_from_json
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -44,14 +45,14 @@ class Decoder:
 
     def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
         """Facts that came as JSON."""
-        return self.relation(schema, [_with_floats(schema, row) for row in rows])
+        return self.relation(schema, [row_from_json(schema, row) for row in rows])
 
     def fact(self, told: Mapping[str, Any] | str) -> Fact:
         """A fact, from its text or its parts."""
         if isinstance(told, str):
             return Fact(*parse_fact(told, self.program.checked))
         schema = schema_named(self.schemas, told["relation"])
-        return Fact(schema.name, values_of_fact(schema, _with_floats(schema, told["values"])))
+        return Fact(schema.name, values_of_fact(schema, row_from_json(schema, told["values"])))
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
@@ -177,12 +178,6 @@ class Decoder:
             Element(one["sign"], one["rule"] if "rule" in one else self.fact(one["fact"]))  # type: ignore[arg-type]
             for one in told
         ]
-
-
-def _with_floats(schema: Schema, row: Sequence[Any]) -> tuple[Any, ...]:
-    """A row that came as JSON, in which floats may be texts, and whole ones are numbers."""
-    columns = zip(schema.columns, row, strict=True)
-    return tuple(float(value) if column.base is Base.FLOAT else value for column, value in columns)
 
 
 class ToldChanges(Changes):

@@ -7,8 +7,8 @@ as are the numbers that JSON has not: NaN and the infinities. What is given back
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 from elastalog.analysis.listing import json_value
@@ -16,6 +16,7 @@ from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.relations.facts import Relation
+from elastalog.relations.json_rows import row_from_json
 from elastalog.relations.schema import Schema
 from elastalog.web.feed import Event
 
@@ -27,19 +28,14 @@ def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
 
 def rows_from_json(given: Mapping[str, list[list[Any]]], schemas: Mapping[str, Schema]) -> dict[str, list[Any]]:
     """Facts by relation, from lists; of relations, too, that the same update declares."""
-    return {name: _rows(schemas.get(name), rows) for name, rows in given.items()}
+    return {name: list(map(_row_of(schemas.get(name)), rows)) for name, rows in given.items()}
 
 
-def _rows(schema: Schema | None, rows: list[list[Any]]) -> list[tuple[Any, ...]]:
-    columns = () if schema is None else schema.columns
-    floats = [place for place, column in enumerate(columns) if column.base is Base.FLOAT]
-    if not floats:
-        return list(map(tuple, rows))
-    return [tuple(_float(value) if place in floats else value for place, value in enumerate(row)) for row in rows]
-
-
-def _float(value: Any) -> Any:
-    return float(value) if value in ("nan", "inf", "-inf") else value
+def _row_of(schema: Schema | None) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """What makes a row of a list: most have nothing that JSON tells otherwise."""
+    if schema is None or all(column.base not in (Base.FLOAT, Base.RECORD) for column in schema.columns):
+        return tuple
+    return partial(row_from_json, schema)
 
 
 def columns_as_json(schema: Schema) -> list[dict[str, str]]:

@@ -234,6 +234,7 @@ NAN, INFINITE = float("nan"), float("inf")
         ((1, NAN), Branch("Leaf"), NAN, 2**64 - 1, "nan"),
         (None, Branch("Node", -INFINITE), 1.5, 0, ""),
         ((2, -INFINITE), Branch("Node", NAN), INFINITE, 7, '"x\n'),
+        ((3, 1e16), Branch("Node", 1e16), 1e16, 7, "whole"),
     ],
     ids=str,
 )
