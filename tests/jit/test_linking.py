@@ -140,3 +140,24 @@ def _check_addresses(made: objects.ObjectCode, entry: int) -> None:
                     assert ctypes.string_at(found, length) == expected
             checked += 1
     assert checked > 10
+
+
+OUTLIVED = """
+import gc, sys
+import numpy as np
+from elastalog.backends.kernel.store.set_table import compress
+
+call = lambda: compress(np.zeros((2, 1), np.int32), 2, np.array([True, False]))
+assert call() == 1
+for name in [name for name in sys.modules if name.startswith("elastalog.jit")]:
+    vars(sys.modules.pop(name)).clear()
+gc.collect()
+print(call())
+del compress
+"""
+
+
+def test_operators_outlive_the_modules_that_loaded_them() -> None:
+    """As when the interpreter ends: processes had ended with a segmentation fault, their work done."""
+    done = subprocess.run([sys.executable, "-c", OUTLIVED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr

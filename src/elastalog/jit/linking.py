@@ -34,8 +34,11 @@ _JUMPS = {
 _STEP = 16
 """Bytes of such a jump and its address, and to what sections are aligned at least."""
 
-_mapped: list[mmap.mmap] = []
-"""Code stays for as long as the process runs."""
+
+def keep_for_ever(kept: object) -> None:
+    """Keeps an object while the interpreter ends, too, when it drops modules and what they hold in an order of its own:
+    operators are dropped, and threads may run, after what they consist of would be gone."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 class _Unknown(Exception):
@@ -104,7 +107,7 @@ class _Linker:
         # The system lets processors forget what they have seen of pages that become code.
         if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start), ctypes.c_size_t(code), mmap.PROT_READ | mmap.PROT_EXEC):
             raise _Unknown
-        _mapped.append(mapped)
+        keep_for_ever(mapped)
         return self.places[home] + value
 
     def _layout(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from elastalog.jit import building, objects
 from elastalog.jit.fingerprint import fingerprint
-from elastalog.jit.linking import link
+from elastalog.jit.linking import keep_for_ever, link
 from elastalog.jit.operators import Operator
 from elastalog.jit.symbols import LIBRARY_SYMBOLS, OBJECTS, PYTHON_SYMBOLS
 
@@ -32,10 +32,6 @@ class _Method(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("documentation", ctypes.c_char_p),
     )
-
-
-_methods: list[_Method] = []
-"""The interpreter refers to them for as long as it runs."""
 
 
 def machine_code(operator: Operator) -> Callable[..., Any]:
@@ -69,7 +65,7 @@ def _load(operator: Operator, code: objects.ObjectCode) -> Callable[..., Any] | 
         return None
     address = link(code.code, code.entry, addresses) or _linked_by_llvm(code, addresses)
     method = _Method(operator.function.__name__.encode(), address, _FAST_CALL, None)
-    _methods.append(method)
+    keep_for_ever(method)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
