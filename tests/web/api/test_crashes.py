@@ -115,7 +115,8 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: l
 
     threading.Thread(target=listen, daemon=True).start()
     db = elastalog.connect(server.url, TOKEN)
-    killing = threading.Timer(chance.uniform(0.05, 0.6), server.process.kill)
+    killed = server.process
+    killing = threading.Timer(chance.uniform(0.05, 0.6), killed.kill)
     killing.start()
     for step in range(60):
         edge = (chance.randrange(30), chance.randrange(30))
@@ -131,6 +132,7 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: l
                     server = Server(started, store, "--port", port)
         edges ^= {edge}
     killing.join()
+    killed.wait(30)
     if server.process.poll() is not None:
         server = Server(started, store, "--port", port)
     db = elastalog.connect(server.url, TOKEN)
