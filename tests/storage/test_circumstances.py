@@ -17,7 +17,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import epochs
 from elastalog.storage import backup, store
 from tests.storage.disks import FailingDisk
-from tests.storage.scripted import FACTS, LAST, PROGRAM, create, expected_states, go_on, lived, state_of
+from tests.storage.scripted import FACTS, LAST, PROGRAM, create, expected_states, files_of, go_on, lived, state_of
 
 
 def codes(error: ElastalogError) -> list[str]:
@@ -79,6 +79,22 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
         assert state_of(session) == expected_states()[LAST]
     with create(tmp_path / "other") as session:  # what was begun there is done again
         assert session.epoch == 1
+
+
+@pytest.mark.parametrize("journal_epochs", [1, 1000])
+def test_nothing_is_made_over_a_store_that_has_lost_its_pointer(tmp_path: Path, journal_epochs: int) -> None:
+    """Whether it has had snapshots, or a journal alone."""
+    path = lived(tmp_path / "store", journal_epochs=journal_epochs, retention=1)
+    pointer = (path / "CURRENT").read_bytes()
+    (path / "CURRENT").unlink()
+    before = files_of(path)
+    with pytest.raises(ElastalogError) as raised:
+        create(path)
+    assert codes(raised.value) == ["E0806"]
+    assert files_of(path) == before
+    (path / "CURRENT").write_bytes(pointer)
+    with elastalog.open(store=path) as session:
+        assert state_of(session) == expected_states()[LAST]
 
 
 def test_a_session_whose_lock_was_removed_writes_no_more(tmp_path: Path) -> None:

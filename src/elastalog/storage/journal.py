@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,15 @@ def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int
     data, digest = frame(_beginning(store, epoch), START)
     files.create(root / name, data, "journal")
     return len(data), digest
+
+
+def is_used(path: Path) -> bool:
+    """Whether a file is a journal that has had records, going by its name and its size."""
+    number = re.fullmatch(r"journal-(\d+)\.log", path.name)
+    if number is None:
+        return False
+    empty, _ = frame(_beginning("0" * 16, int(number[1])), START)
+    return path.stat().st_size > len(empty)
 
 
 def _beginning(store: str, epoch: int) -> bytes:

@@ -217,6 +217,12 @@ def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
     return f"{manifest.name} {sha256(data).hexdigest()}\n".encode()
 
 
+def is_later_manifest(name: str) -> bool:
+    """Whether a file is called as manifests are that a store has after its first one."""
+    number = name.removeprefix("manifest-").removesuffix(".json")
+    return number.isdigit() and name == f"manifest-{number}.json" and int(number) > 1
+
+
 def read_manifest(root: Path) -> Manifest:
     """The manifest that holds. Raises ElastalogError when there is none, or when it is damaged."""
     check_format(root)

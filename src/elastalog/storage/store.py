@@ -29,7 +29,7 @@ from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
-from elastalog.storage.journal import JournalWriter, write_empty
+from elastalog.storage.journal import JournalWriter, is_used, write_empty
 from elastalog.storage.lock import WriterLock, is_held
 from elastalog.storage.manifest import (
     FORMAT,
@@ -42,6 +42,7 @@ from elastalog.storage.manifest import (
     Options,
     Snapshot,
     check_format,
+    is_later_manifest,
     read_manifest,
     write_manifest,
 )
@@ -383,13 +384,15 @@ def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
 
 def refuse_existing(root: Path) -> None:
     """Raises ElastalogError unless a store can be made in a folder: none there, an empty one, or an attempt not
-    finished."""
+    finished, which has one manifest, and no epochs in its journal."""
     try:
         found = set(os.listdir(root)) if root.exists() else set()
     except OSError:
         raise faults.already_there(root) from None
     if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
         raise faults.already_there(root)
+    if any(is_later_manifest(name) or is_used(root / name) for name in found):
+        raise faults.missing(root / POINTER)
 
 
 def _flush_folders(files: FileSystem, root: Path) -> None:
