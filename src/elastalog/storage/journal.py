@@ -136,7 +136,7 @@ def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int
 def is_used(path: Path) -> bool:
     """Whether a file is a journal that has had records, going by its name and its size."""
     number = re.fullmatch(r"journal-(\d+)\.log", path.name)
-    if number is None:
+    if number is None or not path.is_file():
         return False
     empty, _ = frame(_beginning("0" * 16, int(number[1])), START)
     return path.stat().st_size > len(empty)

@@ -217,10 +217,10 @@ def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
     return f"{manifest.name} {sha256(data).hexdigest()}\n".encode()
 
 
-def is_later_manifest(name: str) -> bool:
-    """Whether a file is called as manifests are that a store has after its first one."""
+def generation_of(name: str) -> int | None:
+    """The number of the manifest that is in a file of this name; None if none is."""
     number = name.removeprefix("manifest-").removesuffix(".json")
-    return number.isdigit() and name == f"manifest-{number}.json" and int(number) > 1
+    return int(number) if number.isdigit() and name == f"manifest-{number}.json" else None
 
 
 def read_manifest(root: Path) -> Manifest:
@@ -234,8 +234,7 @@ def read_manifest(root: Path) -> Manifest:
         name, checksum = words[0].decode("ascii"), words[1].decode("ascii")
     except (IndexError, UnicodeDecodeError):
         raise faults.damaged(pointer, "it names no manifest") from None
-    number = name.removeprefix("manifest-").removesuffix(".json")
-    if len(words) != 2 or not number.isdigit() or name != f"manifest-{number}.json":
+    if len(words) != 2 or generation_of(name) is None:
         raise faults.damaged(pointer, "it names no manifest")
     data = read_bytes(root / name)
     if checksum != sha256(data).hexdigest() + "\n":

@@ -42,7 +42,7 @@ from elastalog.storage.manifest import (
     Options,
     Snapshot,
     check_format,
-    is_later_manifest,
+    generation_of,
     read_manifest,
     write_manifest,
 )
@@ -391,7 +391,7 @@ def refuse_existing(root: Path) -> None:
         raise faults.already_there(root) from None
     if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
         raise faults.already_there(root)
-    if any(is_later_manifest(name) or is_used(root / name) for name in found):
+    if any((generation_of(name) or 1) > 1 or is_used(root / name) for name in found):
         raise faults.missing(root / POINTER)
 
 
