@@ -11,135 +11,25 @@
 
 Update streams with and without marks: `python -m benchmarks.streams`.
 
-`elastic` may evaluate anew; `elastic!` never does. Every strategy runs in a process of its own. Prints a table for each
-experiment: milliseconds, median [least..most], and in brackets the ratio to the fastest. Writes
-benchmarks/results/strategies.json and a plot for each experiment.
+`elastic` may evaluate anew; `elastic!` never does. Every strategy runs in a process of its own, and they take turns
+step by step. Prints a table for each experiment: milliseconds, median [least..most], and in brackets the ratio to the
+fastest. Writes benchmarks/results/strategies.json and a plot for each experiment.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import resource
 import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
-from benchmarks.strategy_cases import EXPERIMENTS, Case, Options
+from benchmarks.strategy_cases import EXPERIMENTS, Options
+from benchmarks.strategy_turns import Outcome, measure_by_turns
 from benchmarks.workloads import DATA_VARIABLE, HERE
 
 PHASES = ("over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "derivations")
-
-
-@dataclass(slots=True)
-class Outcome:
-    strategy: str
-    size: int
-    bootstrap: float = 0.0
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
-    memory: int = 0
-    problem: str | None = None
-
-
-# --- measuring -------------------------------------------------------------------------------------------------------
-
-
-def measure(name: str, size: int, strategy: str, options: Options) -> Outcome:
-    """In a fresh process; never raises for what goes wrong there."""
-    request = json.dumps({"name": name, "size": size, "strategy": strategy, "options": asdict(options)})
-    command = [sys.executable, "-m", "benchmarks.strategies", "--one", request]
-    failed = Outcome(strategy, size)
-    try:
-        done = subprocess.run(
-            command, cwd=HERE.parent, capture_output=True, text=True, timeout=options.timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        failed.problem = f"more than {options.timeout:.0f} s"
-        return failed
-    if done.returncode != 0:
-        failed.problem = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return failed
-    return Outcome(**json.loads(done.stdout.strip().splitlines()[-1]))
-
-
-def measure_here(name: str, size: int, strategy: str, options: Options) -> Outcome:
-    import elastalog
-
-    experiment = EXPERIMENTS[name]
-    case = experiment.make(options, size, options.repeats or experiment.repeats)
-    outcome = Outcome(strategy, size)
-    budget: float | Literal["auto"] | None = None if strategy.endswith("!") else "auto"
-    strategy = strategy.rstrip("!")
-    searched = search_without_limit() if options.is_unbounded else None
-    warm_up(strategy)
-    began = time.process_time()
-    with elastalog.open(case.program, case.facts, strategy=strategy, budget=budget) as db:
-        outcome.bootstrap = time.process_time() - began
-        make_indexes(db, case)
-        for label, deleted, inserted in case.steps:
-            update = db.update()
-            for relation, rows in deleted.items():
-                update.delete(relation, rows)
-            for relation, rows in inserted.items():
-                update.insert(relation, rows)
-            before = 0 if searched is None else searched()
-            began = time.process_time()
-            update.commit()
-            outcome.seconds.setdefault(label, []).append(time.process_time() - began)
-            if searched is not None:
-                outcome.counters["rows"] = outcome.counters.get("rows", 0) + searched() - before
-            for counter, value in update.stats.work.counters.as_dict().items():
-                outcome.counters[counter] = outcome.counters.get(counter, 0) + value
-    outcome.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return outcome
-
-
-def search_without_limit() -> Callable[[], int]:
-    """From now on other derivations are looked for backwards whatever it takes, as the papers do, and heads with sums
-    are not solved for what is known. Returns what tells how many rows that has gone through."""
-    from elastalog.backends.kernel.sets import heads_backward, set_update
-    from elastalog.planning import order
-
-    searches: list[heads_backward.BackwardSearch] = []
-
-    class Counted(heads_backward.BackwardSearch):
-        def __init__(self, *parts: Any) -> None:
-            super().__init__(*parts)
-            searches.append(self)
-
-    heads_backward.FIRST_LIMIT = 1 << 60
-    vars(order)["solve_equation"] = lambda *_: None
-    vars(set_update)["BackwardSearch"] = Counted
-    return lambda: sum(effort.rows for search in searches for effort in search._efforts.values())
-
-
-def make_indexes(db: Any, case: Case) -> None:
-    """One fact of every relation goes and comes back, so that no update that is measured makes plans and indexes."""
-    some = {name: rows.slice(0, 1) for _, deleted, _ in case.steps[:1] for name, rows in deleted.items()}
-    db.apply(deleted=some)
-    db.apply(inserted=some)
-
-
-def warm_up(strategy: str) -> None:
-    """Loads compiled operators before anything is measured."""
-    import elastalog
-
-    program = """
-    .decl a(x: number, y: number)
-    .decl b(x: number, y: number)
-    b(x, y) :- a(x, y).
-    b(x, z) :- b(x, y), a(y, z).
-    """
-    with elastalog.open(program, {"a": [(1, 2), (2, 3), (1, 3)]}, strategy=strategy) as db:
-        db.apply({"a": [(3, 4)]}, {"a": [(1, 2)]})
-        db.apply({"a": [(1, 2)]}, {"a": [(1, 3)]})
 
 
 # --- showing ---------------------------------------------------------------------------------------------------------
@@ -212,14 +102,7 @@ def main() -> None:
     parser.add_argument("--sizes", help="of example1 and example2, separated by commas")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one strategy on one case")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.one:
-        request = json.loads(given.one)
-        options = Options(**request["options"])
-        outcome = measure_here(request["name"], request["size"], request["strategy"], options)
-        print(json.dumps(asdict(outcome)))
-        return
     unknown = [name for name in given.experiments if name not in EXPERIMENTS]
     if unknown or not given.experiments:
         parser.error(f"name experiments: {', '.join(EXPERIMENTS)}")
@@ -231,14 +114,9 @@ def main() -> None:
         outcomes: list[Outcome] = []
         hopeless: set[str] = set()
         for size in experiment.sizes_with(options):
-            for strategy in chosen:
-                if strategy in hopeless:
-                    outcomes.append(replace(Outcome(strategy, size), problem="not tried: too slow before"))
-                    continue
-                outcomes.append(measure(name, size, strategy, options))
-                print(f"{name} {size or ''} {strategy}: {outcomes[-1].problem or 'done'}", file=sys.stderr, flush=True)
-                if outcomes[-1].problem and outcomes[-1].problem.startswith("more than"):
-                    hopeless.add(strategy)
+            outcomes += [Outcome(s, size, problem="not tried: too slow before") for s in chosen if s in hopeless]
+            outcomes += measure_by_turns(name, size, [s for s in chosen if s not in hopeless], options)
+            hopeless |= {o.strategy for o in outcomes if o.problem and o.problem.startswith("more than")}
         print("\n".join(table(name, outcomes)), flush=True)
         draw(name, outcomes)
         key = f"{name} {options.nodes}/{options.edges}" if name == "sspe" else name

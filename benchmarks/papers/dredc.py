@@ -10,8 +10,8 @@ from functools import cache
 
 from benchmarks.papers.items import Settings, reproduces
 from benchmarks.papers.tables import Cell, Figures, Plot, Table
-from benchmarks.strategies import Outcome, measure
 from benchmarks.strategy_cases import Options
+from benchmarks.strategy_turns import Outcome, measure
 
 NAMES = {"dredc": "DRed^c", "dred": "DRed", "bfc": "B/F^c", "bf": "B/F"}
 PHASES = ("over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "derivations")

@@ -12,16 +12,24 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, np_int32, operator
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.arrays import (
+    block_of,
+    levels_of,
+    lookup_of,
+    operands,
+    rows_of,
+    table_of,
+    touched_of,
+)
 from elastalog.backends.kernel.machine.calendar import insert_due, put_off
 from elastalog.backends.kernel.machine.driver import begin, driver, has_delta, runner
-from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, index_at, machine_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, machine_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.queue import lowest_level
 from elastalog.backends.kernel.machine.shares import (
@@ -40,7 +48,6 @@ from elastalog.backends.kernel.machine.shares import (
 from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store import inserting, set_table
 from elastalog.backends.kernel.store.memory import STATE_SIZE
-from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
 
 _join = piece(join.join)
@@ -144,20 +151,7 @@ def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
         )  # fmt: skip
         progress[WITHIN] = 0
     else:
-        kind = probe.kind
-        keys = keys_at(relation.table, relation.table_size // 2)
-        shift = relation.shift
-        slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
-        pool = words_at(relation.rows, 0)
-        columns = key
-        if kind == layout.INDEXED:
-            index = index_at(machine.indexes, probe.index)
-            kind = index.kind
-            keys = keys_at(index.keys, index.keys_size)
-            shift = index.shift
-            slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
-            pool = words_at(index.pool, index.pool_size)
-            columns = numbers_at(index.columns, index.columns_number)
+        kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
         _join(
             block_of(frame), frame.begun, frame.end, key, kind, keys, shift, slots, pool, rows, columns, limit,
             is_checked, level, touched, keep, keep_place, take, take_place, out, progress,

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece
 from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
 from elastalog.backends.kernel.execution import delta_variant
 from elastalog.backends.kernel.execution.join_levels import join_levels
 from elastalog.backends.kernel.execution.join_one import join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
-from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
+from elastalog.backends.kernel.machine.arrays import block_of, levels_of, lookup_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.forks import goes_here
-from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
+from elastalog.backends.kernel.machine.layout import BLOCK, LOSING, relation_at
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
-from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN
 
 VIEWS = np.array(
@@ -113,20 +112,7 @@ def _probing(join: Any) -> Any:
     @piece
     def probe_by(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
         relation = relation_at(machine.relations, probe.relation)
-        kind = probe.kind
-        keys = keys_at(relation.table, relation.table_size // 2)
-        shift = relation.shift
-        slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
-        pool = words_at(relation.rows, 0)
-        columns = numbers_at(frame.usual, 0)
-        if kind == INDEXED:
-            index = index_at(machine.indexes, probe.index)
-            kind = index.kind
-            keys = keys_at(index.keys, index.keys_size)
-            shift = index.shift
-            slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
-            pool = words_at(index.pool, index.pool_size)
-            columns = numbers_at(index.columns, index.columns_number)
+        kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
         is_negated = probe.is_negated != 0
         seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
         progress = numbers_at(machine.progress, STATE_SIZE)

@@ -43,8 +43,7 @@ FILLED = 4  # rows in the output block
 SKIPPED = 5  # rows that a join of levels has looked at in vain
 
 _LEAST_IN_GROUPS = 4
-"""Facts of a block that are worth being looked for in groups: chains have blocks of one. A join of levels, which asks
-for postings besides slots and rows, has a number of its own."""
+"""Facts of a block that are worth being looked for in groups: chains have blocks of one."""
 
 
 @inlined
