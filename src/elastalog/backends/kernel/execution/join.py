@@ -9,8 +9,6 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     KEYS,
     MATRIX,
-    NONE,
-    ONE,
     STATE,
     WORDS,
     flattened,
@@ -19,21 +17,9 @@ from elastalog.backends.kernel.compile.signatures import (
     int64,
     np_int32,
     operator,
-    prefetch,
     types,
-    uint64,
 )
-from elastalog.backends.kernel.store.postings import (
-    DIRECT,
-    EVERY,
-    HASHED,
-    LENGTH,
-    PLACE,
-    SLOT_WIDTH,
-    first_row,
-    hash_key,
-    index_key,
-)
+from elastalog.backends.kernel.store.postings import EVERY, LENGTH, PLACE, find_slots
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, is_present
 
 
@@ -53,12 +39,8 @@ def join(  # type: ignore[no-untyped-def]
     first_within = state[WITHIN]
     kept = keep.shape[0]
     taken = take.shape[0]
-    key_width = key.shape[0]
     found = group_of_numbers()
     wanted = group_of_keys()
-    flat_slots = flattened(slots)
-    mask = uint64(keys.shape[0] - 1)
-    high = uint64(shift)
     flat_rows = flattened(rows)
     width = rows.shape[1]
     flat_out = flattened(out)
@@ -66,42 +48,8 @@ def join(  # type: ignore[no-untyped-def]
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
-        if kind == DIRECT:
-            top = slots.shape[0]
-            for g in range(size):
-                word = int64(left[i + g, key[0]])
-                if word >= top or word < 0:
-                    word = int64(-1)
-                else:
-                    prefetch(flat_slots, word * SLOT_WIDTH)
-                found[g] = word
-        elif kind == HASHED:
-            for g in range(size):
-                value = index_key(left, i + g, key)
-                home = hash_key(value) >> high
-                wanted[g] = value
-                found[g] = int64(home)
-                prefetch(keys, int64(home))
-                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
-            for g in range(size):
-                value = wanted[g]
-                home = uint64(found[g])
-                while True:
-                    entry = keys[home]
-                    if entry == NONE:
-                        found[g] = -1
-                        break
-                    if entry == value:
-                        is_same = True
-                        if key_width > 2:
-                            first = first_row(slots, home, pool)
-                            for c in range(key_width):
-                                if rows[first, columns[c]] != left[i + g, key[c]]:
-                                    is_same = False
-                        if is_same:
-                            found[g] = int64(home)
-                            break
-                    home = (home + ONE) & mask
+        if kind != EVERY:
+            find_slots(left, i, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted)
         for g in range(size):
             length = limit
             place = int64(0)

@@ -26,9 +26,9 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.execution.level_views import copy_columns, level_before, level_now, state_of
+from elastalog.backends.kernel.execution.level_views import copy_columns, is_seen, level_before, level_now, state_of
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA
-from elastalog.backends.kernel.store.postings import EVERY, find_postings
+from elastalog.backends.kernel.store.postings import EVERY, LENGTH, PLACE, find_slots
 from elastalog.backends.kernel.store.set_table import (
     FILLED,
     NEXT,
@@ -189,10 +189,13 @@ def _join_postings(  # type: ignore[no-untyped-def]
     while i < stop and not is_full and skipped <= MOST_SKIPPED:  # then whoever called looks at limits
         first = filled
         size = int64(1) if kind == EVERY else min(GROUP, stop - i)
-        find_postings(
-            left, i, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
-        )  # fmt: skip
+        places[0], lengths[0] = 0, limit
         if kind != EVERY:
+            find_slots(left, i, size, key, kind, keys, shift, slots, pool, rows, columns, places, wanted)
+            for g in range(size):
+                slot = places[g]
+                lengths[g] = int64(slots[slot, LENGTH]) if slot >= 0 else int64(0)
+                places[g] = int64(slots[slot, PLACE]) if slot >= 0 else int64(0)
             _fetch_rows(size, pool, flat_rows, width, level, places, lengths)
         for g in range(size):
             place = places[g]
@@ -209,7 +212,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
                         prefetch(level, later)
                 if row >= limit:
                     break
-                if not (view >> state_of(level, touched, row)) & 1:
+                if not is_seen(view, level, touched, row):
                     skipped += 1
                 elif filled < room:
                     _note(out, filled, i + g, row)

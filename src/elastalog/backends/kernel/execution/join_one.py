@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.signatures import LOW, halves_of, hash_columns, inlined, int64, uint64
 from elastalog.backends.kernel.execution.join_levels import MEMBER, is_kept, leave_off, put_absence
-from elastalog.backends.kernel.execution.level_views import copy_columns, level_before, level_now, state_of
+from elastalog.backends.kernel.execution.level_views import copy_columns, is_seen, level_before, level_now, state_of
 from elastalog.backends.kernel.store.postings import EVERY, LENGTH, PLACE, find_slot_of
 from elastalog.backends.kernel.store.set_table import SKIPPED, WITHIN, find_key_from
 
@@ -58,7 +58,7 @@ def join_one(  # type: ignore[no-untyped-def]
             row = int64(pool[place + j])
         if row >= limit:
             break
-        if not (view >> state_of(level, touched, row)) & 1:
+        if not is_seen(view, level, touched, row):
             state[SKIPPED] += 1
         elif filled < out.shape[0]:
             _put(left, at, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, filled)

@@ -37,6 +37,12 @@ def state_of(level, touched, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def is_seen(view, level, touched, row):  # type: ignore[no-untyped-def]
+    """Whether a view sees a row."""
+    return (view >> state_of(level, touched, row)) & 1 != 0
+
+
+@inlined
 def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
     if is_flat:
         return np_int32(0)

@@ -20,7 +20,7 @@ from elastalog.backends.kernel.compile.signatures import (
     np_int32,
     prefetch,
 )
-from elastalog.backends.kernel.execution.level_views import copy_fact, state_of
+from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
 from elastalog.backends.kernel.machine.arrays import levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.driver import has_delta
 from elastalog.backends.kernel.machine.layout import BLOCK, RECOVERING, SOUGHT_BITS, index_at, relation_at, variant_at
@@ -105,7 +105,7 @@ def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
                 prefetch(level, int64(pool[later]))
                 row = int64(pool[row + within])
         if length > 0:
-            if (seen >> state_of(level, touched, row)) & 1:
+            if is_seen(seen, level, touched, row):
                 copy_fact(rows, row, level, touched, False, is_flat, take, place, out, filled)
                 filled += 1
             passed += 1

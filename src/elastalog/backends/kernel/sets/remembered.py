@@ -23,7 +23,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
 )
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Sink, TooManyRows
-from elastalog.backends.kernel.execution.level_views import LEVELS, state_of
+from elastalog.backends.kernel.execution.level_views import LEVELS, is_seen
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
@@ -95,7 +95,7 @@ def keep_seen(block, used, word, level, touched, view):  # type: ignore[no-untyp
     """Keeps the rows of a block in which one word is the row of a fact in a view."""
     kept = 0
     for i in range(used):
-        if (view >> state_of(level, touched, int64(block[i, word]))) & 1:
+        if is_seen(view, level, touched, int64(block[i, word])):
             if kept < i:
                 for c in range(block.shape[1]):
                     block[kept, c] = block[i, c]

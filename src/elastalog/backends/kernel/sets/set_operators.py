@@ -28,7 +28,7 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     types,
 )
-from elastalog.backends.kernel.execution.level_views import state_of
+from elastalog.backends.kernel.execution.level_views import is_seen
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, REFERENCE, WAS, entry_of
 from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, fetch, touch
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, add_row, find_row
@@ -57,7 +57,7 @@ def gather_seen(rows, start, stop, level, touched, view, take, place, out, state
     width = out.shape[1]
     row = start
     while row < stop and filled < room:
-        if (view >> state_of(level, touched, row)) & 1:
+        if is_seen(view, level, touched, row):
             for c in range(take.shape[0]):
                 out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
             out[filled, width - 2] = 0

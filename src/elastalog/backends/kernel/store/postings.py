@@ -92,14 +92,13 @@ def find_key(key, home, keys):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
-    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified. -1 if
-    there is none."""
+def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+    """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified."""
     mask = uint64(keys.shape[0] - 1)
     while True:
         entry = keys[home]
         if entry == NONE:
-            return int64(-1)
+            return home
         if entry == value:
             is_same = True
             if key.shape[0] > 2:
@@ -108,8 +107,31 @@ def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # 
                     if rows[first, columns[c]] != block[i, key[c]]:
                         is_same = False
             if is_same:
-                return int64(home)
+                return home
         home = (home + ONE) & mask
+
+
+@inlined
+def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+    """The same, but -1 if there is none."""
+    home = find_home(block, i, key, value, home, keys, slots, pool, rows, columns)
+    return int64(home) if keys[home] != NONE else int64(-1)
+
+
+@inlined
+def _fetch_by_word(rows, row, stop, columns, slots):  # type: ignore[no-untyped-def]
+    """Asks for the memory of the slot that a later row leads to by its word."""
+    if row + _AHEAD < stop:
+        prefetch(flattened(slots), int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+
+
+@inlined
+def _fetch_by_key(rows, row, stop, columns, keys, high, slots):  # type: ignore[no-untyped-def]
+    """The same by its key."""
+    if row + _AHEAD < stop:
+        home = int64(hash_key(index_key(rows, row + _AHEAD, columns)) >> high)
+        prefetch(keys, home)
+        prefetch(flattened(slots), home * SLOT_WIDTH)
 
 
 @inlined
@@ -123,38 +145,27 @@ def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns): 
 
 
 @inlined
-def find_postings(  # type: ignore[no-untyped-def]
-    block, start, size, key, kind, keys, shift, slots, pool, rows, columns, limit, places, lengths, wanted
+def find_slots(  # type: ignore[no-untyped-def]
+    block, start, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted
 ):
-    """What the keys of a group of rows lead to: where the rows are that have them, and how many. Asks for the memory of
-    all slots before it looks at the first. Evaluation seemed slower by this piece, so `join` has it written out."""
-    flat = flattened(slots)
+    """The same for a group of rows. Asks for the memory of all slots before it looks at the first."""
     if kind == DIRECT:
         for g in range(size):
             word = int64(block[start + g, key[0]])
             if word < 0 or word >= slots.shape[0]:
                 word = int64(-1)
             else:
-                prefetch(flat, word * SLOT_WIDTH)
-            places[g] = word
-    elif kind == HASHED:
-        for g in range(size):
-            wanted[g] = index_key(block, start + g, key)
-            places[g] = int64(hash_key(wanted[g]) >> uint64(shift))
-            prefetch(keys, places[g])
-            prefetch(flat, places[g] * SLOT_WIDTH)
-        for g in range(size):
-            home = uint64(places[g])
-            places[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
+                prefetch(flattened(slots), word * SLOT_WIDTH)
+            found[g] = word
     else:
         for g in range(size):
-            places[g] = 0
-            lengths[g] = limit
-        return
-    for g in range(size):
-        slot = places[g]
-        lengths[g] = int64(slots[slot, LENGTH]) if slot >= 0 else int64(0)
-        places[g] = int64(slots[slot, PLACE]) if slot >= 0 else int64(0)
+            wanted[g] = index_key(block, start + g, key)
+            found[g] = int64(hash_key(wanted[g]) >> uint64(shift))
+            prefetch(keys, found[g])
+            prefetch(flattened(slots), found[g] * SLOT_WIDTH)
+        for g in range(size):
+            home = uint64(found[g])
+            found[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
@@ -165,46 +176,23 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
     left = state[LEFT]
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
-    is_hashed = columns.shape[0] > 2
     high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     row = start
     while row < stop:
         if is_direct:
-            if row + _AHEAD < stop:
-                ahead = int64(rows[row + _AHEAD, columns[0]])
-                if ahead >= 0 and ahead < slots.shape[0]:
-                    prefetch(flat, ahead * SLOT_WIDTH)
+            _fetch_by_word(rows, row, stop, columns, slots)
             slot = int64(rows[row, columns[0]])
             if slot < 0 or slot >= slots.shape[0]:
                 break
         else:
             if keys_used >= limit:
                 break
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
+            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while True:
-                entry = keys[home]
-                if entry == NONE:
-                    keys[home] = key
-                    keys_used += 1
-                    break
-                if entry == key:
-                    if not is_hashed:
-                        break
-                    first = first_row(slots, home, pool)
-                    is_same = True
-                    for c in range(columns.shape[0]):
-                        if rows[first, columns[c]] != rows[row, columns[c]]:
-                            is_same = False
-                    if is_same:
-                        break
-                home = (home + ONE) & mask
+            home = find_home(rows, row, columns, key, hash_key(key) >> high, keys, slots, pool, rows, columns)
+            if keys[home] == NONE:
+                keys[home] = key
+                keys_used += 1
             slot = int64(home)
         length = slots[slot, LENGTH]
         if length == 0:
@@ -294,31 +282,22 @@ def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
     high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     row = start
     while row < stop:
         if is_direct:
-            if row + _AHEAD < stop:
-                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            _fetch_by_word(rows, row, stop, columns, slots)
             slot = int64(rows[row, columns[0]])
             if slot < 0 or slot >= slots.shape[0]:
                 break
         else:
             if keys_used >= limit:
                 break
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
+            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while keys[home] != key:
-                if keys[home] == NONE:
-                    keys[home] = key
-                    keys_used += 1
-                    break
-                home = (home + ONE) & mask
+            home = find_key(key, hash_key(key) >> high, keys)
+            if keys[home] == NONE:
+                keys[home] = key
+                keys_used += 1
             slot = int64(home)
         if slots[slot, LENGTH] == 0:
             slots[slot, PLACE] = row
@@ -343,23 +322,14 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
 def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
     """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
     high = uint64(shift)
-    mask = uint64(keys.shape[0] - 1)
-    flat = flattened(slots)
     for row in range(stop):
         if is_direct:
-            if row + _AHEAD < stop:
-                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            _fetch_by_word(rows, row, stop, columns, slots)
             slot = int64(rows[row, columns[0]])
         else:
-            if row + _AHEAD < stop:
-                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
-                prefetch(keys, int64(home))
-                prefetch(flat, int64(home) * SLOT_WIDTH)
+            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
-            home = hash_key(key) >> high
-            while keys[home] != key:
-                home = (home + ONE) & mask
-            slot = int64(home)
+            slot = int64(find_key(key, hash_key(key) >> high, keys))
         if slots[slot, LENGTH] > 1:
             pool[slots[slot, PLACE]] = row
             slots[slot, PLACE] += 1
