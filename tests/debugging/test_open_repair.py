@@ -287,3 +287,18 @@ def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
         assert found.why_not_proven == "the time was over"
         found.apply()
         assert pair not in db["path"]
+
+
+def test_groups_that_evaluation_handles_are_nobodys_to_delete() -> None:
+    program = """
+    .decl item(x: number, y: number)
+    .decl sum_below(x: number, n: number)
+    sum_below(0, 0).
+    sum_below(x + 1, n) :- sum_below(x, _), x < 5, n = sum y : { item(z, y), z <= x }.
+    """
+    with elastalog.open(program, facts={"item": [(0, 1), (1, 2), (2, 3)]}) as db:
+        found = db.suggest(unwanted=["sum_below(3, 6)"], over="facts")
+        assert len(found.elements) == 1
+        assert found.minimum
+        found.apply()
+        assert (3, 6) not in db["sum_below"]

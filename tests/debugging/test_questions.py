@@ -200,6 +200,24 @@ def test_weights_are_numbers_above_0(db: Session, weight: Any) -> None:
     refused(lambda: db.suggest(missing=["path(5, 6)"], weights={"-edge(5, 6)": weight}), "E1009")
 
 
+NUMBERED = """
+.decl e(x: symbol)
+.decl id(x: symbol, n: number)
+id(x, autoinc()) :- e(x).
+"""
+
+
+def test_numbers_that_do_not_come_again_are_told() -> None:
+    with elastalog.open(NUMBERED, facts={"e": [("a",), ("b",)]}) as db:
+        db.apply(deleted={"e": [("a",)]})
+        assert texts(db.localise(missing=['id("a", 0)'])) == ['-e("a")']
+        refused(lambda: db.suggest(missing=['id("a", 0)']), "E1010")
+        db.apply({"e": [("c",), ("d",)]}, {"e": [("b",)]})
+        db.apply({"e": [("f",)]}, {"e": [("c",)]})
+        refused(lambda: db.localise(unwanted=['id("f", 4)'], epochs=(2, 4)), "E1010")
+        assert texts(db.suggest(unwanted=['id("f", 4)'], epochs=(2, 4))) == ['+e("f")']
+
+
 # --- applying and blaming
 
 

@@ -23,7 +23,7 @@ from elastalog.debugging.pursuit import Outcome, Plan, pursue
 from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.search import News, NoSolution
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
-from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.update import Update
@@ -139,7 +139,7 @@ class Debugger:
             outcome = self._pursue(question, plan, time_limit, news)
         found = outcome.found
         if isinstance(found, NoSolution):
-            raise InternalError("debugging", "the whole update does not show the faults that it showed")
+            raise self._unrepeatable(question, "the whole update does not show the faults that it showed")
         return Localisation(
             self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
             found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
@@ -172,7 +172,7 @@ class Debugger:
         found = outcome.found
         if isinstance(found, NoSolution):
             if not kept:
-                raise InternalError("debugging", "undoing the whole update does not remove its faults")
+                raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
             raise faults.nothing_left(shown_kept, found.is_proven)
         return Suggestion(
             self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
@@ -333,6 +333,14 @@ class Debugger:
             _limit(time_limit),
             news or (lambda _: None),
         )
+
+    def _unrepeatable(self, question: Question, otherwise: str) -> ElastalogError | InternalError:
+        """The faults are not those of their epochs when the update is applied or undone once more: numbers of
+        derivations are given anew. There is no other reason."""
+        facts = (*question.unwanted, *question.missing)
+        if self._program_parts().are_numbered(fact.relation for fact in facts):
+            return faults.numbered_anew(facts)
+        return InternalError("debugging", otherwise)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
         rules = self._rules

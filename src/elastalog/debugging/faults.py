@@ -72,6 +72,15 @@ def nothing_left(rejected: Iterable[object], is_proven: bool) -> ElastalogError:
     return _error("E1006", message, advice=advice)
 
 
+def numbered_anew(facts: Iterable[Fact]) -> ElastalogError:
+    """A derivation that comes again has another number than it had."""
+    return _error(
+        "E1010", f"{', '.join(map(str, facts))} rests on numbers of `autoinc()`, which no update brings again",
+        advice="ask about facts that have no such number; `blame` names the update",
+        notes=("a derivation that comes back gets a new number",),
+    )  # fmt: skip
+
+
 def gone_on(made_for: int, now: int) -> ElastalogError:
     return _error(
         "E1007", f"the suggestion was made for epoch {made_for}, and the session is at epoch {now}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from elastalog.backends.protocol import Matrix
 from elastalog.debugging.laboratory import Switch
 from elastalog.debugging.polarity import NEGATIVE, POSITIVE, Dependencies
+from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 
 FEW_FACTS = 500
@@ -70,9 +71,10 @@ class OpenSwitches:
         return number
 
     def number(self, fact: WordFact) -> int | None:
-        """The switch that a fact is, which is explicit in a state that was tried; None if it must stay."""
+        """The switch that a fact is, which is explicit in a state that was tried; None if it must stay, as groups do
+        that evaluation handles: nobody gave them."""
         known = self._numbers.get(fact)
-        if known is not None or fact in self._kept:
+        if known is not None or fact in self._kept or is_hidden_name(fact[0]):
             return known
         return self._add(Switch(fact, adds=False))
 

@@ -36,6 +36,15 @@ class Parts:
             known = self._below[asked] = frozenset(found)
         return known
 
+    def are_numbered(self, relations: Iterable[str]) -> bool:
+        """Whether relations depend on numbers that derivations have been given."""
+        below = self.below(relations)
+        return any(
+            stratum.aggregate is not None and stratum.aggregate.is_numbering
+            for stratum in self.program.strata
+            if stratum.number in below
+        )
+
     @cached_property
     def _fragile(self) -> frozenset[str]:
         """Relations of strata that may have no result in some state, because a value cannot be computed there."""

@@ -78,4 +78,12 @@ DEBUGGING: tuple[Entry, ...] = (
         "db.suggest(unwanted=['path(1, 4)'], weights={'+edge(3, 4)': -1})",
         "db.suggest(unwanted=['path(1, 4)'], weights={'+edge(3, 4)': 5})",
     ),
+    Entry(
+        "E1010",
+        "a fact with a number that does not come again",
+        "`autoinc()` numbers derivations. One that goes and comes back gets a new number, above all in use, so that"
+        " undoing an update does not bring a fact back that rests on the number it had.",
+        "db.suggest(missing=['id(\"b\", 1)'])  # id(x, autoinc()) :- e(x, _).",
+        'db.suggest(missing=[\'e("b", "c")\'])',
+    ),
 )
