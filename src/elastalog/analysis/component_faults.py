@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
+from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import Component, ComponentType, Init, Instance, Override, RelationDeclaration
 
 
@@ -70,12 +71,19 @@ def inherits_from_itself(component: Component, findings: Findings) -> None:
     )
 
 
-def too_large(instance: Instance, most: int, findings: Findings) -> None:
+def too_deep(what: str, most: int, place: Span, findings: Findings) -> None:
+    """E0222."""
+    findings.error(
+        "E0222", f"{what} more than {most} deep", primary(place, "too deep"), advice="make the chain shorter"
+    )
+
+
+def too_large(most: str, place: Span, findings: Findings) -> None:
     """E0222."""
     findings.error(
         "E0222",
-        f"instances make the program larger than {most:,} items",
-        primary(instance.span, "reached here"),
+        f"instances make the program larger than {most}",
+        primary(place, "reached here"),
         advice="make fewer instances",
     )
 

@@ -23,6 +23,7 @@ from elastalog.analysis.component_names import (
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.rename_items import Renamer
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.collection import without_collection
@@ -30,6 +31,8 @@ from elastalog.syntax.tree import Component, Init, Item, Override, RelationDecla
 
 MOST_ITEMS: Final = 5_000_000
 """How many items a program may have when all is written out."""
+MOST_LAYERS: Final = 100_000
+"""How many components may be written out, those that instances inherit from included."""
 DEEPEST: Final = 100
 """How deep instances may hold others, and components inherit."""
 
@@ -60,6 +63,8 @@ class _Instantiation:
         self.types = _types(program.items)
         self.active: list[tuple[int, tuple[Argument, ...]]] = []
         self.items: list[Item] = []
+        self.layers = 0
+        self.is_full = False
         self.reported: set[int] = set()
 
     def flat(self, is_strict: bool) -> list[Item]:
@@ -104,14 +109,17 @@ class _Instantiation:
     def _init(
         self, init: Init, scope: Scope, inside: Definition | None, binding: Binding, outer: tree.Instance | None
     ) -> None:
-        found = self._component(init.component, scope, inside, binding)
+        found = None if self.is_full else self._component(init.component, scope, inside, binding)
         if found is None:
             return
         definition, arguments = found
         active = (id(definition), tuple(arguments.values()))
         name = scope.prefix + init.name
         if active in self.active or len(self.active) >= DEEPEST:
-            self._once(init, lambda: faults.instantiates_itself(init, definition.component, outer, self.findings))
+            if any(active[0] == around for around, _ in self.active):
+                self._once(init, lambda: faults.instantiates_itself(init, definition.component, outer, self.findings))
+            else:
+                self._once(init, lambda: faults.too_deep("instances hold others", DEEPEST, init.span, self.findings))
             return
         layers = self._layers(definition, arguments, scope, frozenset(), ())
         instance = tree.Instance(name, init.component.name, init.span, outer)
@@ -148,9 +156,17 @@ class _Instantiation:
         self, definition: Definition, binding: Binding, scope: Scope, dropped: frozenset[str], below: tuple[int, ...]
     ) -> list[_Layer]:
         """The components that an instance consists of, what is inherited first."""
-        component = definition.component
-        if id(definition) in below or len(below) >= DEEPEST:
+        component, place = definition.component, definition.component.name_span
+        if id(definition) in below:
             self._once(component, lambda: faults.inherits_from_itself(component, self.findings))
+            return []
+        if len(below) >= DEEPEST:
+            self._once(component, lambda: faults.too_deep("components inherit", DEEPEST, place, self.findings))
+            return []
+        self.layers += 1
+        if self.layers > MOST_LAYERS:
+            self._fill(f"{MOST_LAYERS:,} components", place)
+        if self.is_full:
             return []
         overridden = frozenset(item.relation for item in component.items if type(item) is Override)
         layers: list[_Layer] = []
@@ -185,7 +201,7 @@ class _Instantiation:
         for layer in layers:
             self._write_layer(layer, own, relations, instance)
         if len(self.items) > MOST_ITEMS:
-            self._once(MOST_ITEMS, lambda: faults.too_large(instance, MOST_ITEMS, self.findings))
+            self._fill(f"{MOST_ITEMS:,} items", instance.span)
 
     def _write_layer(self, layer: _Layer, scope: Scope, relations: Names, instance: tree.Instance) -> None:
         binding = layer.binding
@@ -219,6 +235,12 @@ class _Instantiation:
                     pass
                 case _:
                     self.items.append(item)
+
+    def _fill(self, most: str, place: Span) -> None:
+        """Nothing is written out from now on."""
+        if not self.is_full:
+            self.is_full = True
+            faults.too_large(most, place, self.findings)
 
     def _once(self, what: object, report: Callable[[], None]) -> None:
         """What is wrong with the text of a component is reported once, not for every instance."""

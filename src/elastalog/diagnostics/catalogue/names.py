@@ -210,7 +210,8 @@ NAMES: tuple[Entry, ...] = (
         "E0222",
         "component without end",
         "A component holds an instance of itself, or inherits from itself, directly or through others. Writing it out "
-        "would never end.",
+        "would never end. Instances and inheritance may also go no more than 100 deep, and no more than 100,000 "
+        "components are written out.",
         ".comp List { .decl item(x: number) item(1). .init rest = List }\n.init list = List",
         ".comp List { .decl item(x: number) item(1). }\n.init list = List\n.init rest = List",
     ),
