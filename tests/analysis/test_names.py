@@ -156,3 +156,19 @@ def test_types_come_down_to_their_base() -> None:
         ("C", "float"),
         ("U", "float"),
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "help_line"),
+    [
+        (".type T = A {x: number}\n.decl t(x: T)\nt(A(1)).", "did you mean `$A`?"),
+        (".functor half(x: number): number\n.decl t(x: number)\nt(half(1)).", "did you mean `@half`?"),
+        (".decl t(x: number)\nt(f(1)).", "the reference lists the functors of the dialect"),
+        (
+            ".comp C { .decl a(x: number) }\n.decl b(x: number)\nb(x) :- C.a(x).",
+            "make an instance, `.init C = …`, of a component that declares `a`",
+        ),
+    ],
+)
+def test_names_without_their_sign_or_instance_are_told(text: str, help_line: str) -> None:
+    assert only_error(text).help == help_line

@@ -124,3 +124,19 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .strict"
     directives += ", .pragma, .functor, .comp, .init, .override"
     assert advice(".xyzzy a()") == [f"the directives are {directives}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "help_line"),
+    [
+        (".decl a(x: number) choice_domain x", "keys are written `choice-domain x, (y, z)`"),
+        (".decl a(x: number) choice-domian x", "keys are written `choice-domain x, (y, z)`"),
+        (".decl a(x: number) .printsiz a", "did you mean `.printsize`?"),
+        (".decl a(x: number) .limitsize a(10)", "parameters are written `(name=value)`"),
+        (".pragma name", 'write `.pragma "name" "value"`'),
+        (".type P = {x: number}", "write a record `[x: number]`, or a branch with its name: `A {x: number}`"),
+        ("p(x) :- q(x), q(x). .plan (2,1)", "write for example `.plan 0:(2,1)`"),
+    ],
+)
+def test_slips_are_answered_by_what_is_meant(text: str, help_line: str) -> None:
+    assert advice(text) == [help_line]

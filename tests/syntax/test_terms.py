@@ -6,7 +6,7 @@ import pytest
 
 from elastalog.syntax.keywords import FUNCTORS
 from elastalog.syntax.tree import Aggregate, Atom, Call, Float, Integer, String, Wildcard
-from tests.syntax.reading import findings, read_item, read_term, shape
+from tests.syntax.reading import advice, findings, read_item, read_term, shape
 
 
 @pytest.mark.parametrize(
@@ -189,3 +189,11 @@ def test_aggregates_nest() -> None:
 )
 def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("&", "band"), ("|", "bor"), ("<<", "bshl"), (">>", "bshr"), ("&&", "land"), ("||", "lor"), ("mod", "%")],
+)
+def test_operators_of_other_languages_are_translated(written: str, meant: str) -> None:
+    assert advice(f"p(x {written} 2) :- q(x).") == [f"write `{meant}`"]

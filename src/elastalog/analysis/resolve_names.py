@@ -17,6 +17,9 @@ _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
 
 
+_NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
+
+
 def resolve_names(draft: Draft) -> Outcome:
     """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
     findings = Findings(draft.tree.source)
@@ -188,8 +191,12 @@ class _ClauseResolver:
                 advice = f"did you mean `@{near}`?" if near else f"declare it, for example `{example}`"
             elif call.functor in self.declarations:
                 advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
+            elif call.functor in self.users:
+                advice = f"did you mean `@{call.functor}`?"
+            elif f"${call.functor}" in self.constructors:
+                advice = f"did you mean `${call.functor}`?"
             else:
-                near = self.findings.did_you_mean(call.functor, FUNCTORS)
+                near = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS)
                 advice = near or "the reference lists the functors of the dialect"
             message = f"unknown functor {quoted(call.functor)}"
             self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), advice=advice)
@@ -229,12 +236,17 @@ class _ClauseResolver:
         declaration = self.declarations.get(atom.relation)
         if declaration is None:
             attributes = ", ".join(f"x{i}: number" for i in range(1, 1 + min(len(atom.arguments), 4)))
+            instance, _, own = atom.relation.rpartition(".")
             self.findings.error(
                 "E0204",
                 f"unknown relation {quoted(atom.relation)}",
                 primary(atom.relation_span, "not declared"),
                 advice=self.findings.did_you_mean(atom.relation, self.declarations)
-                or f"declare it, for example `.decl {atom.relation[:60]}({attributes})`",
+                or (
+                    f"make an instance, `.init {instance[:60]} = …`, of a component that declares {quoted(own)}"
+                    if instance
+                    else f"declare it, for example `.decl {atom.relation[:60]}({attributes})`"
+                ),
             )
             return
         expected, given = len(declaration.attributes), len(atom.arguments)

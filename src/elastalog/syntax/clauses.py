@@ -147,7 +147,9 @@ class ClauseParser(LiteralParser):
                 raise self.failure("E0119", "`)` closes nothing", self.span_of(index), "no `(` is open here")
             before = self.texts[index - 1].lower()
             is_shouted = self.texts[index] == ":" and before in AGGREGATES
-            advice = f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else None
+            advice = (
+                f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
+            )
             raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)
         self.report(
             "E0111",
@@ -183,6 +185,8 @@ class ClauseParser(LiteralParser):
             return Plan((), self.span_from(first))
         versions: list[tuple[int, tuple[int, ...]]] = []
         while True:
+            if self.texts[self.position] == "(":
+                raise self.unexpected("the number of a version", advice="write for example `.plan 0:(2,1)`")
             version = self.plan_number("the number of a version")
             self.expect(":", "after the number of a version")
             opened = self.position

@@ -12,6 +12,8 @@ from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, 
 MOST_NESTED = 100
 """How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
 
+_OPERATOR_HABITS = {"&": "band", "|": "bor", "<<": "bshl", ">>": "bshr", "&&": "land", "||": "lor", "mod": "%"}
+
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 
 
@@ -151,8 +153,15 @@ class Cursor:
         """Like `expect`, for a closing bracket: the label shows what it would close."""
         if self.texts[self.position] != text:
             opening = (Label(self.span_of(opened), "opened here", False),)
-            raise self.unexpected(f"`{text}`", where=where, more=opening)
+            raise self.unexpected(f"`{text}`", where=where, advice=self.operator_meant(), more=opening)
         self.position += 1
+
+    def operator_meant(self) -> str | None:
+        """What is written here instead of the operator of another language that is at hand, if it is one."""
+        index = self.position
+        is_double = self.texts[index] in ("<", ">") and self.texts[index] == self.texts[index + 1]
+        meant = _OPERATOR_HABITS.get(self.texts[index] * (2 if is_double else 1))
+        return meant and f"write `{meant}`"
 
     def skip_if(self, text: str) -> bool:
         if self.texts[self.position] == text:
@@ -237,10 +246,10 @@ class Cursor:
             text = _SURROGATE.sub("\ufffd", text)
         return read_string(text, report_unknown)
 
-    def expect_string(self, what: str) -> str:
+    def expect_string(self, what: str, *, advice: str | None = None) -> str:
         index = self.position
         if self.kinds[index] != STRING:
-            raise self.unexpected(what)
+            raise self.unexpected(what, advice=advice)
         self.position = index + 1
         return self.string_value(index)
 

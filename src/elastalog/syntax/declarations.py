@@ -41,7 +41,7 @@ class DeclarationParser(ClauseParser):
         elif word == "functor":
             self.functor_declaration(index, into)
         elif word == "pragma":
-            name = self.expect_string("the name of a pragma, a string")
+            name = self.expect_string("the name of a pragma, a string", advice='write `.pragma "name" "value"`')
             value = self.expect_string("a string") if self.kinds[self.position] == STRING else ""
             into.append(Pragma(name, value, self.span_from(index)))
         elif word in ("plan", "strict"):
@@ -147,6 +147,9 @@ class DeclarationParser(ClauseParser):
                 self.keys_chosen = (*self.keys_chosen, *self.choice_domain(index))
             elif self.is_first_on_line(index):
                 break
+            elif word.startswith("choice"):
+                advice = "keys are written `choice-domain x, (y, z)`"
+                raise self.failure("E0123", f"unknown qualifier `{word}`", self.span_of(index), advice=advice)
             else:
                 advice = did_you_mean(word, QUALIFIERS) or f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
                 self.position += 1
@@ -177,9 +180,9 @@ class DeclarationParser(ClauseParser):
         return self.texts[index], self.span_of(index)
 
     def skip_if_stray_dot(self, directive: str) -> None:
-        """Directives do not end in a dot; one on the same line is a slip."""
+        """Directives do not end in a dot; one on the same line is a slip, unless it begins another directive."""
         index = self.position
-        if self.texts[index] == "." and not self.is_first_on_line(index):
+        if self.texts[index] == "." and not self.is_first_on_line(index) and not self.is_directive_like(index):
             self.position = index + 1
             self.report(
                 "E0110",
@@ -188,6 +191,11 @@ class DeclarationParser(ClauseParser):
                 "remove this",
                 advice="remove the `.`",
             )
+
+    def is_directive_like(self, index: int) -> bool:
+        """Whether a dot and what follows it look like a directive that there is not."""
+        is_word = self.kinds[index + 1] in (NAME, KEYWORD) and self.ends[index] == self.starts[index + 1]
+        return is_word and self.ends[index - 1] < self.starts[index] and self.texts[index + 2] != "("
 
     # --- types ---
 
@@ -209,6 +217,9 @@ class DeclarationParser(ClauseParser):
             elif self.texts[self.position + 1] == "{":
                 kind = "branches"
                 branches = self.branches()
+            elif self.texts[self.position] == "{":
+                advice = "write a record `[x: number]`, or a branch with its name: `A {x: number}`"
+                raise self.unexpected("a type", advice=advice)
             else:
                 parents.append(self.type_name())
                 while self.skip_if("|"):
@@ -300,6 +311,8 @@ class DeclarationParser(ClauseParser):
         self.position += 1
         parameters: list[tuple[str, str, Span]] = []
         while self.texts[self.position] != ")":
+            if self.kinds[self.position] not in (NAME, KEYWORD):
+                raise self.unexpected("the name of a parameter", advice="parameters are written `(name=value)`")
             key = self.texts[self.name("the name of a parameter", allow_reserved=True)]
             self.expect("=", "after the name of a parameter")
             index = self.position
