@@ -27,6 +27,7 @@ PROGRAM = """
 named(n) :- item(_, n).
 """
 ROWS = [(1, "one"), (-2, ""), (3, "three words"), (2**40, "ä\u2028ö")]
+PAIRS = ".decl pair(a: number, A: number)\n.input pair\n"
 KINDS = ".decl kinds(n: number, u: unsigned, f: float, s: symbol)\n"
 
 
@@ -66,6 +67,13 @@ def test_numbers_in_unusual_forms_mean_what_they_mean_without_spark(spark: Any, 
     assert items(elastalog.spark.facts(str(tmp_path / "item.facts")), spark) == expected
     with elastalog.open(PROGRAM, facts=tmp_path) as local:
         assert set(local["item"]) == expected
+
+
+def test_attributes_that_differ_in_capitals_only(spark: Any, tmp_path: Path) -> None:
+    """To Spark they have one name."""
+    (tmp_path / "pair.facts").write_text("1\t2\n3\t4\n")
+    with elastalog.open(PAIRS, facts=tmp_path, engine="spark", spark=spark) as db:
+        assert set(db["pair"]) == {(1, 2), (3, 4)}
 
 
 def test_csv_with_header_quotes_and_line_ends_in_fields(spark: Any, tmp_path: Path) -> None:
@@ -164,6 +172,23 @@ def test_bad_rows_of_text_are_named_by_file_and_line(spark: Any, bad: Path) -> N
         items(elastalog.spark.facts(str(bad / "item")), spark)
     file = bad / "item" / "b.facts"
     assert {d.location: d.code for d in raised.value.diagnostics} == {f"{file}:{n}": c for n, c in BAD_LINES.items()}
+
+
+def test_lines_are_numbered_in_files_that_are_read_in_blocks(spark: Any, tmp_path: Path) -> None:
+    """Blocks of equal size come first, of whatever file they are."""
+    for name in "ab":
+        (tmp_path / f"{name}.facts").write_text("".join(f"{i}\t{i}\n" for i in range(10, 50)) + "x\t1\n")
+    blocks = {"spark.sql.files.maxPartitionBytes": "64", "spark.sql.files.openCostInBytes": "1"}
+    before = {name: spark.conf.get(name) for name in blocks}
+    try:
+        for name, value in blocks.items():
+            spark.conf.set(name, value)
+        with pytest.raises(ElastalogError) as raised:
+            elastalog.open(PAIRS, facts={"pair": elastalog.spark.facts(str(tmp_path))}, spark=spark)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert [d.location for d in raised.value.diagnostics] == [f"{tmp_path}/{name}.facts:41" for name in "ab"]
 
 
 def test_bad_rows_can_be_set_aside(spark: Any, bad: Path) -> None:

@@ -34,7 +34,7 @@ _CERTAIN = {
     Base.UNSIGNED: ("^[0-9]{1,19}$", "decimal(20,0)"),
     Base.FLOAT: ("^-?[0-9]{1,15}(\\\\.[0-9]{1,15})?$", "double"),
 }
-_FILE, _LINE, _TEXT, _IS_CERTAIN = "@file", "@line", "@text", "@certain"
+_FILE, _BLOCK, _LINE, _TEXT, _IS_CERTAIN = "@file", "@block", "@line", "@text", "@certain"
 
 
 def read_lines(
@@ -48,8 +48,7 @@ def read_lines(
     seen = Observation()
     rows = _split(_text(spark, place), schema, form)
     rows = rows.observe(seen, sql.count_if(~sql.col(_IS_CERTAIN)).alias("doubtful"))
-    names = [f"`{column.name}`" for column in schema.columns]
-    certain = rows.filter(sql.col(_IS_CERTAIN)).select(*names)
+    certain = rows.filter(sql.col(_IS_CERTAIN)).select(*map(_place, range(schema.arity))).toDF(*schema.names)
     filed = None if into is None else filed_facts(schema, certain, into)
     if filed is not None:
         if not seen.get["doubtful"]:
@@ -71,16 +70,21 @@ def _text(spark: SparkSession, place: str) -> DataFrame:
     from pyspark.sql import functions as sql
 
     text = spark.read.option("lineSep", "\n").text(place)
-    return text.select(sql.col("value").alias(_TEXT), sql.col("_metadata.file_path").alias(_FILE))
+    file, block = sql.col("_metadata.file_path"), sql.col("_metadata.file_block_start")
+    return text.select(sql.col("value").alias(_TEXT), file.alias(_FILE), block.alias(_BLOCK))
 
 
 def _numbered(spark: SparkSession, place: str) -> DataFrame:
-    """The lines with their numbers in their files, from 1."""
+    """The lines with their numbers in their files, from 1. Blocks of a file may be read in any order, and with those of
+    others between them; the lines of one follow each other."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
     lines = _text(spark, place).zipWithIndex("@all")
-    first = lines.groupBy(_FILE).agg(sql.min("@all").alias("@first"))
-    return lines.join(first, _FILE).withColumn(_LINE, sql.col("@all") - sql.col("@first") + 1)
+    blocks = lines.groupBy(_FILE, _BLOCK).agg(sql.min("@all").alias("@first"), sql.count("*").alias("@lines"))
+    before = sql.sum("@lines").over(Window.partitionBy(_FILE).orderBy(_BLOCK)) - sql.col("@lines")
+    placed = lines.join(blocks.withColumn("@before", before), [_FILE, _BLOCK])
+    return placed.withColumn(_LINE, sql.col("@before") + sql.col("@all") - sql.col("@first") + 1)
 
 
 def _split(lines: DataFrame, schema: Schema, form: Format) -> DataFrame:
@@ -94,8 +98,13 @@ def _split(lines: DataFrame, schema: Schema, form: Format) -> DataFrame:
     for i, column in enumerate(schema.columns):
         value = _value(i, column)
         certain = certain & value.isNotNull()
-        fields = fields.withColumn(column.name, value)
+        fields = fields.withColumn(_place(i), value)
     return fields.withColumn(_IS_CERTAIN, certain)
+
+
+def _place(position: int) -> str:
+    """The name of a column: to Spark those of two attributes may be one, `a` and `A`."""
+    return f"c{position}"
 
 
 def _value(position: int, column: Column) -> Any:
