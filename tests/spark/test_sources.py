@@ -147,6 +147,16 @@ def test_a_folder_of_facts_is_read_by_spark(spark: Any, tmp_path: Path) -> None:
         assert set(db["named"]) == {(name,) for _, name in ROWS}
 
 
+def test_times_mean_the_same_to_both_engines(spark: Any, tmp_path: Path) -> None:
+    """Spark writes 96 bits for one, which other readers take for a time without a zone, of nanoseconds."""
+    times = ("2024-02-29T12:30:01.000005Z", "9999-12-31T23:59:59.000000Z")
+    frame = spark.createDataFrame([(time,) for time in times], "t string").selectExpr("CAST(t AS timestamp) AS t")
+    frame.coalesce(1).write.parquet(str(tmp_path / "at.parquet"))
+    for engine in ("local", "spark"):
+        with elastalog.open(".decl at(t: symbol)\n.input at\n", facts=tmp_path, engine=engine) as db:
+            assert set(db["at"]) == {(time,) for time in times}
+
+
 def test_annotations_become_columns(spark: Any) -> None:
     with elastalog.open(PROGRAM, facts={"item": [(1, "a"), (2, "a")]}) as db:
         rows = db["named"].to_spark(annotations=True, spark=spark).collect()

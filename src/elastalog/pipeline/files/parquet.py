@@ -26,6 +26,8 @@ pc = late.module("pyarrow.compute")
 
 NULLARY = "()"
 
+_INSTANT = pa.timestamp("us", "UTC")
+
 BATCH = 1 << 15
 """Rows read at a time."""
 
@@ -86,10 +88,15 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
 
     layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
     texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
+
+    def opened(texts: list[str] | None) -> ParquetFile:
+        source = pa.BufferReader(data)
+        return parquet.ParquetFile(source, read_dictionary=texts, coerce_int96_timestamp_unit=_INSTANT.unit)
+
     try:
-        return _in_batches(parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts), len(data), file)
+        return _in_batches(opened(texts), len(data), file)
     except (pa.ArrowException, OSError):  # not every version takes every encoding over; or the file is damaged
-        return _in_batches(parquet.ParquetFile(pa.BufferReader(data)), len(data), file)
+        return _in_batches(opened(None), len(data), file)
 
 
 def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
@@ -108,7 +115,17 @@ def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
         allowed.check()
         allowed.check_expansion(file, size, total)
     allowed.require(total)
-    return pa.Table.from_batches(batches, opened.schema_arrow)
+    return _with_instants(pa.Table.from_batches(batches, opened.schema_arrow), opened)
+
+
+def _with_instants(table: pa.Table, opened: ParquetFile) -> pa.Table:
+    """The table of a file, in which timestamps of 96 bits are times in UTC: so Spark and Hive mean them, though nothing
+    in the file says so."""
+    for column in map(opened.schema.column, range(len(opened.schema))):
+        if column.physical_type == "INT96" and column.path in table.column_names:
+            place = table.column_names.index(column.path)
+            table = table.set_column(place, column.path, table.column(place).cast(_INSTANT))
+    return table
 
 
 def _plain_bytes(array: pa.Array) -> int:
