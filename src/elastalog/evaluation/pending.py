@@ -40,6 +40,10 @@ class UpdateTarget(Protocol):
     def schemas(self) -> Mapping[str, Schema]:
         """Its relations."""
 
+    @property
+    def spark(self) -> Any:
+        """The Spark session that sources of facts are read by, if one was given."""
+
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""
 
@@ -96,7 +100,7 @@ class PendingUpdate(DraftUpdate):
 
             schema = schema_named(self.schemas, relation)
             if is_spark_rows(rows):
-                rows, bad, place = good_spark_rows(schema, rows)
+                rows, bad, place = good_spark_rows(schema, rows, self._target.spark)
                 self._bad.add(relation, [place], rows.num_rows, bad)
             else:
                 rows, bad, converted = good_facts(schema, rows)

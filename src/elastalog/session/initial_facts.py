@@ -25,13 +25,12 @@ def initial_facts(
     target: Materialisation,
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
     policy: Policy,
-    spark: Any,
-    engine: str,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
     """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
     explicit: dict[str, list[np.ndarray]] = {}
     filed: dict[str, FactFiles] = {}
-    into = None if spark is None and engine != "spark" else destination(target.backend, target.dictionary)
+    spark = target.spark
+    into = None if spark is None else destination(target.backend, target.dictionary)
     reports: list[Report] = []
     written: dict[str, list[tuple[Any, ...]]] = {}
     for fact in target.program.checked.facts:

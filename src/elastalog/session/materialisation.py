@@ -63,6 +63,7 @@ class Materialisation:
         self._settings = settings
         self.watch = settings.watch() if watch is None else watch
         self.timeout = settings.timeout
+        self.spark = settings.spark
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
         functors = settings.functors
@@ -157,7 +158,7 @@ class Materialisation:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
         if type(rows) is not list and is_spark_rows(rows):
-            rows = read_spark_rows(schema, rows, Policy(), None).table
+            rows = read_spark_rows(schema, rows, Policy(), self.spark).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 

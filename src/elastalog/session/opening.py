@@ -133,12 +133,12 @@ def open(  # noqa: A001  # its public name
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
     announce_compilation()
-    spark = choose_spark(engine, spark)
+    cluster = choose_spark(engine, spark)
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
-        on_cluster=spark is not None,
+        make_backend=backend_maker(engine, cluster, device_memory), functors=functors, libraries=tuple(libraries),
+        on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     read_only = bool(read_only) or at is not None
@@ -147,7 +147,7 @@ def open(  # noqa: A001  # its public name
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
     given = Given(
         None if program is None else lambda: with_arithmetic(as_program(program, include, macros), arithmetic),
-        facts, retention, bool(heartbeats), policy, spark, engine,
+        facts, retention, bool(heartbeats), policy, engine,
     )  # fmt: skip
     with within(timeout):
         if not is_address(store):
@@ -171,7 +171,6 @@ class Given:
     retention: int | None
     heartbeats: bool
     policy: Policy
-    spark: Any
     engine: str
 
 
@@ -245,7 +244,7 @@ def _first_epoch(
             facts = begin(RemoteFolder(str(folder)).fetch_all())
         with materialisation.asking():
             with memory_as_limit(), materialisation.reading():
-                explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
+                explicit, reports = initial_facts(materialisation, facts, given.policy)
             reading.close()
             return materialisation, materialisation.bootstrap(explicit), reports
 

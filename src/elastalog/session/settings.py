@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.watch import Watch, most_of_memory
 from elastalog.late import dataclass
@@ -37,6 +37,8 @@ class Settings:
     may_lack_functors: bool = False
     """Whoever only reads facts needs no functions."""
     on_cluster: bool = False
+    spark: Any = None
+    """The Spark session that sources of facts are read by, the one that is running unless given."""
     equivalences: frozenset[str] | None = None
     """Those that are kept as classes, all that can be unless given."""
 

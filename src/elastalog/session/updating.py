@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,11 @@ class Updates:
     @property
     def schemas(self) -> Mapping[str, Schema]:
         return self._materialisation.schemas
+
+    @property
+    def spark(self) -> Any:
+        """The Spark session that sources of facts are read by, if one was given."""
+        return self._materialisation.spark
 
     def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""

@@ -22,6 +22,7 @@ from elastalog.relations.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 class Updatable(Protocol):
@@ -180,9 +181,19 @@ def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -
     if options.get("available_now"):
         writer = writer.trigger(availableNow=True)
     elif interval is not None:
-        writer = writer.trigger(processingTime=interval)
+        writer = _every(interval, writer)
     handle.query = writer.start()
     return handle
+
+
+def _every(interval: str, writer: DataStreamWriter) -> DataStreamWriter:
+    from pyspark.errors import IllegalArgumentException
+
+    try:
+        return writer.trigger(processingTime=interval)
+    except (IllegalArgumentException, ValueError):
+        advice = "give a number and a unit, as `10 seconds`"
+        raise ElastalogError([Diagnostic("E0612", f"`interval` cannot be {interval!r}", help=advice)]) from None
 
 
 def _apply_all(

@@ -99,14 +99,13 @@ def read_spark_rows(
     return read_frame(schema, rows, policy, into)
 
 
-def good_spark_rows(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], str]:
+def good_spark_rows(schema: Schema, rows: Any, spark: SparkSession | None) -> tuple[pa.Table, list[BadRow], str]:
     """The facts of a DataFrame or source, the rows that are none, and where they are from."""
-    from elastalog.pipeline.spark.sources import Source, facts_of_frame, facts_of_source
+    from elastalog.pipeline.spark.sources import Source, facts_of_given_frame, facts_of_source, place_of_frame
 
     if isinstance(rows, Source):
-        return facts_of_source(require_session(None), schema, rows)
-    place = f"the DataFrame of `{schema.name}`"
-    return *facts_of_frame(schema, rows, place), place
+        return facts_of_source(require_session(spark), schema, rows)
+    return *facts_of_given_frame(schema, rows), place_of_frame(schema)
 
 
 def read_facts_folder(

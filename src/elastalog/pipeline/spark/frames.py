@@ -4,6 +4,7 @@ there."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -48,31 +49,41 @@ def path_of(uri: str) -> str:
     return unquote("/" + uri.removeprefix("file:").lstrip("/"))
 
 
-def frame_to_arrow(frame: DataFrame) -> pa.Table:
+def frame_to_arrow(frame: DataFrame, whole: Collection[str] | None = None) -> pa.Table:
     """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers
-    are such."""
-    return with_integers(frame.toArrow())
+    are such: in the columns that are named as `whole`, in all unless given, and in records."""
+    return with_integers(frame.toArrow(), whole)
 
 
-def with_integers(table: pa.Table) -> pa.Table:
-    """The table with integers for decimals without fraction."""
+def with_integers(table: pa.Table, whole: Collection[str] | None = None) -> pa.Table:
+    """The table with integers for decimals without fraction. `whole` as in `frame_to_arrow`."""
     for i, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type) and field.type.scale == 0:
+        if whole is None or field.name in whole or pa.types.is_struct(field.type):
             table = table.set_column(i, field.name, _integers(table.column(i)))
     return table
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    for kind in (pa.int64(), pa.uint64()):
+    for integer in (pa.int64(), pa.uint64()):
+        kind = _with_integers(column.type, integer)
         try:
-            return pc.cast(column, kind)
+            return column if kind == column.type else pc.cast(column, kind)
         except pa.ArrowInvalid:
             continue
     return column
 
 
+def _with_integers(kind: pa.DataType, integer: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_integers(field.type, integer)) for field in kind])
+    return integer if pa.types.is_decimal(kind) and kind.scale == 0 else kind
+
+
 def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
     """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
+    if frame.isStreaming:
+        advice = "apply it with `elastalog.spark.apply_updates`, or read it without `readStream`"
+        raise ElastalogError([Diagnostic("E1105", f"{place} is a stream", help=advice, location=place)])
     given = frame.columns
     expected = list(schema.names) or [NULLARY]
     if len(given) == len(expected):
@@ -98,13 +109,18 @@ def arrow_to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A DataFrame of the rows of a table."""
     if table.num_columns == 0:
         table = pa.table({NULLARY: pa.array([True] * table.num_rows, pa.bool_())})
-    for i, field in enumerate(table.schema):
-        if field.type == pa.uint64():
-            table = table.set_column(i, field.name, table.column(i).cast(UNSIGNED))
-        elif pa.types.is_large_string(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+    table = table.cast(pa.schema([field.with_type(_type_for_spark(field.type)) for field in table.schema]))
     if table.num_rows > _MOST_DIRECT:
         from elastalog.pipeline.spark.workplace import through_parquet
 
         return through_parquet(spark, table)
     return spark.createDataFrame(table)
+
+
+def _type_for_spark(kind: pa.DataType) -> pa.DataType:
+    """The type that Spark has for values of one, of fields of records too."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_type_for_spark(field.type)) for field in kind])
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    return UNSIGNED if kind == pa.uint64() else kind

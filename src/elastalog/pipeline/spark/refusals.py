@@ -27,6 +27,14 @@ def reading(kind: str, place: str) -> Iterator[None]:
 
 
 @contextmanager
+def evaluating(relation: str) -> Iterator[None]:
+    """Turns what Spark says about the DataFrame given for a relation, whose rows it cannot give, into a diagnostic."""
+    advice = "evaluate the DataFrame alone, with `collect`: the error is in how it is made"
+    with _told("E1105", "cannot evaluate the DataFrame of", relation, advice):
+        yield
+
+
+@contextmanager
 def writing(kind: str, place: str) -> Iterator[None]:
     """Turns what Spark says about a place that it does not write to into a diagnostic."""
     advice = (
@@ -39,10 +47,12 @@ def writing(kind: str, place: str) -> Iterator[None]:
 @contextmanager
 def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
+    from pyspark.errors import PySparkException, PythonException
 
     try:
         yield
+    except PythonException as error:  # the last line of a traceback says what was wrong
+        reason, text = type(error).__name__, str(error).rstrip().rpartition("\n")[2]
     except PySparkException as error:
         reason, text = error.getCondition() or type(error).__name__, str(error)
     except Py4JJavaError as error:  # of a database, say

@@ -77,12 +77,21 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
 
 
 def active_session() -> SparkSession | None:
-    """The Spark session of this process, if one is running. Does not import pyspark if nobody has."""
+    """The Spark session of this thread, or of this process, if one is running. Does not import pyspark if nobody
+    has."""
     sql = sys.modules.get("pyspark.sql")
     if sql is None:
         return None
     session: SparkSession | None = sql.SparkSession.getActiveSession()
-    return session
+    if session is None:  # so it is in every thread but the one that started it
+        session = sql.SparkSession._instantiatedSession
+    return None if session is None or _is_stopped(session) else session
+
+
+def _is_stopped(session: SparkSession) -> bool:
+    """Whether the context of a session has been stopped; one of Spark Connect has none."""
+    context = getattr(session, "_sc", None)
+    return context is not None and context._jsc is None
 
 
 def require_pyspark() -> None:

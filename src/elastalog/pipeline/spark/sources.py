@@ -13,14 +13,14 @@ from elastalog.analysis.program import Relation
 from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
-from elastalog.pipeline.files.parquet import read_parquet_table
+from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
-from elastalog.pipeline.spark.refusals import absolute, reading
+from elastalog.pipeline.spark.refusals import absolute, evaluating, reading
 from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
@@ -61,8 +61,19 @@ def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tupl
 
 def read_frame(schema: Schema, frame: DataFrame, policy: Policy, into: Destination | None = None) -> FactsRead:
     """The facts of a DataFrame, and how the reading went; in files, if a destination is given and they are many."""
-    place = f"the DataFrame of `{schema.name}`"
-    return _settled(schema, facts_of_frame(schema, frame, place, into), [place], policy)
+    place = place_of_frame(schema)
+    return _settled(schema, facts_of_given_frame(schema, frame, into), [place], policy)
+
+
+def place_of_frame(schema: Schema) -> str:
+    """Where rows of a DataFrame given for a relation are from, as diagnostics name it."""
+    return f"the DataFrame of `{schema.name}`"
+
+
+def facts_of_given_frame(schema: Schema, frame: DataFrame, into: Destination | None = None) -> Found:
+    """The rows of a DataFrame that a user has made which are facts, and those that are not."""
+    with evaluating(schema.name):
+        return facts_of_frame(schema, frame, place_of_frame(schema), into)
 
 
 def _settled(schema: Schema, found: Found, files: list[str], policy: Policy) -> FactsRead:
@@ -155,12 +166,14 @@ def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination
 def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destination | None = None) -> Found:
     """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their
     number."""
+    if not frame.columns and not schema.columns:
+        frame = frame.selectExpr(f"true AS `{NULLARY}`")  # Arrow does not tell how many rows without columns there are
     require_columns(schema, frame, place)
     filed = None if into is None else filed_facts(schema, frame, into)
     if filed is not None:
         return filed, []
     table = numbered_facts(schema, frame)
-    return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame), place)
+    return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame, whole=()), place)
 
 
 def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destination | None) -> Found:
@@ -172,7 +185,7 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destinatio
         return table, bad
     number = "_metadata.row_index" if source.kind == "parquet" else "monotonically_increasing_id()"
     placed = frame.select("*", sql.col("_metadata.file_path").alias("@file"), sql.expr(number).alias("@row"))
-    rows = frame_to_arrow(placed)
+    rows = frame_to_arrow(placed, whole=())
     table, bad = read_parquet_table(schema, rows.select(frame.columns), source.place)
     files, numbers = rows.column("@file"), rows.column("@row")
     located = [

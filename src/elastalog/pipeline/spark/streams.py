@@ -83,7 +83,8 @@ def stream_of_parts(
         return diff
 
     def updates(batch: DataFrame, number: int) -> list[Arrived]:
-        rows = frame_to_arrow(batch.selectExpr(*selected))
+        # What values of a declared type become, the declaration says.
+        rows = frame_to_arrow(batch.selectExpr(*selected), whole=None if relation is None else parting.columns)
         identity = f"{source}:{batch.sparkSession.sparkContext.getLocalProperty('sql.streaming.queryId')}"
         return [Arrived(identity, part.batch, partial(checked, part)) for part in parting.parts(rows, number)]
 
@@ -116,10 +117,11 @@ def change_feed(
 ) -> DataFrame:
     """The change feed of a relation: columns `op`, those of the relation, `epoch`. As a stream, with `stream`."""
     path = absolute(Path(folder) / relation)
+    with reading("a change feed", path):
+        known = spark.read.parquet(path)
     if not stream:
-        return spark.read.parquet(path)
-    schema = spark.read.parquet(path).schema
-    return spark.readStream.options(**EVERY_AGE).schema(schema).parquet(path)
+        return known
+    return spark.readStream.options(**EVERY_AGE).schema(known.schema).parquet(path)
 
 
 def _diff(schema: Schema, table: pa.Table, place: str, pending: Any) -> Diff:

@@ -21,7 +21,6 @@ import pyarrow as pa
 from elastalog.analysis.program import Base
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at
-from elastalog.pipeline.spark.frames import frame_to_arrow
 from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.arrays import array_of_numbers
@@ -153,7 +152,7 @@ def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray
     size = min(max(1, -(-len(words) // pieces)), _PIECE)
     slices = ((at, words.slice(at, size)) for at in range(0, len(words), size))
     placed = ((texts, np.arange(at, at + len(texts), dtype=np.int32)) for at, texts in slices)
-    table = frame_to_arrow(with_numbers(frame, positions, numbers_frame(frame.sparkSession, placed, folder)))
+    table = with_numbers(frame, positions, numbers_frame(frame.sparkSession, placed, folder)).toArrow()
     arrays = []
     for i, column in enumerate(table.combine_chunks().columns):
         chunk = column.combine_chunks()
