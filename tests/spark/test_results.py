@@ -17,6 +17,7 @@ from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.backends.spark import text_files
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.backends.spark.word_files import write_changes, write_words
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import FactWords
@@ -103,3 +104,52 @@ def test_the_last_of_several_changes_holds(spark: Any) -> None:
     assert values(filed_relation(spark, schema, filed, Dictionary(), annotations=True)) == {
         (1, 4, 2), (3, 1, 1), (5, 2, 3),
     }  # fmt: skip
+
+
+RECORDS = """
+.type Pair = [n: unsigned, s: symbol]
+.type Tree = Leaf {n: unsigned} | Node {of: Tree}
+.decl given(n: unsigned, s: symbol)
+.decl made(p: Pair, t: Tree)
+made([n, s], $Leaf(n)) :- given(n, s).
+made(p, $Node(t)) :- made(p, t), t = $Leaf(_).
+"""
+
+
+def test_records_become_structs_and_go_back(spark: Any, tmp_path: Path) -> None:
+    given = [(2**64 - 1, "a"), (2, "b")]
+    with elastalog.open(RECORDS, facts={"given": given}) as local:
+        wanted = set(local["made"])
+    facts = {"given": given}
+    with elastalog.open(RECORDS, facts=facts, engine="spark", spark=spark, store=tmp_path / "store") as db:
+        frame = db["made"].to_spark()
+        assert frame.dtypes == [("p", "struct<n:decimal(20,0),s:string>"), ("t", "string")]
+    for found in (frame, elastalog.spark.read_relation(spark, tmp_path / "store", "made")):
+        with elastalog.open(RECORDS, facts={"made": found}, spark=spark) as back:
+            assert set(back["made"]) == wanted
+
+
+def test_a_relation_without_attributes_goes_there_and_back(spark: Any, tmp_path: Path) -> None:
+    program = ".decl on()\n.decl off()\n"
+    with elastalog.open(program, facts={"on": [()]}, spark=spark) as db:
+        assert (list(db["on"]), list(db["off"])) == ([()], [])
+        for name in db:
+            elastalog.spark.write(db, name, "csv", tmp_path / name)
+    with elastalog.open(
+        program, facts={name: elastalog.spark.csv(tmp_path / name) for name in ("on", "off")}, spark=spark
+    ) as db:
+        assert (list(db["on"]), list(db["off"])) == ([()], [])
+
+
+def test_slips_in_what_is_to_be_written_are_told(spark: Any, tmp_path: Path) -> None:
+    with elastalog.open(REACH, facts={"edge": [(1, 2)]}, spark=spark) as db:
+        elastalog.spark.write(db, "path", "parquet", tmp_path / "path")
+        for code, kind, place, mode in (
+            ("E1111", "parquet", tmp_path / "path", "error"),
+            ("E0612", "avro", tmp_path / "other", "error"),
+            ("E0612", "parquet", tmp_path / "other", "replace"),
+            ("E0617", "parquet", None, "error"),
+        ):
+            with pytest.raises(ElastalogError) as raised:
+                elastalog.spark.write(db, "path", kind, place, mode=mode)  # type: ignore[arg-type]
+            assert [d.code for d in raised.value.diagnostics] == [code]

@@ -145,3 +145,10 @@ def test_what_tasks_leave_behind_is_collected(spark: Any, tmp_path: Path) -> Non
     left.write_bytes(b"PAR1")
     with elastalog.open(store=tmp_path / "store"):
         assert set(facts_folder.iterdir()) == known
+
+
+def test_a_store_is_not_made_over_another(spark: Any, tmp_path: Path) -> None:
+    elastalog.spark.init_store(spark, tmp_path / "store", REACH, {"edge": CHAIN})
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.spark.init_store(spark, tmp_path / "store", REACH, {"edge": []})
+    assert [d.code for d in raised.value.diagnostics] == ["E0802"]

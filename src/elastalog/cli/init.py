@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,6 @@ from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import store_argument
-from elastalog.folders.addresses import is_address
 
 
 @click.command()
@@ -44,15 +42,11 @@ def init(
       elastalog apply reach.store monday.diff
     """
     from elastalog.storage.objects.writing import refuse_existing_at
-    from elastalog.storage.store import refuse_existing
 
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         chosen = SessionOptions(**options)
-        if is_address(store):
-            refuse_existing_at(store)
-        else:
-            refuse_existing(Path(store))
+        refuse_existing_at(store)
         with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
             if verbosity != "quiet":
                 facts = sum(len(session[name]) for name in session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,16 @@ if TYPE_CHECKING:
 
 
 def write(
-    db: Session, relation: str, kind: Any, place: str, *, mode: Any = "error", options: Mapping[str, str] | None = None
+    db: Session,
+    relation: str,
+    kind: Any,
+    place: str | os.PathLike[str],
+    *,
+    mode: Any = "error",
+    options: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a relation as it is now: `kind` is `parquet`, `orc`, `csv`, `json`, `jdbc` or `table`."""
+    """Writes a relation as it is now: `kind` is `parquet`, `orc`, `csv`, `json`, `jdbc` or `table`; `mode`, if
+    something is there, `error`, `overwrite`, `append` or `ignore`."""
     write_frame(db[relation].to_spark(), kind, place, mode=mode, options=options)
 
 

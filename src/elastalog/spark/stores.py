@@ -25,7 +25,10 @@ def read_relation(
 ) -> Any:
     """A relation of a store at an epoch, the last one by default, as a DataFrame; with `annotations`, columns `@level`
     and `@count` follow. Spark reads the store's own files: the driver looks at the journal only, and evaluates
-    nothing. The epoch stays what it is, whatever a writer of the store does meanwhile."""
+    nothing; a relation with records it reads itself. The epoch stays what it is, whatever a writer of the store does
+    meanwhile."""
+    import elastalog
+    from elastalog.analysis.program import Base
     from elastalog.evaluation.stored import stored_program, unmoved
     from elastalog.relations.schema import schema_named, schemas_of
     from elastalog.storage.fetching import fetch_store
@@ -38,6 +41,9 @@ def read_relation(
         state = opened.state(epoch)
         program, _ = stored_program(opened, state, None, None, None)
         schema = schema_named(schemas_of(program.checked), relation)
+        if any(column.base is Base.RECORD for column in schema.columns):
+            with elastalog.open(store=root, at=state.epoch) as db:
+                return db[relation].to_spark(annotations, spark)
         parts = set_aside(state, relation, new_folder(spark, "stored"))
     return stored_relation(spark, schema, parts, annotations)
 
@@ -49,8 +55,10 @@ def init_store(
     facts: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Makes a store of what follows from facts, evaluated on Spark. What tasks have derived they write into the store
-    themselves, levels and counts included: the driver never holds it. `options` are those of `elastalog.open`."""
+    """Makes a new store of what follows from facts, evaluated on Spark. What tasks have derived they write into the
+    store themselves, levels and counts included: the driver never holds it. `options` are those of `elastalog.open`."""
     import elastalog
+    from elastalog.storage.objects.writing import refuse_existing_at
 
+    refuse_existing_at(store)
     elastalog.open(program, facts, store=store, engine="spark", spark=spark, **options).close()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from secrets import token_hex
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.folders.addresses import without_secrets
+from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.own_folder import folder_of_this_process
 from elastalog.storage.fetching import TOKEN, fetch_store
@@ -16,7 +17,7 @@ from elastalog.storage.objects.client import Objects
 from elastalog.storage.objects.filesystem import ObjectFiles
 from elastalog.storage.objects.lease import LEASE, Lease
 from elastalog.storage.objects.pointer import Pointer
-from elastalog.storage.store import PROGRAM
+from elastalog.storage.store import PROGRAM, refuse_existing
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,12 @@ def already_there(address: str) -> ElastalogError:
     return ElastalogError([Diagnostic("E0802", message, help=advice, location=place)])
 
 
-def refuse_existing_at(address: str) -> None:
-    """Raises ElastalogError if there is a store at an address."""
-    if is_store_at(address):
-        raise already_there(address)
+def refuse_existing_at(place: str | os.PathLike[str]) -> None:
+    """Raises ElastalogError unless a store can be made at a place, a folder or an address."""
+    if not is_address(place):
+        refuse_existing(Path(place))
+    elif is_store_at(str(place)):
+        raise already_there(str(place))
 
 
 def is_store_at(address: str) -> bool:
