@@ -136,7 +136,7 @@ def test_a_frame_that_cannot_be_evaluated_is_told(spark: Any, column: str, told:
 def test_the_error_of_a_users_function_is_told(spark: Any) -> None:
     from pyspark.sql.functions import udf
 
-    def fail(_: int) -> int:
+    def fail(_: Any) -> Any:
         raise ValueError("not this one")
 
     frame = spark.range(1).select(udf(fail, "bigint")("id").alias("x"), "id")
