@@ -105,7 +105,7 @@ def measure_by_turns(name: str, size: int, strategies: Iterable[str], options: O
     for strategy in strategies:
         players.append(Player(name, size, strategy, options))
         print(f"{name} {size or ''} {strategy}: {players[-1].outcome.problem or 'ready'}", file=sys.stderr, flush=True)
-    for _ in range(max(player.steps for player in players)):
+    for _ in range(max((player.steps for player in players), default=0)):
         for player in players:
             player.step()
     return [player.close() for player in players]
