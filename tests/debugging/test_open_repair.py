@@ -12,6 +12,8 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.debugging import search
+from elastalog.diagnostics.diagnostic import LimitReached
 from tests.debugging.brute_force import Element, Explicit, Fault, Faults, applied, facts_of_state, shows
 from tests.engine.judging import facts_of, levels_of
 from tests.generators.construction import Features
@@ -302,3 +304,33 @@ def test_groups_that_evaluation_handles_are_nobodys_to_delete() -> None:
         assert found.minimum
         found.apply()
         assert (3, 6) not in db["sum_below"]
+
+
+STEPPING = """
+.decl start(x: number)
+.decl step(x: number)
+.decl at(x: number)
+at(x) :- start(x).
+at(x + y) :- at(x), step(y), x < 100.
+"""
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "LEAST_SECONDS", 0.1)
+    with elastalog.open(STEPPING, facts={"start": [(1,), (5,)], "step": [(50,)]}, strategy=strategy) as db:
+        before = facts_of(db)
+        found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=2.0)
+        assert [str(element) for element in found.elements] == ["-start(2)"]
+        with pytest.raises(ElastalogError) as caught:
+            db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=0.5)
+        assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1006"]
+        assert facts_of(db) == before
+        assert db.verify().is_exact
+
+
+def test_a_limit_of_the_user_is_no_state_to_give_up() -> None:
+    with elastalog.open(STEPPING, facts={"start": [(1,)], "step": [(50,)]}) as db:
+        with pytest.raises(LimitReached), db.within(0.5):
+            db.suggest(missing=["at(-2)"], candidates=["step(-3)"])
+        assert db.verify().is_exact

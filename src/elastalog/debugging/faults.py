@@ -107,13 +107,13 @@ def not_mended(
     named = " and ".join(
         ", ".join(map(str, facts)) + said for facts, said in ((unwanted, " absent"), (missing, " present")) if facts
     )
-    code = "E0713" if unwanted and missing else "E0714" if unwanted else "E0712"
     if not is_proven:
         return _error(
-            code,
+            "E1006",
             f"no changes of explicit facts that make {named} were found in the time given",
             advice="allow more time",
         )
+    code = "E0713" if unwanted and missing else "E0714" if unwanted else "E0712"
     notes = (f"these must stay: {', '.join(map(str, rejected))}",) if rejected else ()
     if unwanted and missing:
         reason = "whatever deletions remove the one, and candidates bring about the other, does not go together"

@@ -61,8 +61,12 @@ class Laboratory:
     epochs: Epochs
     switches: Sequence[Switch]
     seconds: Seconds = field(default_factory=Seconds)
+    seconds_a_trial: float | None = None
+    """How long a state may take: rules need not come to an end in every state."""
     has_met_no_state: bool = False
     """Whether some state that was tried had no result."""
+    has_given_up: bool = False
+    """Whether some state took too long, so that nobody knows its result."""
 
     @property
     def backend(self) -> Backend:
@@ -80,7 +84,6 @@ class Laboratory:
     ) -> Iterator[ChangedWords]:
         """From a state that is being tried to another one, within the block. Raises NoState, and BudgetExceeded beyond
         limits."""
-        began = time.perf_counter()
         differing = set(before).symmetric_difference(after)
         added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
         removed = [self.switches[i].fact for i in sorted(differing) if not self.switches[i].is_on(i in after)]
@@ -89,11 +92,21 @@ class Laboratory:
             return
         self.backend.watch.check()
         self.seconds.number_of_trials += 1
-        trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)), limits)
+        with self.tried(Update(words_by_relation(removed), words_by_relation(added)), limits) as changes:
+            yield changes
+
+    @contextmanager
+    def tried(self, update: Update, limits: Limits | None = None) -> Iterator[ChangedWords]:
+        """Within the block an update is in force. Raises NoState, and BudgetExceeded beyond limits."""
+        began = time.perf_counter()
+        trial, watch = self.epochs.trial(update, limits), self.backend.watch
         try:
-            changes = trial.__enter__()
+            with watch.within(self.seconds_a_trial):
+                changes = trial.__enter__()
         except LimitReached:
-            raise
+            watch.check()  # raises if it is a limit of the user
+            self.has_met_no_state = self.has_given_up = True
+            raise NoState from None
         except ElastalogError as error:
             self.has_met_no_state = True
             raise NoState from error

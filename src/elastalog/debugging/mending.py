@@ -22,7 +22,7 @@ from elastalog.debugging.polarity import Dependencies, dependencies
 from elastalog.debugging.proof_growth import ProofGrowth
 from elastalog.debugging.pursuit import Outcome, Plan, pursue
 from elastalog.debugging.reasons import steps_of
-from elastalog.debugging.search import News, NoSolution
+from elastalog.debugging.search import News, NoSolution, judged, seconds_a_trial
 from elastalog.debugging.word_set import WordSet
 from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
@@ -137,9 +137,9 @@ class Mender:
             bases = {*self.ground.explicit, *(name for name, _ in inserted)}
             signs, known_corners = dependencies(self.epochs.backend.program, bases), {}
         switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
-        laboratory = Laboratory(self.epochs, switches.known, Seconds())
+        laboratory = Laboratory(self.epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
         limits = partial(limits_for, self.epochs, self.parts)
-        corners = OpenCorners(self.epochs, switches, signs, lambda name: limits((name,)), known_corners)
+        corners = OpenCorners(laboratory, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)
         connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
         task = OpenTask(
@@ -155,7 +155,7 @@ class Mender:
             self.news,
             connecting.look,
         )
-        found = open_search(task)
+        found = judged(open_search(task), switches.weights, laboratory)
         if isinstance(found, NoSolution):
             return Outcome(found, (), (), laboratory.seconds)
         flipped = sorted((switches.known[i].fact for i in found.flipped), key=self._place)

@@ -9,14 +9,12 @@ import numpy as np
 
 from elastalog.backends.protocol import Matrix
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.laboratory import words_by_relation
+from elastalog.debugging.laboratory import Laboratory, NoState, words_by_relation
 from elastalog.debugging.open_switches import OpenSwitches
 from elastalog.debugging.polarity import BOTH, NEGATIVE, POSITIVE, Dependencies
 from elastalog.debugging.reasons import NeedsCorner
 from elastalog.debugging.word_set import WordSet
-from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits, Trial
+from elastalog.evaluation.trials import Limits
 from elastalog.evaluation.update import Update
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out
@@ -28,13 +26,13 @@ class OpenCorners:
 
     def __init__(
         self,
-        epochs: Epochs,
+        laboratory: Laboratory,
         switches: OpenSwitches,
         signs: Dependencies,
         limits: Callable[[str], Limits | None],
         known: dict[str, WordSet | None],
     ) -> None:
-        self._epochs = epochs
+        self._laboratory = laboratory
         self._switches = switches
         self._signs = signs
         self._limits = limits
@@ -67,20 +65,18 @@ class OpenCorners:
         """Tries the state most favourable to a relation. The backend must be in the base."""
         names, inserted = self._favourable(relation)
         deleted = {name: words for name in names if len(words := self._explicit(name))}
-        trial: Trial = self._epochs.trial(Update(deleted, words_by_relation(inserted)), self._limits(relation))
-        came = WordSet(self._epochs.backend.program)
+        update = Update(deleted, words_by_relation(inserted))
+        came = WordSet(self._laboratory.backend.program)
         try:
-            with trial as changes:
+            with self._laboratory.tried(update, self._limits(relation)) as changes:
                 if relation in changes:
                     came.add(relation, written_out(changes[relation][0]))
-        except LimitReached:
-            raise
-        except (ElastalogError, BudgetExceeded):
+        except (NoState, BudgetExceeded):
             self._came[relation] = None
             return
         self._came[relation] = came
 
     def _explicit(self, relation: str) -> Matrix:
-        words = self._epochs.backend.facts(relation).words
-        found: Matrix = words[np.asarray(self._epochs.backend.is_explicit(relation, words))]
+        words = self._laboratory.backend.facts(relation).words
+        found: Matrix = words[np.asarray(self._laboratory.backend.is_explicit(relation, words))]
         return found

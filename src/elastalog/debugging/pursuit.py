@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from elastalog.backends.watch import Watch
 from elastalog.debugging.connections import ConnectingProofs, proofs_in
 from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.investigation import Investigation
@@ -15,7 +16,18 @@ from elastalog.debugging.laboratory import Laboratory, Seconds, Switch
 from elastalog.debugging.model import Model
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.polarity import useful
-from elastalog.debugging.search import Found, News, NoSolution, Task, WantsModel, search
+from elastalog.debugging.search import (
+    LEAST_SECONDS,
+    Found,
+    News,
+    NoSolution,
+    Task,
+    WantsModel,
+    judged,
+    search,
+    seconds_a_trial,
+)
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.proof import Proof
@@ -62,7 +74,7 @@ def pursue(
     is_modelled = known.is_modelled_at_once and not plan.is_baseline
     is_all_chosen = plan.is_baseline
     while True:
-        graph = known.graph(goals.all, seconds) if is_modelled else None
+        graph = _graph(known, goals, epochs.backend.watch, seconds, seconds_allowed) if is_modelled else None
         chosen = allowed
         if graph is None and not is_all_chosen:
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
@@ -73,14 +85,15 @@ def pursue(
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            laboratory = Laboratory(epochs, tuple(every[i] for i in chosen), seconds)
+            laboratory = Laboratory(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(seconds_allowed))
+            weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
             connecting = ConnectingProofs(setting, reading, goals)
             task = Task(
                 laboratory,
                 setting,
                 known,
                 goals,
-                [plan.weights.get(every[i].fact, 1.0) for i in chosen],
+                weights,
                 seconds_allowed,
                 news,
                 connecting.look if model is None else (lambda _: None),
@@ -89,7 +102,7 @@ def pursue(
                 plan.is_baseline,
             )
             try:
-                found = search(task)
+                found = judged(search(task), weights, laboratory)
             except WantsModel:
                 is_modelled = True
                 continue
@@ -104,6 +117,18 @@ def pursue(
                 proofs = proofs_in(model, goals, found.flipped, setting, reading, known.shown)
             flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
             return Outcome(found, flipped, proofs, seconds)
+
+
+def _graph(
+    known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, seconds_allowed: float
+) -> DerivationGraph | None:
+    """What decides about the goals, unless it takes too long to find."""
+    try:
+        with watch.within(max(seconds_allowed, LEAST_SECONDS)):
+            return known.graph(goals.all, seconds)
+    except LimitReached:
+        watch.check()  # raises if it is a limit of the user
+        return None
 
 
 def _model(graph: DerivationGraph, every: Sequence[Switch], chosen: tuple[int, ...]) -> Model:

@@ -55,7 +55,7 @@ class SafeFacts:
                 by_relation = words_by_relation(given)
                 for name, words in by_relation.items():
                     self._given.add(name, words)
-                with laboratory.epochs.trial(Update({}, by_relation)) as further:
+                with laboratory.tried(Update({}, by_relation)) as further:
                     for name, (came, went) in further.items():
                         self._lost.add(name, went)
                         self._regained.add(name, came)

@@ -19,7 +19,7 @@ from elastalog.debugging.laboratory import Laboratory, NoState, Seconds
 from elastalog.debugging.model import Model
 from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, Witness
 from elastalog.debugging.trial_oracle import TrialOracle
-from elastalog.debugging.zero_one import OutOfTime, ZeroOneProgram, is_solver_installed
+from elastalog.debugging.zero_one import TOLERANCE, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.provenance.explain import Setting
 
 MOST_STATED = 100_000
@@ -31,6 +31,10 @@ PATIENCE = 8
 
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""
+
+_SHARE_OF_A_TRIAL = 0.1
+LEAST_SECONDS = 1.0
+"""What a state, and a derivation graph, may take however little time is given."""
 
 News = Callable[[str], None]
 
@@ -49,6 +53,23 @@ class NoSolution:
     """`is_proven`: there is none; otherwise none was found in time."""
 
     is_proven: bool
+
+
+def seconds_a_trial(allowed: float) -> float:
+    """How long a state may take in a search that is allowed so many seconds: several may have no end."""
+    return max(_SHARE_OF_A_TRIAL * allowed, LEAST_SECONDS)
+
+
+def judged(found: Found | NoSolution, weights: Sequence[float], laboratory: Laboratory) -> Found | NoSolution:
+    """What was found, called a smallest, or none, only if no state was given up that might be one."""
+    if not laboratory.has_given_up:
+        return found
+    if isinstance(found, NoSolution):
+        return NoSolution(is_proven=False)
+    least = min(weights)
+    if sum(weights[i] for i in found.flipped) <= least + TOLERANCE:
+        return found
+    return Found(found.flipped, least, found.why_not_proven or "states that took too long were left out")
 
 
 class WantsModel(Exception):
