@@ -252,3 +252,25 @@ def test_of_very_many_members_the_first_are_listed() -> None:
     assert isinstance(premise, AggregatePremise)
     assert (premise.number, len(premise.members), premise.is_complete) == (500, 100, False)
     assert verdict(proof, db, {"sold": set(rows), "shop": {("x",)}})
+
+
+def test_a_premise_without_proofs_is_found_out_once() -> None:
+    program = """
+    .decl given(x: number)
+    .decl red(x: number)
+    .decl blue(x: number)
+    .decl many(x: number)
+    .decl goal(x: number)
+    .decl circle(x: number)
+    many(0).
+    many(x + 1) :- many(x), red(x).
+    many(x + 1) :- many(x), blue(x).
+    goal(x) :- given(x).
+    goal(x) :- many(x), circle(x).
+    circle(x) :- goal(x).
+    """
+    steps = [(i,) for i in range(30)]
+    with elastalog.open(program, facts={"given": [(30,)], "red": steps, "blue": steps}) as db:
+        (proof,) = db.proofs("goal(30)")
+        assert proof.height == 1
+        assert len(list(db.proofs("many(30)", limit=5))) == 5

@@ -7,7 +7,8 @@ of their facts, are left out beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.provenance.metrics import HEIGHT, Best, best_values
@@ -31,6 +32,7 @@ class Alternatives:
         self._reading = reading
         self._premise_of = premise_of
         self._best: Best = best_values(around.hypergraph(HEIGHT), HEIGHT, reading.look)
+        self._ordered: dict[int, list[int]] = {}
         self._tried = 0
         self._is_cut = False
 
@@ -62,7 +64,7 @@ class Alternatives:
         other = around.superseded_by(around.facts[fact])
         by = None if other is None else self._reading.fact(other)
         inner = path | {fact}
-        for derivation in sorted(around.of_head.get(fact, ()), key=around.sort_key):
+        for derivation in self._derivations(fact):
             bodies = around.bodies[derivation]
             if any(body in inner for body in bodies):
                 continue
@@ -74,32 +76,64 @@ class Alternatives:
             if step.closure is None:
                 assert step.clause is not None
                 items = self._reading.items(step.clause, around.facts[fact], step.bodies)
-            for children in self._combined(items, 0, most - 1, inner):
+            choices = [_Choices(self._choices(item, most - 1, inner)) for item in items]
+            for children in _product(choices) if all(choices) else ():
                 heights = [self._height(item, child) for item, child in zip(items, children, strict=True)]
                 yield Proof(shown, step.rule, children, True, HEIGHT.derived(heights), superseded_by=by)
+
+    def _derivations(self, fact: int) -> list[int]:
+        """The derivations of a fact, in order."""
+        known = self._ordered.get(fact)
+        if known is None:
+            known = self._ordered[fact] = sorted(self._around.of_head.get(fact, ()), key=self._around.sort_key)
+        return known
 
     def _height(self, item: Item, child: Premise) -> int:
         if isinstance(item, AggregateUse) and item.hidden is not None:
             return self._best.values[self._around.numbers[item.hidden]]
         return (child.height or 0) if isinstance(child, Proof) else 0
 
-    def _combined(
-        self, items: list[Item], position: int, most: int, path: frozenset[int]
-    ) -> Iterator[tuple[Premise, ...]]:
-        if position == len(items):
-            yield ()
-            return
-        item = items[position]
-        choices: Iterator[Premise]
+    def _choices(self, item: Item, most: int, path: frozenset[int]) -> Iterator[Premise]:
+        """What may stand for an item of a derivation."""
         if isinstance(item, Condition):
-            choices = iter((item,))
-        elif isinstance(item, AggregateUse):
-            choices = iter((self._premise_of(item),))
-        else:
-            choices = self._up_to(self._around.numbers[item], most, path)
-        for choice in choices:
-            for rest in self._combined(items, position + 1, most, path):
-                yield (choice, *rest)
+            return iter((item,))
+        if isinstance(item, AggregateUse):
+            return iter((self._premise_of(item),))
+        return self._up_to(self._around.numbers[item], most, path)
+
+
+class _Choices:
+    """Premises that are looked for once, when they are first asked for. False if there is none."""
+
+    def __init__(self, found: Iterator[Premise]) -> None:
+        self._found = found
+        self._known: list[Premise] = []
+
+    def __iter__(self) -> Iterator[Premise]:
+        for place in count():
+            if place == len(self._known) and not self._look():
+                return
+            yield self._known[place]
+
+    def __bool__(self) -> bool:
+        return bool(self._known) or self._look()
+
+    def _look(self) -> bool:
+        """Whether there is one more."""
+        for premise in self._found:
+            self._known.append(premise)
+            return True
+        return False
+
+
+def _product(choices: Sequence[Iterable[Premise]]) -> Iterator[tuple[Premise, ...]]:
+    """All combinations, the last choice changing fastest."""
+    if not choices:
+        yield ()
+        return
+    for choice in choices[0]:
+        for rest in _product(choices[1:]):
+            yield (choice, *rest)
 
 
 def _too_many(reason: str) -> LimitReached:
