@@ -147,6 +147,31 @@ def test_a_folder_of_facts_is_read_by_spark(spark: Any, tmp_path: Path) -> None:
         assert set(db["named"]) == {(name,) for _, name in ROWS}
 
 
+@pytest.mark.parametrize("kind", ["orc", "csv", "json"])
+def test_folders_of_part_files_stand_for_one_file(spark: Any, tmp_path: Path, kind: str) -> None:
+    with elastalog.open(PAIRS, facts={"pair": [(1, 2), (3, 4)]}, spark=spark) as db:
+        frame = db["pair"].to_spark(spark=spark).toDF("x", "y")
+    suffix = {"json": "jsonl"}.get(kind, kind)
+    frame.write.format(kind).options(sep="\t").save(str(tmp_path / f"pair.{suffix}"))
+    program = ".decl pair(x: number, y: number)\n.input pair\n"
+    with elastalog.open(program, facts=tmp_path, engine="spark", spark=spark) as db:
+        assert set(db["pair"]) == {(1, 2), (3, 4)}
+    (tmp_path / "pair.facts").write_text("5\t6\n")  # it goes before any other, as without Spark
+    with elastalog.open(program, facts=tmp_path, engine="spark", spark=spark) as db:
+        assert set(db["pair"]) == {(5, 6)}
+
+
+def test_names_of_folders_are_texts_where_a_symbol_is_declared(spark: Any, tmp_path: Path) -> None:
+    rows = {(1, "007"), (2, "2024-1-2")}
+    frame = spark.createDataFrame(sorted(rows), "id bigint, name string")
+    frame.where("id = 1").write.partitionBy("name").parquet(str(tmp_path / "numbers" / "item.parquet"))
+    frame.write.partitionBy("name").parquet(str(tmp_path / "texts" / "item.parquet"))
+    for engine in ("local", "spark"):
+        for folder, wanted in (("numbers", {(1, "007")}), ("texts", rows)):
+            with elastalog.open(PROGRAM, facts=tmp_path / folder, engine=engine, spark=spark) as db:
+                assert set(db["item"]) == wanted
+
+
 def test_times_mean_the_same_to_both_engines(spark: Any, tmp_path: Path) -> None:
     """Spark writes 96 bits for one, which other readers take for a time without a zone, of nanoseconds."""
     times = ("2024-02-29T12:30:01.000005Z", "9999-12-31T23:59:59.000000Z")

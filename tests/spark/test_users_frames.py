@@ -78,6 +78,24 @@ def test_sources_of_an_update_are_read_by_the_session_given(spark: Any, own: Any
         assert db.apply({"edge": es.table("edges_of_a_user")}).impact == 5
 
 
+def test_a_session_that_has_been_stopped_is_told(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = spark.createDataFrame([(2, 3)], EDGES)
+    with elastalog.open(REACH, facts={"edge": [(1, 2)]}, engine="spark", spark=spark) as db:
+        with monkeypatch.context() as stopped:
+            stopped.setattr(spark.sparkContext, "_jsc", None)
+            for work in (
+                lambda: elastalog.open(REACH, engine="spark", spark=spark),
+                lambda: elastalog.open(REACH, spark=spark),
+                lambda: db.apply({"edge": [(2, 3)]}),
+                lambda: db.apply({"edge": frame}),
+                lambda: db.apply({"edge": es.table("edges")}),
+                lambda: db["path"].to_spark(spark=spark),
+            ):
+                assert codes(work) == ["E1109"]
+        assert db.epoch == 1
+        assert db.apply({"edge": frame}).impact == 3
+
+
 # --- places and options --------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
@@ -18,3 +19,16 @@ class Cluster:
 
     spark: SparkSession
     new_folder: Callable[[str], str]
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether the context of a session has been stopped; one of Spark Connect has none."""
+    context = getattr(spark, "_sc", None)
+    return context is not None and context._jsc is None
+
+
+def require_running(spark: SparkSession) -> None:
+    """A diagnostic if a session has been stopped."""
+    if is_stopped(spark):
+        advice = "start another with `elastalog.spark.session()`, and open the facts, or the store, with it"
+        raise ElastalogError([Diagnostic("E1109", "the Spark session has been stopped", help=advice)])

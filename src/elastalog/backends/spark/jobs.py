@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from elastalog.backends.spark.cluster import require_running
 from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
@@ -48,6 +49,7 @@ def run_tasks(
     """Runs a task for every share and returns their results. Tasks that exchange run at the same time, or NoBarrier is
     raised if Spark cannot; if one fails all do, and the job is repeated, unless somebody has cancelled it. `check` is
     called while they run: it may raise to give them up. `title`: what Spark's pages call the job."""
+    require_running(spark)
     if not shares:  # of which Spark would make a job without partitions, or none
         return []
     task: Callable[[Iterable[int]], Iterator[Result]] = partial(run_shares, work, tuple(shares))

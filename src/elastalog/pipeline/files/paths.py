@@ -42,12 +42,15 @@ def resolve_under(root: Path | str, relative: str) -> Path:
     return path
 
 
-def find_facts(root: Path | str, relation: str) -> Path:
+def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> Path:
     """The fact file of a relation in a folder: `R.facts` if there is one, otherwise the only one among `R.csv`,
-    `R.tsv`, these with `.gz`, `R.parquet`, which may be a folder, and `R.jsonl`."""
-    found = [path for suffix in SUFFIXES if _has_facts(path := resolve_under(root, relation + suffix))]
+    `R.tsv`, these with `.gz`, `R.parquet`, which may be a folder, and `R.jsonl`. To Spark each may be a folder, and
+    there may be an `R.orc`."""
+    names = [relation + suffix for suffix in (*SUFFIXES, *((".orc",) if for_spark else ()))]
+    paths = [resolve_under(root, name) for name in names]
+    found = [path for path in paths if _has_facts(path) or (for_spark and path.is_dir())]
     if not found:
-        raise ElastalogError([_missing(root, relation, [relation + suffix for suffix in SUFFIXES])])
+        raise ElastalogError([_missing(root, relation, names)])
     if len(found) > 1 and found[0].suffix != ".facts":
         raise ElastalogError([_ambiguous(relation, found)])
     return found[0]

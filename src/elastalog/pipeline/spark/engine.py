@@ -38,7 +38,7 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
     if engine == "spark":
         from elastalog.pipeline.spark.session import spark_session
 
-        found = spark or spark_session()
+        found = spark_session() if spark is None else require_session(spark)
         if _is_of_connect(found):
             message = "engine `spark` runs tasks by a Spark context, which a session of Spark Connect has not"
             advice = "run the program where the driver is (spark-submit), or leave the engine out: DataFrames of this "
@@ -47,7 +47,8 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
         return found
     if spark is None:
         log.info("engine auto: everything is evaluated in this process, since no Spark session was given")
-    return spark
+        return None
+    return require_session(spark)
 
 
 def backend_maker(engine: str, spark: SparkSession | None, device_memory: int | None = None) -> engines.BackendMaker:
@@ -138,8 +139,11 @@ def make_frame(relation: Relation, annotations: bool, spark: SparkSession | None
 
 def require_session(spark: SparkSession | None) -> SparkSession:
     """The session given, or the one that is running."""
+    from elastalog.backends.spark.cluster import require_running
     from elastalog.pipeline.spark.session import active_session
 
+    if spark is not None:
+        require_running(spark)
     found = spark or active_session()
     if found is None:
         advice = "give one as `spark=`, or start a local one with `elastalog.spark.session()`"

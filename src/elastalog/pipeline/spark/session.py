@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elastalog.backends.spark.cluster import is_stopped
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.spark.java import provide_java
 from elastalog.pipeline.spark.warm import archive_options
@@ -85,13 +86,7 @@ def active_session() -> SparkSession | None:
     session: SparkSession | None = sql.SparkSession.getActiveSession()
     if session is None:  # so it is in every thread but the one that started it
         session = sql.SparkSession._instantiatedSession
-    return None if session is None or _is_stopped(session) else session
-
-
-def _is_stopped(session: SparkSession) -> bool:
-    """Whether the context of a session has been stopped; one of Spark Connect has none."""
-    context = getattr(session, "_sc", None)
-    return context is not None and context._jsc is None
+    return None if session is None or is_stopped(session) else session
 
 
 def require_pyspark() -> None:

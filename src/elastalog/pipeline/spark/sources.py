@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Relation
+from elastalog.analysis.program import Base, Relation
+from elastalog.backends.spark.cluster import require_running
 from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
@@ -72,6 +73,7 @@ def place_of_frame(schema: Schema) -> str:
 
 def facts_of_given_frame(schema: Schema, frame: DataFrame, into: Destination | None = None) -> Found:
     """The rows of a DataFrame that a user has made which are facts, and those that are not."""
+    require_running(frame.sparkSession)
     with evaluating(schema.name):
         return facts_of_frame(schema, frame, place_of_frame(schema), into)
 
@@ -115,12 +117,8 @@ def read_inputs(
 
 def _input_source(name: str, root: str, parameters: Mapping[str, str]) -> Source:
     given = parameters.get("filename")
-    if given is None:
-        # A folder of part files, as Spark writes them, stands for one file.
-        folder = next((f for s in (".parquet", ".orc") if (f := resolve_under(root, name + s)).is_dir()), None)
-        place = str(folder or find_facts(root, name))
-    else:
-        place = str(resolve_under(root, given))
+    # A folder of part files, as Spark writes them, stands for one file.
+    place = str(find_facts(root, name, for_spark=True) if given is None else resolve_under(root, given))
     return source_of_path(place, parameters)
 
 
@@ -151,8 +149,7 @@ def _read(spark: SparkSession, schema: Schema, source: Source, into: Destination
                 form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
                 return read_whole_files(spark, schema, place, form)
             case "parquet" | "orc":
-                frame = spark.read.options(**source.options).format(source.kind).load(place)
-                return _columnar(schema, frame, source, into)
+                return _columnar(schema, _frame_of_files(spark, schema, source, place), source, into)
             case "jdbc":
                 # The url stands in the place, the table among the options.
                 frame = spark.read.format("jdbc").option("url", source.place).options(**source.options).load()
@@ -174,6 +171,23 @@ def facts_of_frame(schema: Schema, frame: DataFrame, place: str, into: Destinati
         return filed, []
     table = numbered_facts(schema, frame)
     return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame, whole=()), place)
+
+
+def _frame_of_files(spark: SparkSession, schema: Schema, source: Source, place: str) -> DataFrame:
+    """The rows of columnar files. Spark takes names of folders, `code=007`, for numbers and dates where they may be
+    some: those of symbols are texts."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    reader = spark.read.options(**source.options).format(source.kind)
+    frame = reader.load(place)
+    symbols = {column.name.casefold() for column in schema.columns if column.base is Base.SYMBOL}
+    others = [f.name for f in frame.schema if f.name.casefold() in symbols and not isinstance(f.dataType, StringType)]
+    files = frame.inputFiles()[:1] if others else []
+    told = [name for name in others if any(f"/{name}=" in file for file in files)]
+    if not told:
+        return frame
+    fields = [StructField(f.name, StringType()) if f.name in told else f for f in frame.schema]
+    return reader.schema(StructType(fields)).load(place)
 
 
 def _columnar(schema: Schema, frame: DataFrame, source: Source, into: Destination | None) -> Found:
