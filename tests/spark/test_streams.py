@@ -231,6 +231,24 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_command_tells_what_is_wrong_instead_of_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.diff").write_text("+edge(2, 3\n", encoding="utf-8")
+    (tmp_path / "edge.facts").touch()
+    monkeypatch.chdir(tmp_path)
+    log4j = spark._jvm.org.apache.logging.log4j
+    streams = "org.apache.spark.sql.execution.streaming"
+    try:
+        failed = CliRunner().invoke(cli, ["stream", "reach.dl", "--source", "in", "--once"])
+        assert (failed.exit_code, failed.stderr.count("error[E0520]")) == (1, 1)
+        assert not log4j.LogManager.getLogger(f"{streams}.runtime.MicroBatchExecution").isErrorEnabled()
+    finally:
+        log4j.core.config.Configurator.setLevel(streams, log4j.Level.ERROR)
+
+
 def test_a_store_at_an_address_is_made_and_goes_on(spark: Any, bucket: Bucket, watched: Path) -> None:
     pytest.importorskip("obstore", reason="needs obstore")
     address = bucket.address("streamed")

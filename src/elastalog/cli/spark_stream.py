@@ -105,8 +105,10 @@ def run_spark_stream(
             f"a --store at an address needs --checkpoint, where Spark notes what it has seen: {told}"
         )
     from elastalog import spark as on_spark
+    from elastalog.pipeline.spark.session import silence_streams
 
     spark = on_spark.session(settings=asked.settings)
+    silence_streams(spark)
     is_table = _is_table(spark, asked.source, asked.relation)
     rows: list[dict[str, Any]] = []
     with (

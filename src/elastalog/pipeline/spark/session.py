@@ -77,6 +77,12 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
     }
 
 
+def silence_streams(spark: SparkSession) -> None:
+    """Spark does not log errors of streams any more: for who waits for the streams, and tells them."""
+    log4j: Any = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    log4j.core.config.Configurator.setLevel("org.apache.spark.sql.execution.streaming", log4j.Level.OFF)
+
+
 def active_session() -> SparkSession | None:
     """The Spark session of this thread, or of this process, if one is running. Does not import pyspark if nobody
     has."""
