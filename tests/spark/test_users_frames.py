@@ -162,6 +162,13 @@ def test_the_error_of_a_users_function_is_told(spark: Any) -> None:
         elastalog.open(REACH, facts={"edge": frame.toDF("x", "y")}, spark=spark)
 
 
+@pytest.mark.filterwarnings("ignore")  # what pandas and Spark have to say about each other
+def test_a_frame_with_the_interface_of_pandas(spark: Any) -> None:
+    frame = spark.createDataFrame([(2, 1)], "y bigint, x bigint").pandas_api()
+    with elastalog.open(REACH, facts={"edge": frame}, spark=spark) as db:
+        assert list(db["path"]) == [(1, 2)]
+
+
 def test_a_frame_without_columns_has_rows(spark: Any) -> None:
     facts = {"on": spark.range(1).select(), "off": spark.range(0).select()}
     with elastalog.open(".decl on()\n.decl off()\n", facts=facts, spark=spark) as db:

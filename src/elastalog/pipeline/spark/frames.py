@@ -34,12 +34,19 @@ well."""
 
 
 def is_spark_frame(rows: Any) -> bool:
-    """Whether rows are a Spark DataFrame, classic or Connect. Does not import pyspark if nobody has."""
-    if "pyspark" not in sys.modules:
-        return False
-    return any(
-        kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
-    )
+    """Whether rows are a Spark DataFrame, classic or Connect, or one with the interface of pandas. Does not import
+    pyspark if nobody has."""
+    return "pyspark" in sys.modules and (_is_frame_of("pyspark.sql", rows) or _is_frame_of("pyspark.pandas", rows))
+
+
+def plain_frame(rows: Any) -> DataFrame:
+    """A Spark DataFrame, without the interface of pandas, and without its index."""
+    frame: DataFrame = rows.to_spark() if _is_frame_of("pyspark.pandas", rows) else rows
+    return frame
+
+
+def _is_frame_of(package: str, rows: Any) -> bool:
+    return any(kind.__module__.startswith(package) and kind.__name__ == "DataFrame" for kind in type(rows).__mro__)
 
 
 def path_of(uri: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
-from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
+from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, plain_frame, require_columns
 from elastalog.pipeline.spark.lines import read_lines
 from elastalog.pipeline.spark.refusals import absolute, evaluating, reading
 from elastalog.pipeline.spark.texts import alike, numbered_facts
@@ -60,7 +60,7 @@ def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tupl
     return *_read(spark, schema, source, None), without_secrets(source.place)
 
 
-def read_frame(schema: Schema, frame: DataFrame, policy: Policy, into: Destination | None = None) -> FactsRead:
+def read_frame(schema: Schema, frame: Any, policy: Policy, into: Destination | None = None) -> FactsRead:
     """The facts of a DataFrame, and how the reading went; in files, if a destination is given and they are many."""
     place = place_of_frame(schema)
     return _settled(schema, facts_of_given_frame(schema, frame, into), [place], policy)
@@ -71,8 +71,9 @@ def place_of_frame(schema: Schema) -> str:
     return f"the DataFrame of `{schema.name}`"
 
 
-def facts_of_given_frame(schema: Schema, frame: DataFrame, into: Destination | None = None) -> Found:
+def facts_of_given_frame(schema: Schema, rows: Any, into: Destination | None = None) -> Found:
     """The rows of a DataFrame that a user has made which are facts, and those that are not."""
+    frame = plain_frame(rows)
     require_running(frame.sparkSession)
     with evaluating(schema.name):
         return facts_of_frame(schema, frame, place_of_frame(schema), into)
