@@ -32,7 +32,7 @@ PATIENCE = 8
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""
 
-_SHARE_OF_A_TRIAL = 0.1
+_SHARE_OF_A_TRIAL = 0.25
 LEAST_SECONDS = 1.0
 """What a state, and a derivation graph, may take however little time is given."""
 
