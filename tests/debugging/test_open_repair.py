@@ -146,17 +146,28 @@ def test_what_goes_against_each_other_is_said() -> None:
         assert diagnostic.message == "no changes of explicit facts make path(1, 2) absent and path(1, 9) present"
 
 
-def test_a_fact_that_rules_alone_derive_is_said_to_be_one() -> None:
+def test_a_fact_that_no_deletion_removes_is_said_to_be_one() -> None:
     with elastalog.open(PATHS + "path(7, 8) :- 1 < 2.", {"edge": [(1, 2)]}) as db:
         with pytest.raises(ElastalogError) as error:
             db.suggest(unwanted=["path(7, 8)"])
         (diagnostic,) = error.value.diagnostics
-        assert (diagnostic.code, diagnostic.notes) == ("E0714", ("it follows from rules alone",))
+        assert (diagnostic.code, diagnostic.notes) == ("E0714", ("deletions do not change that",))
         with pytest.raises(ElastalogError) as error:
             db.suggest(unwanted=["path(1, 2)"], rejected=["+edge(1, 2)"])
         (diagnostic,) = error.value.diagnostics
         assert diagnostic.code == "E0714"
         assert "these must stay: edge(1, 2)" in diagnostic.notes
+
+
+def test_what_follows_from_absence_goes_by_an_insertion() -> None:
+    with elastalog.open(".decl e(x: number)\n.decl n(x: number)\nn(c) :- c = count : { e(_) }.") as db:
+        with pytest.raises(ElastalogError) as caught:
+            db.suggest(unwanted=["n(0)"], over="facts")
+        (diagnostic,) = caught.value.diagnostics
+        assert diagnostic.code == "E0714"
+        assert diagnostic.help == "give `candidates` to insert, or look for the fault in the rules"
+        found = db.suggest(unwanted=["n(0)"], over="facts", candidates=["e(1)"])
+        assert [str(element) for element in found.elements] == ["-e(1)"]
 
 
 def test_only_explicit_facts_are_rejected_or_weighed() -> None:

@@ -119,8 +119,8 @@ def not_mended(
         reason = "whatever deletions remove the one, and candidates bring about the other, does not go together"
         advice = "give other `candidates`, or ask about the unwanted and the missing facts one after the other"
     else:
-        reason = "it follows from rules and from facts that must stay" if rejected else "it follows from rules alone"
-        advice = "reject less, or look for the fault in the rules"
+        reason = "it follows from rules and from facts that must stay" if rejected else "deletions do not change that"
+        advice = f"{'reject less, ' if rejected else ''}give `candidates` to insert, or look for the fault in the rules"
     return _error(code, f"no changes of explicit facts make {named}", advice=advice, notes=(reason, *notes))
 
 

@@ -116,7 +116,8 @@ PROVENANCE: tuple[Entry, ...] = (
         "E0714",
         "an unwanted fact that no deletion removes",
         "Without an update to undo, an unwanted fact is mended by deleting explicit facts. One that follows from rules"
-        " alone, or from facts that must stay, is not mended so: the fault is in the rules, or too much was rejected.",
+        " alone, from facts that must stay, or from facts that are absent (a negation, a count of nothing), is not"
+        " mended so: the fault is in the rules, too much was rejected, or `candidates` to insert are needed.",
         "db.suggest(unwanted=['path(1, 2)'], rejected=['+edge(1, 2)'], over='facts')",
         "db.suggest(unwanted=['path(1, 2)'], over='facts')",
     ),
