@@ -51,7 +51,7 @@ DEBUGGING: tuple[Entry, ...] = (
         "no suggestion is left",
         "Rejected elements stay applied. If the others can be undone as one likes and the faults are still there, no"
         " suggestion is left. The message says whether that is certain or whether the time was over; states in which"
-        " rules come to no end are given up after a tenth of it.",
+        " rules come to no end are given up after a quarter of it.",
         "db.suggest(unwanted=['path(1, 4)'], rejected=['+edge(3, 4)'])  # the only culprit",
         "db.suggest(unwanted=['path(1, 4)'])",
     ),
