@@ -105,8 +105,9 @@ def measure_by_turns(name: str, size: int, strategies: Iterable[str], options: O
     for strategy in strategies:
         players.append(Player(name, size, strategy, options))
         print(f"{name} {size or ''} {strategy}: {players[-1].outcome.problem or 'ready'}", file=sys.stderr, flush=True)
-    for _ in range(max((player.steps for player in players), default=0)):
-        for player in players:
+    for turn in range(max((player.steps for player in players), default=0)):
+        first = turn % len(players)  # whoever goes first may find other caches than those behind it
+        for player in (*players[first:], *players[:first]):
             player.step()
     return [player.close() for player in players]
 
