@@ -36,7 +36,8 @@ def _bytes_of(relation: KernelRelation) -> dict[str, int]:
         "table": relation._table.nbytes,  # not by `table`, which would make one that is gone
         "annotations": relation.level.nbytes + relation.count.nbytes,
     }
-    for columns, index in relation.indexes.items():
+    for columns in relation.indexed:
+        index = relation.index(columns)
         parts[f"index{list(columns)}"] = index.nbytes
     return parts
 

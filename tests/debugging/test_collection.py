@@ -63,9 +63,9 @@ def test_clauses_that_rearrange_one_fact(wide: Session, unwanted: list[str], und
 
 
 def test_they_need_no_index(wide: Session) -> None:
-    before = {name: set(relation.indexes) for name, relation in wide._backend.held.relations.items()}
+    before = {name: set(relation.indexed) for name, relation in wide._backend.held.relations.items()}
     assert texts(wide.suggest(unwanted=["turned(2, 1)"])) == ['+row(1, 2, "n")']
-    assert before == {name: set(relation.indexes) for name, relation in wide._backend.held.relations.items()}
+    assert before == {name: set(relation.indexed) for name, relation in wide._backend.held.relations.items()}
 
 
 @pytest.mark.parametrize(("features", "first"), [(POSITIVE, 0), (NEGATION, 1000), (Features(), 2000)])

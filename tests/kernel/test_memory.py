@@ -70,7 +70,7 @@ def test_bytes_a_fact_of_what_grows_round_by_round() -> None:
         relation.insert(block, first, first + 10_000, 0)
         relation.index((0,))
         relation.index((1,))
-    for index in relation.indexes.values():
+    for index in map(relation.index, relation.indexed):
         # Four bytes a row, eight for each of the 2,000 keys. All keys leave their blocks at about the same time.
         assert index.nbytes / 200_000 < 10.0
     relation.trim()

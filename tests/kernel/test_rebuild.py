@@ -229,7 +229,7 @@ def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None
     chain = [(i, i + 1) for i in range(40)]
     with elastalog.open(program, {"edge": chain[:20]}) as db:
         relations = db._backend.held.relations
-        evaluated = set(relations["path"].indexes)
+        evaluated = set(relations["path"].indexed)
 
         def grow_anew(edges: list[tuple[int, int]]) -> set[tuple[int, ...]]:
             strategy: Any = db._epochs.strategy
@@ -237,17 +237,17 @@ def test_indexes_that_updates_use_are_made_again_by_an_evaluation_once() -> None
             strategy.costs.become(usual)
             db.apply({"edge": edges})
             strategy.costs = usual
-            return set(relations["path"].indexes)
+            return set(relations["path"].indexed)
 
         db.apply({"edge": [(100, 0)]})
         db.apply(deleted={"edge": [(100, 0)]})
-        used = set(relations["path"].indexes)
+        used = set(relations["path"].indexed)
         assert used > evaluated
         assert grow_anew(chain[20:25]) == used
-        assert all(index.done == relations["path"].used for index in relations["path"].indexes.values())
+        assert not relations["path"].outdated_indexes()
         assert grow_anew(chain[25:30]) == evaluated  # no update has asked for the others since
         db.apply({"edge": [(100, 0)]})
-        assert set(relations["path"].indexes) == used
+        assert set(relations["path"].indexed) == used
         db.apply({"edge": chain[30:]}, {"edge": [(100, 0)]})
         assert set(db["path"]) == {(x, y) for x in range(41) for y in range(x + 1, 41)}
         assert db.verify().is_exact

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from elastalog.jit import types
+from elastalog.jit.checking import are_checked
 from elastalog.jit.operators import Intrinsic, Operator, Piece
 
-_COMPILER = ("entry.py", "intrinsics.py", "lowering.py")
+_COMPILER = ("checking.py", "entry.py", "intrinsics.py", "lowering.py")
 """Sources that decide what becomes of an operator, beside its own."""
 
 LOAD_GLOBAL, EXTENDED_ARG = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]
@@ -91,7 +92,8 @@ def _values_of(function: FunctionType) -> Iterator[Any]:
 
 @cache
 def _compiler_digest() -> bytes:
-    digest = blake2b(f"{sys.implementation.cache_tag} numpy {np.__version__.split('.')[0]}\n".encode())
+    checked = "checked" if are_checked() else ""
+    digest = blake2b(f"{sys.implementation.cache_tag} numpy {np.__version__.split('.')[0]}{checked}\n".encode())
     folder = os.path.dirname(__file__)
     for name in _COMPILER:
         # The loader reads from an archive, too.

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from elastalog.jit import types
+from elastalog.jit.checking import element
 from elastalog.jit.operators import GROUP, intrinsic
+
+
+def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The address of an element: the first two arguments are an array and a position."""
+    return element(context, builder, signature.args[0], arguments[0], arguments[1])
 
 
 @intrinsic
@@ -38,11 +44,9 @@ def eight_bytes(typing_context: Any, array: Any, position: Any) -> Any:
     """Eight elements of an array of bytes as one number, whatever their alignment."""
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        address = builder.bitcast(_element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
         return builder.load(address, align=1)
 
     return numba_types.uint64(array, numba_types.int64), generate
@@ -53,11 +57,9 @@ def put_eight_bytes(typing_context: Any, array: Any, position: Any, value: Any) 
     """Puts a number into eight elements of an array of bytes, whatever their alignment."""
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        address = builder.bitcast(_element(context, builder, signature, arguments), ir.IntType(64).as_pointer())
         builder.store(arguments[2], address, align=1)
         return context.get_dummy_value()
 
@@ -69,11 +71,9 @@ def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
     """Adds 1 to an element of an int32 array that several threads count in."""
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(data.data, [arguments[1]])
+        address = _element(context, builder, signature, arguments)
         builder.atomic_rmw("add", address, ir.Constant(ir.IntType(32), 1), "monotonic")
         return context.get_dummy_value()
 
@@ -84,11 +84,9 @@ def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
 def take_number(typing_context: Any, array: Any, position: Any, step: Any) -> Any:
     """An element of an int64 array, which becomes larger by a step; every thread that asks gets another number."""
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(data.data, [arguments[1]])
+        address = _element(context, builder, signature, arguments)
         return builder.atomic_rmw("add", address, arguments[2], "monotonic")
 
     return numba_types.int64(array, numba_types.int64, numba_types.int64), generate
@@ -100,11 +98,9 @@ def put_if_zero(typing_context: Any, array: Any, position: Any, value: Any) -> A
     sees what this thread has written before."""
     from llvmlite import ir
     from numba import types as numba_types
-    from numba.np.arrayobj import make_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(data.data, [arguments[1]])
+        address = _element(context, builder, signature, arguments)
         zero = ir.Constant(ir.IntType(32), 0)
         return builder.extract_value(builder.cmpxchg(address, zero, arguments[2], "acq_rel", "acquire"), 0)
 

@@ -1,7 +1,8 @@
 """Machine code of operators in this process: found as object code and loaded, or made.
 
 `ELASTALOG_JIT=numba` in the environment compiles every operator with numba when it is first called instead, and keeps
-nothing.
+nothing. `ELASTALOG_JIT=checked` compiles operators that look at every index before they use it: one outside its array
+ends the process at once (SIGILL), instead of reading or writing what lies there.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 
 from elastalog.jit import types
+from elastalog.jit.checking import check_index
 from elastalog.jit.entry import make_entry
 from elastalog.jit.fingerprint import globals_of, names_in
 from elastalog.jit.objects import ObjectCode, Processor
@@ -155,7 +156,9 @@ def _leave_environment(name: str, environment: Any) -> None:
 def _from_the_start(context: Any, builder: Any, index_type: Any, index: Any, length: Any) -> Any:
     """An index as it is. Numba would ask of each whether it is below 0 and counts from the end, as those of operators
     never do: that took a sixth of the instructions of an update."""
-    return context.cast(builder, index, index_type, nb.types.intp if index_type.signed else nb.types.uintp)
+    place = context.cast(builder, index, index_type, nb.types.intp if index_type.signed else nb.types.uintp)
+    check_index(builder, place, length)
+    return place
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator,unused-ignore]

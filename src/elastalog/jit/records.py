@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.jit import types
+from elastalog.jit.checking import check_index
 from elastalog.jit.operators import intrinsic
 
 
@@ -47,9 +48,10 @@ def record_of(dtype: npt.DTypeLike) -> Any:
         made = numba_type(described)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = make_array(signature.args[0])(context, builder, arguments[0]).data
+            given = make_array(signature.args[0])(context, builder, arguments[0])
+            check_index(builder, arguments[1], builder.extract_value(given.shape, 0))
             size = context.get_constant(numba_types.intp, made.size)
-            start = builder.ptrtoint(data, context.get_value_type(numba_types.intp))
+            start = builder.ptrtoint(given.data, context.get_value_type(numba_types.intp))
             place = builder.add(start, builder.mul(arguments[1], size))
             return builder.inttoptr(place, context.get_value_type(made))
 

@@ -152,8 +152,7 @@ class KernelFacts:
         if relation in self.equivalences:
             return self.equivalence(relation).select(columns, key)
         stored = self.relations[relation]
-        index = stored.indexes.get(columns)
-        if index is not None:
+        if columns in stored.indexed:
             rows = aggregates.rows_of_keys(stored, columns, np.ascontiguousarray(key, np.int32).reshape(1, -1))
         else:
             # Without an index one scan is cheaper than making one.

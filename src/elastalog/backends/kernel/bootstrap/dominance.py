@@ -180,7 +180,7 @@ class Dominance:
             relation.level[: len(kept)] = relation.level[kept]
             relation.count[: len(kept)] = relation.count[kept]
         relation.used = len(kept)
-        relation.indexes.clear()
+        relation.keep_indexes()
         relation.reset_table()
 
     def _pairs(self, fresh: Mapping[str, KernelRelation]) -> dict[str, Matrix]:

@@ -153,9 +153,7 @@ class StratumVariants:
     def _drop_unused_indexes(self) -> None:
         used = {(probe.relation, probe.key_columns) for variant in self.by_delta for probe in variant.probes}
         for name in self._stratum.relations:
-            indexes = self._relations[name].indexes
-            for columns in [columns for columns in indexes if (name, columns) not in used]:
-                del indexes[columns]
+            self._relations[name].keep_indexes([columns for relation, columns in used if relation == name])
 
 
 def evaluate(

@@ -30,8 +30,8 @@ def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[i
     new.reserve(max(old.used, len(explicit)) + 64)
     new.load(explicit)
     for columns in indexed:
-        if columns in old.indexes:
-            new.indexes[columns] = old.indexes[columns].successor()
+        if (index := old.index_to_extend(columns)) is not None:
+            new.index_ahead(columns, index.successor())
     new.extend_indexes()
     return new
 
@@ -74,10 +74,12 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
 def index_alike(new: KernelRelation, old: KernelRelation) -> None:
     """Gives a relation that was evaluated anew the indexes of the old one, so that the next update need not make them:
     but for those that were given to the old one in this way, and to which no update has added a row since."""
-    for columns, index in old.indexes.items():
-        if columns not in new.indexes and index.done != index.ahead:
-            new.indexes[columns] = made = Index(columns, new.rows, new.used)
+    for columns in old.indexed:
+        index = old.index_to_extend(columns)
+        if columns not in new.indexed and index is not None and index.done != index.ahead:
+            made = Index(columns, new.rows, new.used)
             made.ahead = new.used
+            new.index_ahead(columns, made)
 
 
 def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:

@@ -206,8 +206,7 @@ def _joined(relation: KernelRelation, columns: tuple[int, ...], left: Matrix, ke
     state = state_vector()
     kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
     if columns:
-        index = relation.index(columns)
-        kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+        kind, keys, shift, slots, pool = relation.index(columns).arrays
     found: list[Matrix] = [out[:0]]
     start = 0
     while start < len(left):

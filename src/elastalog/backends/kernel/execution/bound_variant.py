@@ -251,8 +251,7 @@ class BoundVariant:
         transform = probe.transform
         is_last = depth + 1 == len(self.probes)
         if not probe.is_member and probe.key_columns:
-            index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
-            kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+            kind, keys, shift, slots, pool = relation.index(probe.key_columns, limit).arrays
         else:
             kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
         is_checked = not relation.is_settled

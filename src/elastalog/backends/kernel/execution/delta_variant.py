@@ -82,8 +82,8 @@ class DeltaVariant:
     of all heads."""
 
     __slots__ = (
-        "_scratch", "_steps", "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned", "probes",
-        "start_transform",
+        "_scratch", "_steps", "_there", "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned",
+        "probes", "start_transform",
     )  # fmt: skip
 
     def __init__(
@@ -100,14 +100,19 @@ class DeltaVariant:
         self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in planned.probes]
         self._scratch: Scratch | None = None
         self._steps: list[tuple[Matrix, Vector]] = []
+        self._there: list[int] = []
 
-    def _space(self, scratch: Scratch) -> list[tuple[Matrix, Vector]]:
-        """The block and the state vector of each step, looked up once a scratch."""
+    def _begin(self, setting: Setting) -> tuple[Matrix, Vector]:
+        """The block and the state vector of the first step; those of all are looked up once a scratch. What is there
+        now is what indexes must hold in this run: what it adds itself is not looked for, and while an index is probed
+        no row may be added to it."""
+        self._there = [setting.relations[probe.relation].used for probe in self.probes]
+        scratch = setting.scratch
         if self._scratch is not scratch:
             self._scratch = scratch
             widths = (self.gather.width, *(probe.width for probe in self.probes))
             self._steps = [(scratch.block(d, w + LEVELS), scratch.state(d)) for d, w in enumerate(widths)]
-        return self._steps
+        return self._steps[0]
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes this variant needs."""
@@ -128,7 +133,7 @@ class DeltaVariant:
         assert gather.relation is not None
         relation = setting.relations[gather.relation]
         take, place = self.gather_take
-        block, state = self._space(setting.scratch)[0]
+        block, state = self._begin(setting)
         seen = phase.view_of(gather.relation, self.is_negated_start, is_before=False)
         is_flat = gather.relation in setting.flat
         for start in range(0, len(entries), BLOCK):
@@ -155,7 +160,7 @@ class DeltaVariant:
         """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds
         the rows of the relations of the stratum."""
         gather = self.gather
-        block, state = self._space(setting.scratch)[0]
+        block, state = self._begin(setting)
         if gather.relation is None:
             block[0, -LEVELS:] = 0
             self._pass_on(setting, block, 1, GAINS, sink, bounds)
@@ -202,8 +207,7 @@ class DeltaVariant:
         if probe.is_member:
             kind, keys, shift = MEMBER, relation.paired_slots, relation.shift
         elif probe.key_columns:
-            index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
-            kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+            kind, keys, shift, slots, pool = relation.index(probe.key_columns, self._there[depth]).arrays
         else:
             kind, keys, shift = EVERY, NO_KEYS, 0
         is_flat = probe.relation in setting.flat

@@ -196,8 +196,8 @@ def parts_of(
     owner = np.zeros(classes.used, np.int32)
     following, seen = np.empty(classes.used, np.int32), np.empty(classes.used, np.int32)
     number = separate(
-        seeds, searches, active, pairs.rows, pairs.level, pairs.touched, *_arrays(left), *_arrays(right), classes.rows,
-        *_arrays(members), owner, following, seen, max(most, _FEW),
+        seeds, searches, active, pairs.rows, pairs.level, pairs.touched, *left.arrays, *right.arrays, classes.rows,
+        *members.arrays, owner, following, seen, max(most, _FEW),
     )  # fmt: skip
     if number < 0:
         return None
@@ -211,7 +211,3 @@ def sizes_of(relation: KernelRelation, column: int, words: Vector) -> Vector:
     found = np.empty(len(words), np.int32)
     lengths(words, index.kind, index.keys, index.shift, index.slots, found)
     return found
-
-
-def _arrays(index: Index) -> tuple[int, Vector, int, Matrix, Vector]:
-    return index.kind, index.keys, index.shift, index.slots, index.pool

@@ -261,7 +261,7 @@ class UpdateDrive:
         plan = self._plan_of(stratum)
         found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
         for name, columns in plan.keys:
-            index = relations[name].indexes.get(columns)
+            index = relations[name].index_to_extend(columns)
             found.append(None if index is None else index.lay_out())
         known = self._laid_out.get(place)
         if known is not None and self._runs[place].plan is plan and known.found == found:
@@ -291,7 +291,7 @@ class UpdateDrive:
         served.serve(reason)
         if reason == layout.NO_INDEX:
             name, columns = served.plan.keys[machine.full_index]
-            index = self._relations[name].indexes[columns].whereabouts
+            index = self._relations[name].index(columns).whereabouts
             laid_out = self._laid_out[place]
             laid_out.found[len(served.plan.names) + machine.full_index] = index
             laid_out.index_homes[machine.full_index] = addressof(index)

@@ -13,6 +13,7 @@ from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.relations.words import Dictionary
 
 _WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
@@ -95,13 +96,13 @@ class MachinePlan:
         for number, name in enumerate(self.names):
             self.refresh_relation(number, relations[name])
         for place, (name, columns) in enumerate(self.keys):
-            relation = relations[name]
-            index = relation.indexes.get(columns)
-            if index is None or index.done < relation.used:
-                row = self.indexes[place]
+            relation, row = relations[name], self.indexes[place]
+            # A drive that had the plan before has left where the index was then, which may be gone.
+            row.home = 0
+            if relation.lacks(columns):
                 row.is_missing, row.added = 1, NEVER
             else:
-                self.refresh_index(place, index)
+                self.refresh_index(place, relation.index(columns))
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, and how far it goes."""
@@ -119,9 +120,14 @@ class MachinePlan:
         name, columns = self.keys[place]
         self.refresh_index(place, relations[name].index(columns))
 
-    def _index_at(self, place: int, relations: Mapping[str, KernelRelation]) -> Index:
-        name, columns = self.keys[place]
-        return relations[name].indexes[columns]
+    def know_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
+        """Tells an index how far the machine has brought it."""
+        row, (name, columns) = self.indexes[place], self.keys[place]
+        if not row.is_missing:
+            index = relations[name].index_to_extend(columns)
+            if index is None:
+                raise InternalError("machine", f"the index of `{name}` on {columns} was dropped while in use")
+            index.done = row.added
 
     def losses(self, own: Iterable[str]) -> dict[str, int]:
         """How many facts of each relation of the stratum have lost their last derivation."""
@@ -139,7 +145,5 @@ class MachinePlan:
             if row.touched_used:
                 relation.is_settled = False
             for place in self._indexes_of[name]:
-                index = self.indexes[place]
-                if not index.is_missing:
-                    self._index_at(place, relations).done = index.added
+                self.know_index(place, relations)
         self.is_ahead = False

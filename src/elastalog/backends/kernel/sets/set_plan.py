@@ -32,7 +32,7 @@ class WholeVariant(DeltaVariant):
             return
         relation = setting.relations[name]
         take, place = self.gather_take
-        block, state = self._space(setting.scratch)[0]
+        block, state = self._begin(setting)
         seen = phase.view_of(name, is_negated=False, is_before=False)
         start = 0
         while start < relation.used:

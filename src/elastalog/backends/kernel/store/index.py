@@ -212,6 +212,11 @@ class Index:
         self.extend(rows, done)
 
     @property
+    def arrays(self) -> tuple[int, Vector, int, Matrix, Vector]:
+        """What a join looks keys up in."""
+        return self.kind, self.keys, self.shift, self.slots, self.pool
+
+    @property
     def nbytes(self) -> int:
         return int(self.keys.nbytes + self.slots.nbytes + self.pool.nbytes)
 

@@ -3,6 +3,7 @@ arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from ctypes import addressof
 
 import numpy as np
@@ -58,7 +59,7 @@ class KernelRelation:
     at `address`."""
 
     __slots__ = (
-        "_table", "address", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled",
+        "_indexes", "_table", "address", "count", "full", "generation", "highest", "is_annotated", "is_settled",
         "laid_out", "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched",
         "whereabouts", "width",
     )  # fmt: skip
@@ -83,7 +84,7 @@ class KernelRelation:
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
         self.touched_used = 0
         self.is_settled = True
-        self.indexes: dict[tuple[int, ...], Index] = {}
+        self._indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
 
     @property
@@ -261,32 +262,63 @@ class KernelRelation:
         )
         return found
 
-    def index(self, columns: tuple[int, ...]) -> Index:
-        """The index on some columns, made when first asked for, up to date."""
-        index = self.indexes.get(columns)
+    def index(self, columns: tuple[int, ...], rows: int | None = None) -> Index:
+        """The index on some columns, which holds the first `rows` rows at least, all of them by default. It is made
+        when first asked for. This is the only way to an index that may be probed: whoever probes says how far it must
+        go, so that one which lacks rows is extended first. While others probe it, it must hold what is asked for."""
+        index = self._indexes.get(columns)
         if index is None:
-            index = self.indexes[columns] = Index(columns, self.rows, self.used)
-        if index.done < self.used:
+            index = self._indexes[columns] = Index(columns, self.rows, self.used)
+        if index.done < (self.used if rows is None else rows):
             self._extend(columns, index)
         return index
 
+    @property
+    def indexed(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of the indexes that there are."""
+        return tuple(self._indexes)
+
+    def index_to_extend(self, columns: tuple[int, ...]) -> Index | None:
+        """The index on some columns if there is one, for those who add rows to it: it may lack some, and must not be
+        probed (see `index`)."""
+        return self._indexes.get(columns)
+
+    def index_ahead(self, columns: tuple[int, ...], index: Index) -> None:
+        """Takes an index that has no rows yet."""
+        self._indexes[columns] = index
+
+    def lacks(self, columns: tuple[int, ...]) -> bool:
+        """Whether there is no index on some columns that holds all rows."""
+        index = self._indexes.get(columns)
+        return index is None or index.done < self.used
+
+    def outdated_indexes(self) -> list[Index]:
+        """The indexes that lack rows."""
+        return [index for index in self._indexes.values() if index.done < self.used]
+
     def extend_indexes(self) -> None:
         """Adds the latest rows to every index."""
-        for columns, index in self.indexes.items():
+        for columns, index in self._indexes.items():
             if index.done < self.used:
                 self._extend(columns, index)
 
     def drop_outdated_indexes(self) -> None:
         """Forgets the indexes that lack rows, instead of extending them, which takes memory."""
-        for columns in [columns for columns, index in self.indexes.items() if index.done < self.used]:
-            del self.indexes[columns]
+        self.keep_indexes([columns for columns, index in self._indexes.items() if index.done >= self.used])
+
+    def keep_indexes(self, columns: Collection[tuple[int, ...]] = ()) -> None:
+        """Forgets the other indexes."""
+        if len(kept := {key: index for key, index in self._indexes.items() if key in columns}) < len(self._indexes):
+            self.stamp = STAMPS.take()
+            self._indexes = kept
 
     def _extend(self, columns: tuple[int, ...], index: Index) -> None:
         try:
             index.extend(self.rows, self.used)
         except BaseException:
             # Ctrl-C, or no memory: nobody knows which rows it holds now. It is made again when next needed.
-            del self.indexes[columns]
+            self.stamp = STAMPS.take()
+            del self._indexes[columns]
             raise
 
     def present_rows(self) -> Vector:
@@ -317,11 +349,11 @@ class KernelRelation:
         self.rows, self.level, self.count, self.touched = rows, level, count, touched
         self.take_table(table)
         self.used = self.present = len(kept)
-        self.indexes.clear()
+        self._indexes.clear()
         self.is_settled = True
         self.generation += 1
 
     @property
     def nbytes(self) -> int:
         own = self.rows.nbytes + self._table.nbytes + self.level.nbytes + self.count.nbytes
-        return int(own + sum(index.nbytes for index in self.indexes.values()))
+        return int(own + sum(index.nbytes for index in self._indexes.values()))

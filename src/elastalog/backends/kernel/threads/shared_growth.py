@@ -210,10 +210,8 @@ class SharedGrowth(MachineRounds):
 
     def _know_index(self, place: int) -> None:
         """The same for an index."""
-        row, (name, columns) = self._plan.indexes[place], self._plan.keys[place]
-        self._know_rows(name)
-        if not row.is_missing:
-            self._relations[name].indexes[columns].done = row.added
+        self._know_rows(self._plan.keys[place][0])
+        self._plan.know_index(place, self._relations)
 
     def _allow(self, thread: int) -> None:
         machine = self._runs[thread].workspace.machine

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.workers import Run, Task, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
-from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.shareable import is_shareable
@@ -72,28 +71,20 @@ class ParallelWorkers(Workers):
             (probe.relation, probe.key_columns)
             for run in runs
             for probe in run.body.variant.probes
-            if not probe.is_member and probe.key_columns not in self.relations[probe.relation].indexes
-            if probe.key_columns
+            if not probe.is_member and probe.key_columns and self.relations[probe.relation].lacks(probe.key_columns)
         )
 
     def _to_make(self, name: str, columns: tuple[int, ...]) -> Task:
         """An index that is to be made."""
         relation = self.relations[name]
-
-        def make() -> None:
-            index = Index(columns, relation.rows, relation.used)
-            index.extend(relation.rows, relation.used)
-            relation.indexes[columns] = index
-
-        return relation.used, make
+        return relation.used, lambda: relation.index(columns)
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
         waiting: list[Task] = [
             (relation.used - index.done, partial(index.extend, relation.rows, relation.used))
             for relation in relations
-            for index in relation.indexes.values()
-            if index.done < relation.used
+            for index in relation.outdated_indexes()
         ]
         try:
             self.do_all(waiting)
