@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.regret import CASES, AlwaysAnew, Case
 from benchmarks.strategies import aligned
 from benchmarks.workloads import DATA_VARIABLE
-from elastalog.evaluation.costs import LEAST_BUDGET
+from elastalog.settings import SETTINGS
 
 FITTED = ("closure-TG", "sspe", "bursts", "crdt")
 TESTED = ("el-completion", "lubm", "ways", "usroads-reachability")
@@ -123,7 +123,7 @@ def pairs_of(name: str, data: str | None, repeats: int) -> list[tuple[Seen, Seen
     return [
         (seen, other)
         for seen, other in pairs()
-        if seen.effort > LEAST_BUDGET and min(seen.seconds, other.seconds) > LEAST_SECONDS
+        if seen.effort > SETTINGS.least_budget and min(seen.seconds, other.seconds) > LEAST_SECONDS
     ]
 
 

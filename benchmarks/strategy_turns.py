@@ -20,6 +20,7 @@ from typing import IO, Any, Literal
 
 from benchmarks.strategy_cases import EXPERIMENTS, Case, Options, Step
 from benchmarks.workloads import HERE
+from elastalog.settings import SETTINGS
 
 
 @dataclass(slots=True)
@@ -175,7 +176,7 @@ def search_without_limit() -> Callable[[], int]:
             super().__init__(*parts)
             searches.append(self)
 
-    heads_backward.FIRST_LIMIT = 1 << 60
+    SETTINGS.backward_limit = 1 << 60
     vars(order)["solve_equation"] = lambda *_: None
     vars(set_update)["BackwardSearch"] = Counted
     return lambda: sum(effort.rows for search in searches for effort in search._efforts.values())

@@ -47,8 +47,6 @@ class Settings:
     """Rows from which a new index is packed: counted first, then laid out without gaps."""
     many_slots: int = 1_000_000
     """Slots from which a direct index grows in small steps."""
-    large_table: int = 1 << 22
-    """Slots from which a set table that was filled at once may be fuller."""
     map_from: int = 1 << 22
     """Bytes from which an array is a mapping of its own, which grows in place."""
     few_shifted: int = 64

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
 from elastalog.pipeline.files import lines_in_threads, write
+from elastalog.settings import SETTINGS
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -78,7 +79,7 @@ def test_several_threads_write_what_one_writes(folder: Path) -> None:
 
 def test_several_threads_write_a_large_file_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "LEAST_ROWS", 1)
-    monkeypatch.setattr(write, "MANY_ROWS", 20)
+    monkeypatch.setattr(SETTINGS, "write_in_threads_from", 20)
     monkeypatch.setattr(lines_in_threads, "ROWS", 4)
     together: list[int] = []
 

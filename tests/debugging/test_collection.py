@@ -12,6 +12,7 @@ from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.debugging import collection, investigation
 from elastalog.debugging.parts import Parts
 from elastalog.session import Session
+from elastalog.settings import SETTINGS
 from tests.debugging.test_random import NEGATION, POSITIVE, debug
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
@@ -71,7 +72,7 @@ def test_they_need_no_index(wide: Session) -> None:
 @pytest.mark.parametrize(("features", "first"), [(POSITIVE, 0), (NEGATION, 1000), (Features(), 2000)])
 def test_one_fact_after_the_other(features: Features, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in relations of which too many facts vary to look at all of them."""
-    monkeypatch.setattr(collection, "FEW_FACTS", 0)
+    monkeypatch.setattr(SETTINGS, "few_debugged_facts", 0)
     for seed in range(first, first + 4):
         debug(*seeded_case(seed, features), Random(seed))
 
@@ -84,9 +85,9 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-@pytest.mark.parametrize("few", [0, collection.FEW_FACTS])
+@pytest.mark.parametrize("few", [0, SETTINGS.few_debugged_facts])
 def test_what_was_interrupted_is_collected_again(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collection, "FEW_FACTS", few)
+    monkeypatch.setattr(SETTINGS, "few_debugged_facts", few)
     with elastalog.open(EDGES, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4), (2, 5), (5, 4)]})
         derivations = KernelBackend.derivations
@@ -108,12 +109,12 @@ def test_what_was_interrupted_is_collected_again(few: int, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("few", "most", "is_too_large"),
     # 4 derivations are asked about; those that the second rule makes of new paths, found at once, are 6.
-    [(0, 4, False), (0, 3, True), (collection.FEW_FACTS, 6, False), (collection.FEW_FACTS, 5, True)],
+    [(0, 4, False), (0, 3, True), (SETTINGS.few_debugged_facts, 6, False), (SETTINGS.few_debugged_facts, 5, True)],
 )
 def test_there_is_a_limit_of_derivations(
     few: int, most: int, is_too_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "FEW_FACTS", few)
+    monkeypatch.setattr(SETTINGS, "few_debugged_facts", few)
     monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
     with elastalog.open(EDGES, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4), (2, 5), (5, 4)]})

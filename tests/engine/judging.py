@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from elastalog import Branch
-from elastalog.evaluation import costs
 from elastalog.session import Session
+from elastalog.settings import SETTINGS
 from elastalog.syntax.tree import Tree
 from tests.generators.construction import GeneratedProgram, written
 from tests.reference.evaluator import evaluate
@@ -97,5 +97,5 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
 def least_budget(derivations: int) -> Iterator[None]:
     """Lets updates be abandoned after so few derivations; otherwise small programs never see it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "LEAST_BUDGET", derivations)
+        patch.setattr(SETTINGS, "least_budget", derivations)
         yield

@@ -19,6 +19,7 @@ from elastalog.evaluation.past_updates import Observed, Occasion
 from elastalog.evaluation.stopping import FACTOR, LARGEST_END, LEAST_END, End
 from elastalog.evaluation.unit_costs import WEIGHT, bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 
 STRATUM = LogicalStratum(0, ("r",), (), None, is_recursive=True)
@@ -50,7 +51,7 @@ def played(
     costs. In derivations of a bootstrap. `losing`: they delete, and this share of their derivations is lost at first;
     all of it comes back, so that a bootstrap costs as much as ever."""
     spent = better = 0.0
-    anew = bootstrap + WEIGHT * costs.LEAST_BUDGET  # with what it costs to begin
+    anew = bootstrap + WEIGHT * SETTINGS.least_budget  # with what it costs to begin
     model.bootstrapped(STRATUM, bootstrap, 0.0)
     for changes, needed in updates:
         occasion, watch = Occasion(changes, is_loss=losing is not None), Watch()
@@ -80,7 +81,7 @@ def played(
 def test_it_never_costs_more_than_the_stated_factor(
     losing: float | None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(SETTINGS, "least_budget", 0)
     random, bootstrap = Random(seed), 1_000_000
     updates: list[tuple[int, int]] = []
     while len(updates) < 300:  # runs of one kind, which mislead whoever learns
@@ -100,7 +101,7 @@ def test_no_single_update_costs_more_than_the_stated_factor(
     end: float, share_lost: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever it is to end, whatever was believed to be lost, and however much comes after what was lost."""
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(SETTINGS, "least_budget", 0)
     monkeypatch.setattr(costs, "best_end", lambda *_: End(end, 1.0, 1.0))
     monkeypatch.setattr(experience, "_SHARE_LOST", share_lost)
     bootstrap = 1_000_000
@@ -197,7 +198,7 @@ def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     assert (reckoned(3_000).derivations, reckoned(3_000).cost) == (150_000, 240_000)
     assert reckoned(0) == reckoned(1_000)  # nobody knows
     allowed = model.forecast(STRATUM, Occasion(800, inputs=200, facts=1_000)).derivations_allowed
-    assert allowed == (16_000 + 0.53 * 1_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT
+    assert allowed == (16_000 + 0.53 * 1_000 + WEIGHT * SETTINGS.least_budget) / WEIGHT
     model.bootstrapped(STRATUM, 0, 0.0, inputs=0)
     assert reckoned(9_000).derivations == 9_000  # a session that began empty
 
@@ -433,7 +434,7 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
 def test_a_bootstrap_that_shrinks_a_stratum_tells_which_facts_are_not_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(SETTINGS, "least_budget", 10)
     edges = [(i, i + 1) for i in range(40)] + [(0, 20)]
     with elastalog.open(CLOSURE, {"edge": edges}, budget=0.0) as db:
         known = cast(Any, db._epochs.strategy).costs.known(next(s for s in db._backend.program.strata if s.clauses))
@@ -448,7 +449,7 @@ def test_a_bootstrap_that_shrinks_a_stratum_tells_which_facts_are_not_as_they_we
 
 
 def test_an_update_that_is_hardly_begun_when_it_is_given_up_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(SETTINGS, "least_budget", 10)
     monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(CLOSURE, {"edge": chain}) as db:
@@ -492,7 +493,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 def test_a_replay_chooses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(SETTINGS, "least_budget", 10)
     monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)  # a chain takes many
     chain = [(i, i + 1) for i in range(60)]
     random = Random(4)
@@ -521,7 +522,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
 
 
 def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(SETTINGS, "least_budget", 10)
     monkeypatch.setattr(unit_costs, "_OF_ROUND", 1.0)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(CLOSURE, {"edge": chain}) as db:

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.execution import classes as classes_of_pairs
-from elastalog.backends.kernel.execution import separation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.planning.lower import lower
@@ -19,6 +17,7 @@ from elastalog.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.relations.pairs import Pairs
 from elastalog.session import Session
+from elastalog.settings import SETTINGS
 from tests.engine.judging import facts_of, judge
 from tests.engine.test_random_updates import play
 from tests.generators.construction import Features
@@ -418,8 +417,8 @@ def test_classes_divide_and_join_as_union_and_find_says(
     shape: str, is_searched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_searched:  # as where large parts come apart
-        monkeypatch.setattr(separation, "_FEW", 0)
-        monkeypatch.setattr(classes_of_pairs, "_FAR", 1 << 30)
+        monkeypatch.setattr(SETTINGS, "separation_least", 0)
+        monkeypatch.setattr(SETTINGS, "separation_share", 1 << 30)
     random = Random(shape)
     size = 120
     edges = {

@@ -13,6 +13,7 @@ import elastalog
 from elastalog.backends.kernel.merging import merging_update
 from elastalog.evaluation.costs import Budget
 from elastalog.session import Session
+from elastalog.settings import SETTINGS
 from tests.engine.judging import facts_of, judge, least_budget, levels_of
 from tests.engine.test_merging import CONGRUENT, PROGRAMS
 from tests.provenance.databases import verdict
@@ -168,7 +169,7 @@ def test_classes_that_join_one_after_another_are_found_in_few_attempts(monkeypat
 
 
 def test_all_is_evaluated_anew_where_more_and_more_is_concerned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging_update, "_ATTEMPTS", 1)
+    monkeypatch.setattr(SETTINGS, "merging_attempts", 1)
     text = MORE["all are members"]
     with elastalog.open(text, cascade(3), budget=None) as db:
         db.apply({"edge": [(0, 1)]})

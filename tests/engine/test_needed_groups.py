@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.evaluation import needed_groups
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.settings import SETTINGS
 from tests.engine.judging import facts_of, judge
 from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
@@ -110,7 +110,7 @@ def test_every_epoch_is_what_the_judges_say(
     name: str, strategy: str, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, random = PROGRAMS[name], Random(name + strategy)
-    monkeypatch.setattr(needed_groups, "MOST_ATTEMPTS", random.choice((1, 2)))
+    monkeypatch.setattr(SETTINGS, "group_attempts", random.choice((1, 2)))
     tree = parse_accepted(text)
     explicit: dict[str, set[tuple[int]]] = {"item": {(1,), (2,), (4,)}, "chosen": {(2,)}}
     db = elastalog.open(text, facts=explicit, strategy=strategy, levels=kind)
@@ -216,7 +216,7 @@ def test_rules_come_and_go() -> None:
 
 
 def test_groups_that_nobody_needs_any_longer_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needed_groups, "MOST_IDLE", 0)
+    monkeypatch.setattr(SETTINGS, "most_idle_groups", 0)
     db = elastalog.open(CHOSEN, facts={"item": [(1,)], "chosen": [(2,)]})
     (handled,) = db._backend.program.needed
     assert db._backend.size(handled) == 4

@@ -10,7 +10,7 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.bootstrap.bodies import Body
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
-from elastalog.backends.kernel.threads import workers
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 
 DECLARATIONS = """
@@ -70,7 +70,7 @@ def state(program: str, jobs: int) -> dict[str, set[tuple[object, int, int]]]:
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_the_same_as_separate_rules(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "LEAST_WORK", 1)
+    monkeypatch.setattr(SETTINGS, "share_round_from", 1)
     shared: list[Body] = []
     bodies = StratumVariants.bodies.fget
     assert bodies is not None

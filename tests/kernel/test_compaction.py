@@ -14,7 +14,7 @@ from elastalog.backends.kernel.store import relation as kernel_relation
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.evaluation import costs
+from elastalog.settings import SETTINGS
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -25,7 +25,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    monkeypatch.setattr(SETTINGS, "compact_from", 8)
     rng = random.Random(3)
     with elastalog.open(PROGRAM) as db:
         held: set[tuple[int, int]] = set()
@@ -52,8 +52,8 @@ def test_rows_of_deleted_facts_stay_until_the_next_update(
     monkeypatch: pytest.MonkeyPatch, budget: float | None
 ) -> None:
     """Whether an update deleted them, or they were not found again when their stratum was evaluated anew."""
-    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(SETTINGS, "compact_from", 8)
+    monkeypatch.setattr(SETTINGS, "least_budget", 0)
     chain = [(i, i + 1) for i in range(30)]
     with elastalog.open(PROGRAM, {"edge": chain}, budget=budget) as db:
         path = db._backend.held.relations["path"]
@@ -66,7 +66,7 @@ def test_rows_of_deleted_facts_stay_until_the_next_update(
 
 
 def test_facts_that_come_back_find_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    monkeypatch.setattr(SETTINGS, "compact_from", 8)
     chain = [(i, i + 1) for i in range(30)]
     with elastalog.open(PROGRAM, {"edge": chain}, budget=None) as db:
         path = db._backend.held.relations["path"]
@@ -88,7 +88,7 @@ def test_memory_follows_the_facts_not_the_history() -> None:
 
 @pytest.mark.parametrize("failing", range(8))
 def test_when_memory_ends_the_relation_is_as_before(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    monkeypatch.setattr(SETTINGS, "compact_from", 8)
     made = 0
 
     def scarce(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +122,7 @@ def test_when_memory_ends_the_relation_is_as_before(failing: int, monkeypatch: p
 
 
 def test_an_epoch_is_committed_although_there_is_no_memory_to_compact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    monkeypatch.setattr(SETTINGS, "compact_from", 8)
     tried = 0
 
     def fail(self: KernelRelation) -> None:

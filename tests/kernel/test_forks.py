@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.levels import stratum_update
-from elastalog.planning import forks
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 
 BELOW = """
@@ -37,8 +36,8 @@ def forks_of(db: Any) -> int:
 @pytest.mark.parametrize(("levels", "strategy"), [("local", "elastic"), ("global", "elastic"), ("local", "dense")])
 @pytest.mark.parametrize("seed", range(2))
 def test_levels_and_counts(levels: str, strategy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_LEAST_FANOUT", 0.0)
-    monkeypatch.setattr(stratum_update, "_SMALL", 0)
+    monkeypatch.setattr(SETTINGS, "fork_fanout", 0.0)
+    monkeypatch.setattr(SETTINGS, "fork_index_share", 0)
     choice = random.Random(seed)
 
     def number() -> int:
@@ -70,8 +69,8 @@ def test_a_popular_end_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None
     below = [(x, 0) for x in range(1, 3000)] + [(x, x % 500 + 5000) for x in range(3000)]
     both = [(0, 5000 + i, 9000 + i) for i in range(50)] + [(5100 + i, 0, 9100 + i) for i in range(50)]
     rows, levels = [], []
-    for least in (float("inf"), forks._LEAST_FANOUT):
-        monkeypatch.setattr(forks, "_LEAST_FANOUT", least)
+    for least in (float("inf"), SETTINGS.fork_fanout):
+        monkeypatch.setattr(SETTINGS, "fork_fanout", least)
         with elastalog.open(PAIRS, {"below": below}, engine="local", budget=None) as db:
             before = db._epochs.strategy.watch.rows  # type: ignore[attr-defined]
             db.apply({"both": both})

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
-from elastalog.backends.kernel.machine import growth, layout, run
+from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.watch import Progress
+from elastalog.settings import SETTINGS
 from tests.engine.judging import LEVEL_KINDS, Kind, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
@@ -29,8 +29,8 @@ def reasons(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
         return reason
 
     monkeypatch.setattr(growth, "grow", counting)
-    monkeypatch.setattr(fixpoint, "PATIENCE", 1)
-    monkeypatch.setattr(global_levels, "PATIENCE", 1)
+    monkeypatch.setattr(SETTINGS, "machine_after", 1)
+    monkeypatch.setattr(SETTINGS, "level_machine_after", 1)
     return seen
 
 
@@ -45,9 +45,9 @@ def test_random_programs(kind: Kind, reasons: Counter[int]) -> None:
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_progress_is_told_while_the_machine_runs(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "MOST_WORK", 500)
-    monkeypatch.setattr(fixpoint, "PATIENCE", 20)
-    monkeypatch.setattr(global_levels, "PATIENCE", 20)
+    monkeypatch.setattr(SETTINGS, "work_between_checks", 500)
+    monkeypatch.setattr(SETTINGS, "machine_after", 20)
+    monkeypatch.setattr(SETTINGS, "level_machine_after", 20)
     told: list[Progress] = []
     program = """
     .decl edge(x: number, y: number)

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
-from elastalog.backends.kernel.levels import drive
-from elastalog.backends.kernel.machine import layout, run, update
+from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store import count_vectors, relation
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation.costs import Budget
+from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, levels_of
 from tests.engine.judging import judge as judge_by_reference
 from tests.generators.seeded import seeded_case
@@ -360,12 +358,12 @@ def test_wherever_it_leaves_off(
         make_index(made, *arguments)
         made.pool = np.empty(1, np.int32)
 
-    monkeypatch.setattr(run, "MOST_WORK", 1)
-    monkeypatch.setattr(fixpoint, "PATIENCE", 1)
-    monkeypatch.setattr(global_levels, "PATIENCE", 1)
-    monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
-    monkeypatch.setattr(count_vectors, "_SPARE", 1)
-    monkeypatch.setattr(drive, "FIRST_LIST", 1)
+    monkeypatch.setattr(SETTINGS, "work_between_checks", 1)
+    monkeypatch.setattr(SETTINGS, "machine_after", 1)
+    monkeypatch.setattr(SETTINGS, "level_machine_after", 1)
+    monkeypatch.setattr(SETTINGS, "first_rows", 1)
+    monkeypatch.setattr(SETTINGS, "spare_counts", 1)
+    monkeypatch.setattr(SETTINGS, "first_changes", 1)
     monkeypatch.setattr(Workspace, "__init__", small_workspace)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
@@ -417,7 +415,7 @@ def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkey
     """
     some = [(i,) for i in range(100)]
     facts = {"a": [], "b": some, "c": [(x, y) for (x,) in some for (y,) in some]}
-    monkeypatch.setattr(run, "MOST_WORK", 1000)
+    monkeypatch.setattr(SETTINGS, "work_between_checks", 1000)
     with elastalog.open(program, facts=facts, budget=None, engine="local") as db:
         db.apply(inserted={"a": some})
         assert len(db["r"]) == 0
@@ -429,7 +427,7 @@ def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
 ) -> None:
     rng = np.random.default_rng(1)
     edges = [tuple(edge) for edge in rng.integers(0, 120, (400, 2)).tolist()]
-    monkeypatch.setattr(run, "MOST_WORK", 50)
+    monkeypatch.setattr(SETTINGS, "work_between_checks", 50)
     with elastalog.open(CLOSURE, facts={"edge": edges[:300]}, budget=None, engine="local") as db:
         before = levels_of(db)
         backend = db._backend

@@ -16,17 +16,15 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import evaluating
-from elastalog.backends.kernel.bootstrap import fixpoint
-from elastalog.backends.kernel.machine import shares
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads import crew as crews
-from elastalog.backends.kernel.threads import shared_head, shared_round, workers
 from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_round import SharedRound
 from elastalog.backends.kernel.threads.workers import ParallelWorkers
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.settings import SETTINGS
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_program
 
@@ -73,17 +71,17 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Thresholds so low that small data take the ways of large data: rounds in Python, or all but the first in the
     machine."""
     least_rows, least_room, patience = request.param
-    monkeypatch.setattr(fixpoint, "PATIENCE", patience)
-    monkeypatch.setattr(shares, "LEAST_WORK", least_rows)
-    monkeypatch.setattr(shares, "LEAST_WORK_OF_SHARE", 16)
-    monkeypatch.setattr(shares, "LEAST_SHARE", 1)
-    monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
-    monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
-    monkeypatch.setattr(shared_head, "LEAST_GROWTH", least_rows)
-    monkeypatch.setattr(shared_head, "LEAST_ROOM", least_room)
-    monkeypatch.setattr(shared_round, "LEAST_SHARE", 16)
-    monkeypatch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 16)
-    monkeypatch.setattr(shared_round, "LIGHT", 16)
+    monkeypatch.setattr(SETTINGS, "machine_after", patience)
+    monkeypatch.setattr(SETTINGS, "machine_share_from", least_rows)
+    monkeypatch.setattr(SETTINGS, "machine_work_of_share", 16)
+    monkeypatch.setattr(SETTINGS, "machine_least_share", 1)
+    monkeypatch.setattr(SETTINGS, "share_indexes_from", least_rows)
+    monkeypatch.setattr(SETTINGS, "share_round_from", least_rows)
+    monkeypatch.setattr(SETTINGS, "least_shared_growth", least_rows)
+    monkeypatch.setattr(SETTINGS, "least_shared_room", least_room)
+    monkeypatch.setattr(SETTINGS, "least_share", 16)
+    monkeypatch.setattr(SETTINGS, "least_work_of_share", 16)
+    monkeypatch.setattr(SETTINGS, "light_work", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
@@ -507,7 +505,8 @@ def test_indexes_are_extended_in_several_threads() -> None:
         relation.load(blocks[name][100:])
     ParallelWorkers(relations, Watch(), 2).extend_indexes(list(relations.values()))
     for relation in relations.values():
-        assert relation.used > 1000 and not relation.outdated_indexes()
+        assert relation.used > 1000
+        assert not relation.outdated_indexes()
 
 
 @pytest.mark.usefixtures("lowered")

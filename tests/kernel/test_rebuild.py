@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum
 from elastalog.session import Session
+from elastalog.settings import SETTINGS
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -116,7 +117,7 @@ def _refuse(*_: object) -> None:
 
 
 def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(SETTINGS, "least_budget", 0)
     monkeypatch.setattr(costs, "_FAILURES", 100)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(PROGRAM, facts={"edge": chain}, budget=0.1) as db:
@@ -204,7 +205,7 @@ def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(
     monkeypatch: pytest.MonkeyPatch, always_anew: None
 ) -> None:
     """With the least budget a drive is within the stratum when it turns out that it is evaluated anew."""
-    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
+    monkeypatch.setattr(SETTINGS, "least_budget", 0)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(PROGRAM, {"edge": chain}) as db:
         db.apply(deleted={"edge": chain[3:]})

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.backends.kernel.execution import join as join_operators
-from elastalog.backends.kernel.store import index as kernel_index
 from elastalog.backends.kernel.store import memory
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN_AT_ONCE, rows_for, slots_at_once, slots_for
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.settings import SETTINGS
 
 NARROW = st.integers(0, 6)
 WORDS = st.one_of(NARROW, st.integers(-3, 3), st.sampled_from([2**30, 2**31 - 1, -(2**30), 100_000]))
@@ -165,7 +165,7 @@ def test_an_evaluation_gives_back_the_room_that_it_has_not_used() -> None:
 
 
 def test_direct_slots_grow_by_little_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_index, "_MANY_SLOTS", 1000)
+    monkeypatch.setattr(SETTINGS, "many_slots", 1000)
     relation = KernelRelation("r", 2, is_annotated=False)
     relation.load(matrix([(i, i) for i in range(5000)], 2))
     index = relation.index((0,))

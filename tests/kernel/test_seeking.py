@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.levels import stratum_update
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 
 PAIRED = """
@@ -43,8 +43,8 @@ def whole_of(db: Any) -> list[tuple[int, int]]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enumeration seems to cost nothing."""
-    monkeypatch.setattr(stratum_update, "_LEAST_ENUMERATED", 1)
-    monkeypatch.setattr(stratum_update, "_ROWS_A_FACT", 0)
+    monkeypatch.setattr(SETTINGS, "enumerate_from", 1)
+    monkeypatch.setattr(SETTINGS, "rows_a_fact", 0)
 
 
 @pytest.mark.usefixtures("eager")
@@ -80,8 +80,8 @@ def test_a_search_that_is_hopeless_ends(monkeypatch: pytest.MonkeyPatch) -> None
     }
     efforts = []
     for least in (1 << 40, 1):
-        monkeypatch.setattr(stratum_update, "_LEAST_ENUMERATED", least)
-        monkeypatch.setattr(stratum_update, "_ROWS_A_FACT", 0)
+        monkeypatch.setattr(SETTINGS, "enumerate_from", least)
+        monkeypatch.setattr(SETTINGS, "rows_a_fact", 0)
         with elastalog.open(HOPELESS, facts, engine="local", budget=None) as db:
             before = db._backend.watch.rows
             db.apply({}, {"start": [(1,), (2,)]})

@@ -13,7 +13,8 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shared_head import SharedHead
-from elastalog.backends.kernel.threads.shared_round import LIGHT, SharedRound
+from elastalog.backends.kernel.threads.shared_round import SharedRound
+from elastalog.settings import SETTINGS
 
 SOON = 30
 """Seconds after which a test that waits has failed."""
@@ -63,7 +64,7 @@ def test_a_heavy_run_is_shared_by_all_and_small_ones_are_not_divided() -> None:
     shared = shared_out([a_run(0, 100_003, 50), a_run(0, 9, 0)], 3)
     heavy, light = ([[share for share in own if share[0] == run] for own in shared._shares] for run in (0, 1))
     assert all(heavy)
-    assert LIGHT > 9
+    assert SETTINGS.light_work > 9
     assert light == [[(1, 0, 9)], [], []]
     for own in heavy:
         sizes = [stop - start for _, start, stop in own]

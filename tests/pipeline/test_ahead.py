@@ -17,9 +17,10 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.backends.watch import Watch
-from elastalog.pipeline.files import ahead, loading, plain_lines
+from elastalog.pipeline.files import ahead, plain_lines
 from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import Allowance, allowance, reading_within
+from elastalog.settings import SETTINGS
 
 T = TypeVar("T")
 
@@ -164,7 +165,7 @@ def test_the_first_file_that_is_wrong_is_named(facts: Path) -> None:
 
 def test_a_program_that_cannot_be_planned_leaves_no_thread(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are being read by then; what is wrong with them is not said."""
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
     (facts / "r0.facts").write_text("text\tno number\n")
     program = PROGRAM + ".functor f(x: number): number\n.decl s(x: number)\ns(@f(y)) :- r0(_, y).\n"
     for jobs in (1, 2):
@@ -175,7 +176,7 @@ def test_a_program_that_cannot_be_planned_leaves_no_thread(facts: Path, monkeypa
 
 
 def test_reading_ends_before_evaluation_begins(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
     seen: list[bool] = []
 
     def look(given: int) -> int:
@@ -194,8 +195,8 @@ def test_ctrl_c_while_files_are_read_and_the_program_is_planned(
     facts: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """At the first block the program is not planned yet; at a later one facts are encoded."""
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
-    monkeypatch.setattr(plain_lines, "BLOCK", 64)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 64)
     caller = threading.get_ident()
     begun: list[int] = []
 

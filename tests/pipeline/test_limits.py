@@ -22,12 +22,13 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.memory_limit import resident_bytes
-from elastalog.pipeline.files import allowance, loading
+from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
+from elastalog.settings import SETTINGS
 from tests.pipeline.schemas import PAIR
 
 EDGE = ".decl edge(x: symbol, y: number)\n.input edge\n.decl a(x: symbol)\na(x) :- edge(x, _).\n"
@@ -266,8 +267,8 @@ def test_parquet_that_says_too_much_of_itself_is_not_unpacked(tmp_path: Path) ->
 def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_PIECE", 1000)
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1 << 30)
+    monkeypatch.setattr(SETTINGS, "rows_of_a_piece", 1000)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1 << 30)
     (tmp_path / "edge.facts").write_text("".join(f"text {n}\t{n}\n" for n in range(20_500)))
     with elastalog.open(EDGE, tmp_path) as session:
         assert set(session["edge"]) == {(f"text {n}", n) for n in range(20_500)}

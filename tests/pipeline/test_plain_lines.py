@@ -22,6 +22,7 @@ from elastalog.pipeline.files.text import _read_exactly
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 from tests.pipeline.schemas import EDGE as MIXED
 from tests.pipeline.schemas import NAME, PAIR
 
@@ -42,8 +43,8 @@ reaches(x, z) :- reaches(x, y), call(y, _, z).
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is read so, in blocks of a few lines."""
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
-    monkeypatch.setattr(plain_lines, "BLOCK", 16)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 16)
     monkeypatch.setattr(plain_lines, "_MORE", 3)
 
 
@@ -135,7 +136,7 @@ def test_bad_and_good_lines_are_those_of_the_exact_way(
     path = tmp_path_factory.mktemp("facts") / "r.facts"
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_lines, "BLOCK", block)
+        patch.setattr(SETTINGS, "bytes_of_a_block", block)
         for schema in (EDGE, MIXED, PAIR, NAME):
             rows, bad, symbols = read(schema, path)
             assert (rows, bad) == exactly(schema, content)
@@ -195,8 +196,8 @@ def facts(tmp_path: Path) -> Path:
 
 
 def test_ids_facts_and_levels_do_not_depend_on_threads(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
-    monkeypatch.setattr(plain_lines, "BLOCK", 1 << 11)
+    monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 1 << 11)
     known = []
     for jobs in (1, 2, 4):
         with elastalog.open(PROGRAM, facts=facts, jobs=jobs, engine="local") as db:

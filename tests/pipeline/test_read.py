@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import Policy
@@ -24,6 +23,7 @@ from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.pipeline.files.text import _read_exactly, _read_fast
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.symbols import Symbols
+from elastalog.settings import SETTINGS
 from tests.pipeline.schemas import EDGE, FLAG, NAME, PAIR, one, relation
 
 
@@ -179,7 +179,7 @@ def test_an_empty_line_is_no_row_of_empty_symbols(tmp_path):
 
 
 def test_bad_rows_in_a_file_of_many_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "BLOCK", 50)
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 50)
     lines = [f"{i}\t{i + 1}" for i in range(200)]
     for i in (0, 77, 199):
         lines[i] = f"bad{i}"

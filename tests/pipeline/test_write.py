@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from elastalog.analysis.program import Base
 from elastalog.analysis.values import plain_text
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import write
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.paths import resolve_under
 from elastalog.pipeline.files.read import read_facts
@@ -24,6 +23,7 @@ from elastalog.pipeline.files.write import write_facts, write_output
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 from tests.pipeline.schemas import EDGE, FLAG, one, relation
 
 MIXED = Schema(
@@ -136,7 +136,7 @@ def test_plain_text_of_every_type_is_read_back(tmp_path):
 
 
 def test_blocks_follow_one_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(SETTINGS, "rows_written_at_once", 3)
     rows = [(i, f"s{i}") for i in range(10)]
     write_facts(EDGE, pa.concat_tables([table(EDGE, rows[:4]), table(EDGE, rows[4:])]), tmp_path / "edge.csv")
     assert (tmp_path / "edge.csv").read_text() == "".join(f"{i}\ts{i}\n" for i in range(10))

@@ -22,6 +22,7 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 from tests.pipeline.schemas import EDGE, FLAG, PAIR, relation
 
 NUMBERS = [0, 1, -1, 9, 10, -10, 99, 100, 2**30 - 1, -(2**30), 2**30, -(2**30) - 1, 2**63 - 1, -(2**63)]
@@ -89,7 +90,7 @@ def test_other_relations_are_left_to_others(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MANY_ROWS", 10)
+    monkeypatch.setattr(SETTINGS, "write_in_threads_from", 10)
     monkeypatch.setattr(lines_in_threads, "ROWS", 7)
 
 

@@ -13,6 +13,7 @@ from elastalog.relations import tables
 from elastalog.relations.schema import schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 SCHEMA = schemas_of(Program.parse(".decl r(a: symbol, b: number, c: unsigned, d: symbol)").checked)["r"]
 PLAIN = [("x", 1, 2, "y"), ("y", -(2**30), 2**30 - 1, ""), ("é\0", 0, 0, "x")]
@@ -26,7 +27,7 @@ def _both_ways(rows: Any, monkeypatch: pytest.MonkeyPatch, many: bool) -> list[A
     """What becomes of rows by the short way and by the long one, as words or as a diagnostic."""
     outcomes = []
     for few in (tables.FEW, 0):
-        monkeypatch.setattr(tables, "FEW", few)
+        monkeypatch.setattr(SETTINGS, "few_rows", few)
         dictionary = Dictionary()
         dictionary.symbols.extend([f"text {i}" for i in range(70_000 if many else 3)])
         try:

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.relations import large_interner, mapped, symbols
+from elastalog.relations import large_interner, mapped
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.symbols import Symbols
+from elastalog.settings import SETTINGS
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 FORMS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
@@ -30,7 +31,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Up to how many texts are Python objects."""
     number: int
     number, limit = request.param
-    monkeypatch.setattr(symbols, "FEW", number)
+    monkeypatch.setattr(SETTINGS, "few_texts", number)
     if limit is not None:
         monkeypatch.setenv(mapped.VARIABLE, limit)
     return number
@@ -222,7 +223,7 @@ def test_ctrl_c_between_a_text_and_its_id_changes_no_meaning() -> None:
 
 
 def test_texts_in_files_are_not_changed_by_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbols, "FEW", 0)
+    monkeypatch.setattr(SETTINGS, "few_texts", 0)
     monkeypatch.setenv(mapped.VARIABLE, "0")
     table = Symbols()
     table.encode_texts([f"t{i}" for i in range(100)])

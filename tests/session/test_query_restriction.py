@@ -9,7 +9,7 @@ import pytest
 
 import elastalog
 from elastalog.diagnostics.source import Source
-from elastalog.evaluation import restricting
+from elastalog.settings import SETTINGS
 from elastalog.syntax.parser import parse
 from tests.reference.evaluator import evaluate
 
@@ -40,8 +40,8 @@ QUERIES = {
 @pytest.mark.parametrize("limits", [(10_000, 8), (3, 1), (0, 0)])
 @pytest.mark.parametrize("columns", QUERIES)
 def test_answers_are_those_of_all_facts(columns: str, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restricting, "MOST_VALUES", limits[0])
-    monkeypatch.setattr(restricting, "FEW_VALUES", limits[1])
+    monkeypatch.setattr(SETTINGS, "most_values", limits[0])
+    monkeypatch.setattr(SETTINGS, "few_values", limits[1])
     random = Random(f"{columns}{limits}")
     facts = {name: {(random.randrange(6), random.randrange(6)) for _ in range(random.choice((3, 12)))} for name in "ab"}
     given = {

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import strata, text_files, values, ways
+from elastalog.backends.spark import strata, text_files, ways
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.jobs import run_tasks
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -216,7 +217,7 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
 def test_tasks_read_many_texts_from_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, facts: Any
 ) -> None:
-    monkeypatch.setattr(values, "_FEW_TEXTS", 0)
+    monkeypatch.setattr(SETTINGS, "spark_few_texts", 0)
     monkeypatch.setattr(text_files, "MOST_IN_A_FILE", 3)
     with (
         tasks_in_this_process(tmp_path) as session,

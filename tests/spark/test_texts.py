@@ -11,13 +11,12 @@ import pytest
 
 import elastalog
 import elastalog.spark
-from elastalog.backends.spark import values
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark import texts
 from elastalog.relations import mapped
-from elastalog.relations import symbols as symbols_of
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.schema import Schema
+from elastalog.settings import SETTINGS
 
 PROGRAM = """
 .decl item(name: symbol, number: number, kind: symbol)
@@ -94,8 +93,8 @@ def test_ids_stay_through_updates_and_in_a_store(spark: Any, tmp_path: Path) -> 
 def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that tasks look into, which they read from files of their own."""
     monkeypatch.setenv(mapped.VARIABLE, "10000")
-    monkeypatch.setattr(symbols_of, "FEW", 100)
-    monkeypatch.setattr(values, "_FEW_TEXTS", 100)
+    monkeypatch.setattr(SETTINGS, "few_texts", 100)
+    monkeypatch.setattr(SETTINGS, "spark_few_texts", 100)
     monkeypatch.setattr(texts, "_PIECE", 500)
     frame = spark.range(3000).selectExpr("concat('left ', id) AS name", "id AS number", "concat('right ', id) AS kind")
     text = PROGRAM + '.decl round(name: symbol)\nround(k) :- item(n, _, k), match(".*00", n).\n'

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.spark import groups, skew
+from elastalog.backends.spark import groups
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, facts_of, judge, least_budget, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
@@ -150,7 +151,7 @@ def test_random_updates_where_every_value_is_heavy(near: Any, seed: int) -> None
     program, updates = seeded_case(seed, most_updates=4)
     explicit = program.explicit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skew, "LEAST", 1)
+        patch.setattr(SETTINGS, "spark_skew_from", 1)
         with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=near) as db:
             for update in updates:
                 db.apply(update.inserted, update.deleted)

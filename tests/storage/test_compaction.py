@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.backends.protocol import GONE, StateChanges
-from elastalog.relations import symbols
 from elastalog.relations.facts import FactWords
+from elastalog.settings import SETTINGS
 from elastalog.storage.compaction import merged
 from elastalog.storage.manifest import Options
 
@@ -55,7 +55,7 @@ def test_the_last_state_of_every_fact_stays(
 
 @pytest.mark.parametrize("few", [0, 3, 1 << 16])
 def test_symbols_come_back_in_whatever_form_they_were(folder: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(symbols, "FEW", few)
+    monkeypatch.setattr(SETTINGS, "few_texts", few)
     words = [f"word {number}" for number in range(8)]
     session = elastalog.open(".decl word(s: symbol)\n.decl long(s: symbol)\nlong(cat(s, s)) :- word(s).")
     session._history.keep_in(folder / "store", Options(journal_epochs=3))
@@ -63,7 +63,7 @@ def test_symbols_come_back_in_whatever_form_they_were(folder: Path, monkeypatch:
         session.apply({"word": [(word,), ("",)]})
         session.close()
         for other in (few, 5):  # written in one form, read in another
-            monkeypatch.setattr(symbols, "FEW", other)
+            monkeypatch.setattr(SETTINGS, "few_texts", other)
             session = elastalog.open(store=folder / "store")
             assert (session.epoch, set(session["word"])) == (epoch, {("",), *((w,) for w in words[: epoch - 1])})
             assert set(session["long"]) == {("",), *((w + w,) for w in words[: epoch - 1])}

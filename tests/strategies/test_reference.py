@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.backends.kernel.sets import heads_backward, set_rounds
-from elastalog.evaluation.strategies import bfc
+from elastalog.settings import SETTINGS
 from tests.generators.construction import Features
 from tests.strategies.running import NO_RECURSION, failure
 
@@ -35,8 +34,8 @@ def test_backward_search_may_give_up(
     strategy: str, features: Features, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once, or in the middle of a search: then clauses are enumerated and their derivations remembered."""
-    monkeypatch.setattr(heads_backward, "FIRST_LIMIT", rows)
-    monkeypatch.setattr(heads_backward, "_CHUNK", 2)
+    monkeypatch.setattr(SETTINGS, "backward_limit", rows)
+    monkeypatch.setattr(SETTINGS, "backward_chunk", 2)
     for seed in range(FAST):
         assert failure(seed, strategy, features) is None
 
@@ -47,15 +46,15 @@ def test_backward_search_may_give_up(
 def test_the_machine_may_take_over(
     strategy: str, features: Features, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(set_rounds, "PATIENCE", rounds)
-    monkeypatch.setattr(bfc, "PATIENCE", rounds)
+    monkeypatch.setattr(SETTINGS, "set_machine_after", rounds)
+    monkeypatch.setattr(SETTINGS, "bfc_plain_after", rounds)
     for seed in range(FAST):
         assert failure(seed, strategy, features) is None
 
 
 def test_plain_rounds_end_where_something_may_be_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """In these cases a derivation of a questioned fact needs one that has not been checked, or a fact has support."""
-    monkeypatch.setattr(bfc, "PATIENCE", 0)
+    monkeypatch.setattr(SETTINGS, "bfc_plain_after", 0)
     for seed in (53, 54, 73):
         assert failure(seed, "bfc", RECURSIVE) is None
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.machine import run
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
@@ -97,7 +97,7 @@ def test_an_update_that_fails_leaves_the_previous_epoch(strategy: str, monkeypat
                 for blocks in range(4):
                     with monkeypatch.context() as patch:
                         patch.setattr(Watch, "derived", _interrupting_after(blocks))
-                        patch.setattr(run, "MOST_WORK", 1)  # the machine of dense updates asks rarely
+                        patch.setattr(SETTINGS, "work_between_checks", 1)  # the machine of dense updates asks rarely
                         try:
                             pending(db, update).commit()
                         except LimitReached:

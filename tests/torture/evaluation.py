@@ -11,10 +11,8 @@ from random import Random
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.bootstrap import fixpoint
-from elastalog.backends.kernel.machine import shares
-from elastalog.backends.kernel.threads import shared_round, workers
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.settings import SETTINGS
 from tests.engine.judging import judge
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
@@ -77,15 +75,15 @@ def threads(seed: int) -> int:
     program, updates = seeded_case(seed, random.choice(FEATURES[:4]), 8, 92)
     explicit = program.explicit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "LEAST_ROWS", 1)
-        patch.setattr(workers, "LEAST_WORK", 1)
-        patch.setattr(shared_round, "LEAST_SHARE", 1)
-        patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
-        patch.setattr(shared_round, "LIGHT", 1)
-        patch.setattr(shares, "LEAST_WORK", 1)
-        patch.setattr(shares, "LEAST_WORK_OF_SHARE", 1)
-        patch.setattr(shares, "LEAST_SHARE", 1)
-        patch.setattr(fixpoint, "PATIENCE", random.choice((1, 10, 300)))
+        patch.setattr(SETTINGS, "share_indexes_from", 1)
+        patch.setattr(SETTINGS, "share_round_from", 1)
+        patch.setattr(SETTINGS, "least_share", 1)
+        patch.setattr(SETTINGS, "least_work_of_share", 1)
+        patch.setattr(SETTINGS, "light_work", 1)
+        patch.setattr(SETTINGS, "machine_share_from", 1)
+        patch.setattr(SETTINGS, "machine_work_of_share", 1)
+        patch.setattr(SETTINGS, "machine_least_share", 1)
+        patch.setattr(SETTINGS, "machine_after", random.choice((1, 10, 300)))
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)
         for update in updates:

@@ -6,14 +6,12 @@ import numpy as np
 
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
-
-_FEW = 32
-"""Rows up to which a set of Python's is made sooner than a table."""
+from elastalog.settings import SETTINGS
 
 
 def distinct(words: Matrix) -> Matrix:
     """The rows of a matrix, each once."""
-    if len(words) < 2 or (len(words) <= _FEW and len(set(map(bytes, words))) == len(words)):
+    if len(words) < 2 or (len(words) <= SETTINGS.few_rows_compared and len(set(map(bytes, words))) == len(words)):
         return words
     held = _held(words)
     return words if held.used == len(words) else held.rows[: held.used].copy()
@@ -21,7 +19,7 @@ def distinct(words: Matrix) -> Matrix:
 
 def are_in(words: Matrix, others: Matrix) -> Vector:
     """Which rows of a matrix occur in another."""
-    if len(words) + len(others) <= _FEW:
+    if len(words) + len(others) <= SETTINGS.few_rows_compared:
         known = set(map(bytes, others))
         return np.array([bytes(row) in known for row in words], np.bool_)
     result: Vector = places_in(words, others) >= 0

@@ -22,6 +22,7 @@ from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 MOST_DERIVATIONS = 3_000_000
 """Derivations that are collected before giving up."""
@@ -29,10 +30,6 @@ MOST_DERIVATIONS = 3_000_000
 
 class TooLarge(Exception):
     """The graph would have more derivations than can be handled. The collection is of no further use."""
-
-
-FEW_FACTS = 2_048
-"""Facts of a relation whose derivations are found at once, even if not all of them are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,7 @@ class CollectedDerivations:
         parts = [self._projected(clause) for clause in clauses if is_projection(clause)]
         others = frozenset(clause.number for clause in clauses if not is_projection(clause))
         every = np.arange(self._starts[owner], self._starts[owner] + size + 1)
-        if others and size <= FEW_FACTS:
+        if others and size <= SETTINGS.few_debugged_facts:
             found = self._look_for(relation, every[:-1], others)
             if self._number + sum(len(part.heads) for part in found) > MOST_DERIVATIONS:
                 raise TooLarge

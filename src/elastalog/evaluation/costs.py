@@ -34,6 +34,7 @@ from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
 from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
+from elastalog.settings import SETTINGS
 
 Budget: TypeAlias = float | Literal["auto"] | None
 """The share of the last bootstrap that an update may cost; None: updates are never abandoned."""
@@ -43,8 +44,6 @@ Learnt: TypeAlias = tuple[float, Sequence[Bootstrap]]
 
 AUTO: Final = "auto"
 
-LEAST_BUDGET: Final = 2_000
-"""Derivations that are always allowed: cheaper than planning a bootstrap."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -112,14 +111,16 @@ class CostModel:
     def least_budget(self, known: Experience) -> int | None:
         """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
         the choice can wait. None: it must be made now."""
-        return LEAST_BUDGET if self.budget == AUTO and not known.may_skip else None
+        return SETTINGS.least_budget if self.budget == AUTO and not known.may_skip else None
 
     def small(self) -> Small | None:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
         in_vain = self._in_vain
-        return Small(LEAST_BUDGET, [number for number in in_vain if self._strata[number].may_skip] if in_vain else ())
+        return Small(
+            SETTINGS.least_budget, [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
+        )
 
     def updated(
         self,
@@ -138,7 +139,7 @@ class CostModel:
             known.observe_lost(touched, lost)
         known.skipped = 0
         known.difference = Difference(occasion, touched) if touched and occasion.before else None
-        if derivations > LEAST_BUDGET:
+        if derivations > SETTINGS.least_budget:
             anew = cost_anew(known, occasion)
             if update_cost(known, derivations) > anew:
                 self._give_credit(stratum, occasion, derivations, anew)
@@ -272,7 +273,7 @@ def update_cost(known: Experience, derivations: float) -> float:
 def rebuild_cost(bootstrap: float, facts: int) -> float:
     """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
     has."""
-    return bootstrap + OF_FACT * facts + WEIGHT * LEAST_BUDGET
+    return bootstrap + OF_FACT * facts + WEIGHT * SETTINGS.least_budget
 
 
 def cost_anew(known: Experience, occasion: Occasion) -> float:
@@ -333,7 +334,7 @@ def _price(known: Experience, occasion: Occasion) -> float:
 
 
 def _choose_within(known: Experience, occasion: Occasion, expected: Expectation | None, budget: float) -> _Choice:
-    allowed = max(int(budget * known.bootstrap_derivations), LEAST_BUDGET)
+    allowed = max(int(budget * known.bootstrap_derivations), SETTINGS.least_budget)
     if known.skipped < _TRUST:
         least = min(known.least_in_vain(False), known.least_in_vain(True))
         if expected is not None and expected.derivations > _HOPELESS * allowed:
@@ -344,7 +345,7 @@ def _choose_within(known: Experience, occasion: Occasion, expected: Expectation 
 
 
 def _update_within(changes: int, derivations: int) -> _Choice:
-    allowed = max(derivations, LEAST_BUDGET)
+    allowed = max(derivations, SETTINGS.least_budget)
     return _Choice("update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed)
 
 

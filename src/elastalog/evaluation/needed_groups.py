@@ -20,13 +20,8 @@ from elastalog.backends.rows import are_in
 from elastalog.evaluation.inverse import go_back
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.settings import SETTINGS
 from elastalog.storage.interrupts import uninterrupted
-
-MOST_ATTEMPTS = 4
-"""So many times an update is begun again before the groups that it needs are looked for."""
-
-MOST_IDLE = 1_000
-"""Handled groups that nobody needs any longer are kept up to so many, and as many again as are needed."""
 
 
 def bootstrap(backend: Backend, strategy: Strategy) -> Work:
@@ -63,7 +58,7 @@ def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozense
             break
         if isinstance(strategy, MaintainingStrategy):
             strategy.marking.forget()  # the marks of this attempt are for the update after it
-        if attempt >= MOST_ATTEMPTS and can_explore and backend.is_complete:
+        if attempt >= SETTINGS.group_attempts and can_explore and backend.is_complete:
             _explore(backend, strategy, missing)
             can_explore = False
         else:
@@ -142,7 +137,7 @@ def _missing(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Matrix]:
 def _idle(backend: Backend, handled: str, needed: str) -> Matrix:
     """The groups that are handled in vain, if they are many."""
     words = backend.facts(handled).words
-    if len(words) <= 2 * backend.size(needed) + MOST_IDLE:
+    if len(words) <= 2 * backend.size(needed) + SETTINGS.most_idle_groups:
         return words[:0]
     return words[~backend.contains(needed, words)]
 

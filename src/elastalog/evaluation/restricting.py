@@ -14,11 +14,7 @@ from elastalog.analysis.program import Aggregation, Atom, Base, Comparison, Cons
 from elastalog.analysis.query import Query
 from elastalog.backends.protocol import Backend, Matrix, Vector
 from elastalog.relations.words import Dictionary
-
-MOST_VALUES = 10_000
-"""Of so many facts the values are worth knowing."""
-FEW_VALUES = 8
-"""So many values are looked up one by one."""
+from elastalog.settings import SETTINGS
 
 Domains = dict[str, Vector]
 """The words that a variable can have, where they are known to be few."""
@@ -114,14 +110,14 @@ class _Restriction:
 
     def _with_values(self, relation: str, position: int, values: Vector) -> Matrix:
         """The facts with one of some words in a column."""
-        if len(values) > FEW_VALUES or not len(values):
+        if len(values) > SETTINGS.few_values or not len(values):
             words = self._backend.facts(relation).words
             return words[np.isin(words[:, position], values)]
         blocks = [self._backend.select(relation, (position,), values[i : i + 1]).words for i in range(len(values))]
         return np.concatenate(blocks)
 
     def _learn(self, atom: Atom, words: Matrix) -> None:
-        if len(words) > MOST_VALUES:
+        if len(words) > SETTINGS.most_values:
             return
         for position, term in enumerate(atom.arguments):
             if isinstance(term, Variable):

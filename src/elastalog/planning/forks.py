@@ -9,9 +9,7 @@ from elastalog.planning.logical import Scan
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_by_way_of
-
-_LEAST_FANOUT = 4.0
-"""Facts that the first join of a variant must be expected to meet before another way is worth a look."""
+from elastalog.settings import SETTINGS
 
 _HANDICAP = 4
 """How many times less a fact must meet at first on another way that is long, of which only the plan knows the rest."""
@@ -41,7 +39,7 @@ def other_ways(variant: Variant, statistics: Statistics) -> Iterator[Variant]:
     if clause.rule is not None and clause.rule.plan:
         return  # the user has said which way
     usual = variant.probes[0]
-    if statistics.fanout(usual.relation, usual.key_columns) < _LEAST_FANOUT:
+    if statistics.fanout(usual.relation, usual.key_columns) < SETTINGS.fork_fanout:
         return
     ways = [
         plan_by_way_of(variant, goal, statistics)

@@ -13,9 +13,7 @@ from elastalog.analysis.program import Base
 from elastalog.relations.limits import LEAST_NARROW, WIDE, Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
-
-FEW = 32
-"""Rows up to which looking at values one by one is quicker."""
+from elastalog.settings import SETTINGS
 
 _SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 
@@ -23,7 +21,7 @@ _SYMBOL, _NUMBER, _UNSIGNED = Base.SYMBOL, Base.NUMBER, Base.UNSIGNED
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
     """The words of rows. None if they are many, or one is no tuple of values of the plainest kind."""
     arity, least = len(schema.columns), schema.least
-    if not arity or len(rows) > FEW:
+    if not arity or len(rows) > SETTINGS.few_rows:
         return None
     if not rows:
         return np.empty((0, arity), np.int32)

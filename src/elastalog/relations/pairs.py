@@ -11,9 +11,7 @@ import numpy as np
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 from elastalog.relations.limits import Words
-
-BLOCK = 1 << 20
-"""Pairs that are written out at a time, or those of one member if they are more."""
+from elastalog.settings import SETTINGS
 
 MOST_PAIRS = 1 << 30
 """Pairs that are written out together."""
@@ -119,7 +117,7 @@ class Pairs:
         first = 0
         while first < len(layout.members):
             done = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
+            last = max(first + 1, int(np.searchsorted(ends, done + SETTINGS.pairs_at_once, side="right")))
             yield layout.written(first, last)
             first = last
 

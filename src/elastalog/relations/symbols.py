@@ -19,12 +19,10 @@ from elastalog.relations.large_interner import LargeInterner, PlacedTexts, parts
 from elastalog.relations.limits import Integers, Words
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.thread_lock import ThreadLock
+from elastalog.settings import SETTINGS
 
 # The offsets of `pa.string()` have 32 bits.
 MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
-
-FEW = 1 << 16
-"""Texts up to which Python objects do: adding so many takes them little longer than loading the compiled operators."""
 
 
 class Symbols:
@@ -66,14 +64,14 @@ class Symbols:
     def expect(self, size: int) -> None:
         """Texts from files of so many bytes are going to be encoded, many of them."""
         with self._lock:
-            known = self._room_for(FEW + 1)
+            known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)
             known.expect(size)
 
     def encode_placed(self, texts: PlacedTexts) -> Words:
         """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
         with self._lock:
-            known = self._room_for(FEW + 1)
+            known = self._room_for(SETTINGS.few_texts + 1)
             assert isinstance(known, LargeInterner)
             return known.intern_placed(texts)
 
@@ -151,7 +149,7 @@ class Symbols:
             texts = chunk.dictionary
             place = (len(texts), texts.offset, *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
             if place not in known:
-                is_long = len(texts) > FEW and texts.type in (pa.string(), pa.large_string())
+                is_long = len(texts) > SETTINGS.few_texts and texts.type in (pa.string(), pa.large_string())
                 # Most texts of a long one are new: finding out which are alike beforehand would hold them twice.
                 known[place] = self._encode_plain(texts) if is_long else self.encode(texts)
             parts.append(known[place][numbers_of_array(chunk.indices)])
@@ -165,7 +163,7 @@ class Symbols:
     def _room_for(self, count: int) -> SmallInterner | LargeInterner:
         """The texts, moved to arrays if they, or those that may come, are too many; under the lock."""
         texts = self._texts
-        if isinstance(texts, SmallInterner) and max(len(texts), count) > FEW:
+        if isinstance(texts, SmallInterner) and max(len(texts), count) > SETTINGS.few_texts:
             many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
             # Who still reads the old ones finds them as they were.

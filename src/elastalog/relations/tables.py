@@ -16,12 +16,13 @@ from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
-from elastalog.relations.few_rows import FEW, words_of_few, words_of_few_tuples
+from elastalog.relations.few_rows import words_of_few, words_of_few_tuples
 from elastalog.relations.limits import Words
 from elastalog.relations.record_types import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 
@@ -39,7 +40,10 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
         return _words_of_numpy(schema, rows, dictionary)
     table = as_table(rows)
     if table is not None:
-        if 0 < table.num_rows <= FEW and (words := _words_of_small_table(schema, table, dictionary)) is not None:
+        if (
+            0 < table.num_rows <= SETTINGS.few_rows
+            and (words := _words_of_small_table(schema, table, dictionary)) is not None
+        ):
             return words
         arrays = _checked_columns(schema, table)
         return _words_of_columns(schema, table.num_rows, arrays, dictionary)

@@ -18,9 +18,9 @@ from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations import wide_operators
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
 from elastalog.relations.thread_lock import ThreadLock
+from elastalog.settings import SETTINGS
 
 EMPTY = -1
-FEW = 24  # values up to which probing one by one is faster
 MULTIPLIER = 0x9E3779B97F4A7C15
 LOW_64_BITS = (1 << 64) - 1
 
@@ -41,7 +41,7 @@ class WideTable:
 
     def intern(self, patterns: Integers) -> Words:
         """The ids of patterns, new ones added in order of value (large blocks) or of appearance (small ones)."""
-        if len(patterns) <= FEW:
+        if len(patterns) <= SETTINGS.few_wide:
             return np.array([self.intern_one(pattern) for pattern in patterns.tolist()], np.int32)
         patterns = np.ascontiguousarray(patterns)
         ids, absent = self._probe(patterns)

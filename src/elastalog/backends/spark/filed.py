@@ -14,6 +14,7 @@ from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile, read_changes, read_words, together
 from elastalog.folders.files import remove
 from elastalog.relations.facts import FactWords
+from elastalog.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class FiledRelation:
     def is_worn(self) -> bool:
         """Whether the changes are so many that writing the state anew pays."""
         changed, known = (sum(file.rows for file in files) for files in (self.changes, self.base))
-        return changed > known // 4 + _FEW or len(self.changes) > _MOST_FILES
+        return changed > known // 4 + SETTINGS.spark_few_filed or len(self.changes) > _MOST_FILES
 
     @property
     def routing(self) -> Routing | None:
@@ -74,7 +75,6 @@ class FiledRelation:
         return read_words(self.base, width, routing, share), read_changes(self.changes, width, routing, share)
 
 
-_FEW = 10_000
 _MOST_FILES = 32
 
 

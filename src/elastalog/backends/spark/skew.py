@@ -16,11 +16,10 @@ from elastalog.backends.spark.routing import Routing, Treatment, hashed
 from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import Scan, Test
+from elastalog.settings import SETTINGS
 
 log = logging.getLogger("elastalog.placement")
 
-LEAST = 1_000
-"""Facts that a heavy word has at least: below, nothing is gained by spreading them."""
 
 _BUCKETS = 1 << 14
 _MOST_WORDS = 64
@@ -55,7 +54,7 @@ def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
         return Heavy()
     counts: dict[int, float] = {}
     for filed in read.values():
-        if filed.size < LEAST:
+        if filed.size < SETTINGS.spark_skew_from:
             continue
         for word, part in _parts(filed, shares).items():
             counts[word] = max(part, counts.get(word, 0.0))
@@ -67,7 +66,7 @@ def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
     """Of every heavy word of a relation, the part of a column that it makes up. Changes since the state was written are
     left out: they are a small part of it."""
     total = sum(file.rows for file in filed.base)
-    least = max(LEAST, total / (2 * shares))
+    least = max(SETTINGS.spark_skew_from, total / (2 * shares))
     with ExitStack() as opened:
         files = [opened.enter_context(files_at(f.path).parquet(f.path)) for f in filed.base if f.rows]
         return _parts_of_columns(files, total, least)

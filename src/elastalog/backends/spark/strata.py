@@ -40,12 +40,11 @@ from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_ROWS = 100_000
-"""Facts read below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
 
 Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
@@ -74,7 +73,9 @@ class StratumJobs:
     ) -> None:
         self.spark = spark
         self._ways = Ways(spark)
-        self.least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
+        self.least_rows = int(
+            spark.conf.get("spark.elastalog.leastRows", str(SETTINGS.spark_least_rows)) or SETTINGS.spark_least_rows
+        )
         self.follow(program)
         self._dictionary = dictionary
         self._folder = folder

@@ -21,12 +21,10 @@ from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Log
 from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 _TEXTUAL = (Base.SYMBOL, Base.RECORD)
 """The types of values that are made of texts."""
-
-_FEW_TEXTS = 10_000
-"""Texts up to which they are sent with a job; beyond that tasks read them from files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Values:
                 if is_constructor(apply.functor):
                     dictionary.symbols.encode_one(records.shape_of(apply.functor, [a.base for a in apply.arguments]))
         are_needed = are_needed or any(map(_looks_into_texts, clauses))
-        are_many = len(dictionary.symbols) > _FEW_TEXTS
+        are_many = len(dictionary.symbols) > SETTINGS.spark_few_texts
         texts = dictionary.symbols.strings_from(0) if are_needed and not are_many else []
         written = files.all() if are_needed and are_many else ()
         functions = pickled_functions(clauses, dictionary.functions)

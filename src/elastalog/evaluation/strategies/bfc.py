@@ -44,9 +44,7 @@ from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.insertion import insert
 from elastalog.evaluation.strategies.marking import Marks
-
-PATIENCE = 16
-"""Rounds of deletion after which it is worth a try whether further ones are plain."""
+from elastalog.settings import SETTINGS
 
 
 class BFC(MaintainingStrategy):
@@ -75,7 +73,7 @@ class BFC(MaintainingStrategy):
         rounds = 0
         while queries := stratum.having(found, Mark.PRESENT):
             rounds += 1
-            if rounds > PATIENCE and self.is_counting:
+            if rounds > SETTINGS.bfc_plain_after and self.is_counting:
                 rounds = 0
                 found, number = stratum.delete_plainly(queries)
                 counters.deletions += number

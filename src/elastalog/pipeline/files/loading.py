@@ -17,22 +17,17 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
-from elastalog.pipeline.files.plain_lines import BLOCK, Lines, PlainFile, plain_file
+from elastalog.pipeline.files.plain_lines import Lines, PlainFile, plain_file
 from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.ahead import Ahead
 
-_PIECE = 1 << 19
-"""Rows that are made words of before limits are looked after."""
-
-LEAST_SIZE = 1 << 18
-"""Bytes of all files of plain lines below which they are read by Python alone: compiled operators have to be loaded
-first, and texts that are Python objects are found faster one by one."""
 
 _PARTS = 8
 """Blocks of lines after which limits are looked after: that takes a tenth of the time of reading one."""
@@ -73,7 +68,7 @@ class InputFiles:
         # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
         self._threads = allowance().jobs if policy.mode == "fail" else 1
         files = {relation.name: _plain_file(relation, root) for relation in relations}
-        if sum(file.size for file in files.values() if file is not None) < LEAST_SIZE:
+        if sum(file.size for file in files.values() if file is not None) < SETTINGS.read_in_threads_from:
             files = dict.fromkeys(files)
         self._files = files
         self._reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
@@ -94,7 +89,7 @@ class InputFiles:
     def facts(self, dictionary: Dictionary, encode: Encode) -> Iterator[tuple[str, Loaded]]:
         """The facts of the relations, in order, once."""
         texts = sum(file.size for file in self._files.values() if file is not None and file.has_texts)
-        if texts >= LEAST_SIZE:
+        if texts >= SETTINGS.read_in_threads_from:
             dictionary.symbols.expect(texts)
         parts = (read() for read, _ in self._reads) if self._ahead is None else iter(self._ahead)
         for relation in self._relations:
@@ -137,13 +132,15 @@ def _reads(
     if file is None:
         yield partial(read_input, relation, root, policy), None
     else:
-        yield from ((block, BLOCK) for block in file.blocks())
+        yield from ((block, SETTINGS.bytes_of_a_block) for block in file.blocks())
 
 
 def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
     """The words of a table, piece by piece, so that limits hold: what takes room is the texts that are new."""
-    for start in range(0, max(table.num_rows, 1), _PIECE):
-        yield encode(name, table.slice(start, _PIECE) if table.num_rows > _PIECE else table)
+    for start in range(0, max(table.num_rows, 1), SETTINGS.rows_of_a_piece):
+        yield encode(
+            name, table.slice(start, SETTINGS.rows_of_a_piece) if table.num_rows > SETTINGS.rows_of_a_piece else table
+        )
         allowance().check()
 
 

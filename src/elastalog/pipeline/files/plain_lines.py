@@ -27,6 +27,7 @@ from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.read import unreadable
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.schema import Schema
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.relations.blocks_of_lines import BlockOfLines
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
 """Of what columns must be."""
 
-BLOCK = 1 << 20
 _MORE = 1 << 12
 _LINE_END = b"\n"
 _LONGEST_FIRST = 1 << 16
@@ -65,7 +65,7 @@ class PlainFile:
 
     def blocks(self) -> Iterator[Callable[[], Lines]]:
         """Functions that read the blocks, in order."""
-        return (partial(self._read, start) for start in range(0, self.size, BLOCK))
+        return (partial(self._read, start) for start in range(0, self.size, SETTINGS.bytes_of_a_block))
 
     def _read(self, start: int) -> Lines:
         from elastalog.relations.blocks_of_lines import kinds_of, read_block
@@ -91,7 +91,7 @@ class PlainFile:
         from elastalog.relations.blocks_of_lines import PADDING
 
         before = min(start, 1)  # the byte that says whether a line begins here
-        end = min(start + BLOCK, self.size)
+        end = min(start + SETTINGS.bytes_of_a_block, self.size)
         data: NDArray[np.uint8] = np.empty(end - start + before + _MORE + PADDING, np.uint8)
         with self._opened() as file:
             used = _fill(file, data, 0, start - before)

@@ -27,8 +27,8 @@ from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined, table_of_columns
+from elastalog.settings import SETTINGS
 
-BLOCK = 1 << 20
 PIECE = 64 << 20
 
 
@@ -173,13 +173,13 @@ def _read_in_blocks(
     schema: Schema, data: bytes, file: str, form: Format, first_line: int
 ) -> tuple[pa.Table, list[BadRow]]:
     """Only the blocks that hold something unusual are read row by row."""
-    if form.is_rfc4180 or len(data) <= BLOCK:
+    if form.is_rfc4180 or len(data) <= SETTINGS.bytes_of_a_block:
         return _read_exactly(schema, data, file, form, first_line)
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
     position = 0
     while position < len(data):
-        end = data.find(b"\n", position + BLOCK) + 1 or len(data)
+        end = data.find(b"\n", position + SETTINGS.bytes_of_a_block) + 1 or len(data)
         block = data[position:end]
         table = _read_fast(schema, block, form)
         if table is None:

@@ -23,6 +23,7 @@ from elastalog.relations.faults import shown
 from elastalog.relations.record_types import record_texts
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation as Facts
@@ -33,16 +34,12 @@ Doubt: TypeAlias = Callable[[Diagnostic], None] | None
 """Told of the first text of a column that will not be read back as what it is, which is written so all the same. None:
 what is in doubt is refused, and texts inside of records stand in quotes where that is needed."""
 
-ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
 
 LEAST_ROWS = FEW_ROWS + 1
 """Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
-
-MANY_ROWS = 1 << 17
-"""Facts from which on several threads write one file."""
 
 
 def write_facts(
@@ -125,7 +122,7 @@ def write_lines(
 
     words, kinds, delimiter = facts.fact_words().words, kinds_of(facts.schema), ord(form.delimiter)
     with replacing(path) as out:
-        if threads > 1 and len(words) >= MANY_ROWS:
+        if threads > 1 and len(words) >= SETTINGS.write_in_threads_from:
             from elastalog.pipeline.files.lines_in_threads import write_in_threads
 
             if write_in_threads(out, words, kinds, delimiter, facts.dictionary, threads):
@@ -143,7 +140,7 @@ def write_lines(
 def is_for_threads(relation: Relation, facts: Facts) -> bool:
     """Whether `write_lines` has several threads write the facts of a relation together."""
     try:
-        return len(facts) >= MANY_ROWS and _plain_output(relation, facts.schema) is not None
+        return len(facts) >= SETTINGS.write_in_threads_from and _plain_output(relation, facts.schema) is not None
     except ElastalogError:
         return False  # raised again in its turn
 
@@ -201,8 +198,8 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) ->
     if schema.arity == 0:
         yield b"()\n" * table.num_rows
         return
-    for start in range(0, table.num_rows, ROWS_AT_ONCE):
-        block = table.slice(start, ROWS_AT_ONCE)
+    for start in range(0, table.num_rows, SETTINGS.rows_written_at_once):
+        block = table.slice(start, SETTINGS.rows_written_at_once)
         if block.num_rows <= FEW_ROWS and (lines := _few_lines(schema, block, form)) is not None:
             yield lines
             continue

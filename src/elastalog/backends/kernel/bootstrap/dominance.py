@@ -32,12 +32,10 @@ from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelat
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 _NEW = "+"
 """Ends the names of relations of facts that a round brings."""
-
-_FEW = 1024
-"""Rows of facts that have left which are no reason to move all others."""
 
 
 class Dominance:
@@ -167,7 +165,8 @@ class Dominance:
         """Drops rows of facts that have left if they are many, if a rule would join them, or if such a fact is back."""
         has_left = self._left(relation.name)
         number = int(np.count_nonzero(has_left))
-        if number and (self._is_joined or 2 * number > relation.used + _FEW or (relation.find(entering) >= 0).any()):
+        is_sparse = 2 * number > relation.used + SETTINGS.dominated_kept
+        if number and (self._is_joined or is_sparse or (relation.find(entering) >= 0).any()):
             self._compact(relation)
 
     def _compact(self, relation: KernelRelation) -> None:

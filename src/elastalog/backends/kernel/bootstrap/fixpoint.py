@@ -22,12 +22,7 @@ from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
-
-PATIENCE = 100
-"""Rounds, and variants that they have run, after which it pays to lay the rest out for the machine, and to load it."""
-
-_GROWN = 4
-"""Plans are made anew when the relations of a recursive stratum have grown by this factor."""
+from elastalog.settings import SETTINGS
 
 
 class _Asked:
@@ -118,7 +113,7 @@ class StratumVariants:
         if stratum is not self._stratum or self.still_planned_for < 0:
             return False
         pairs = zip(self._read_sizes, self._sizes_read(), strict=True)
-        return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
+        return all(max(pair) <= SETTINGS.replan_growth * min(pair) + SETTINGS.replan_slack for pair in pairs)
 
     def restart(self) -> None:
         """Nothing has been derived by these variants yet."""
@@ -133,7 +128,7 @@ class StratumVariants:
     @property
     def still_planned_for(self) -> int:
         """How many more facts the plans are good for."""
-        return _GROWN * self._planned_size + 1000 - self._size()
+        return SETTINGS.replan_growth * self._planned_size + SETTINGS.replan_slack - self._size()
 
     def adapt(self) -> None:
         """Plans the variants that follow a delta anew, if the stratum has grown much since they were planned."""
@@ -202,7 +197,7 @@ def evaluate(
             break
         iteration += 1
         steps += 1 + len(runs)
-        if steps >= PATIENCE and workers.is_plain and not limits:
+        if steps >= SETTINGS.machine_after and workers.is_plain and not limits:
             _finish_in_machine(stratum, variants, workers, start, stop, iteration)
             break
     for relation in own:

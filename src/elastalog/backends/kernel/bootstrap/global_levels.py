@@ -32,16 +32,7 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
 from elastalog.relations.words import Dictionary
-
-FEW = 512
-"""Facts of a small iteration."""
-
-PATIENCE = 50
-"""Small iterations in a row after which the machine takes over."""
-
-MOST_WORK = 1 << 13
-"""Rows that an iteration of the machine may look at or make; the next is run here, where those that are high enough
-need not carry levels."""
+from elastalog.settings import SETTINGS
 
 
 class GlobalLevelEvaluation:
@@ -174,14 +165,14 @@ class GlobalLevelEvaluation:
                 level = waiting.next_level - 1
             recursive.adapt()
             self.workers.extend_indexes(self.own)
-            small = small + 1 if found <= FEW else 0
-            if small >= PATIENCE and self.workers.is_plain:
+            small = small + 1 if found <= SETTINGS.few_at_a_level else 0
+            if small >= SETTINGS.level_machine_after and self.workers.is_plain:
                 bodies = [Body([variant]) for variant in recursive.by_delta]
                 stratum = StratumBodies(
                     self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary
                 )
                 rounds = MachineRounds(stratum, self.watch, GlobalLevels(self.flat, waiting.workspace))
-                progress = rounds.run(start, stop, level + 1, recursive.still_planned_for, MOST_WORK)
+                progress = rounds.run(start, stop, level + 1, recursive.still_planned_for, SETTINGS.level_machine_work)
                 if progress.is_done:
                     return
                 start, stop, level, small = progress.start, progress.stop, progress.iteration - 1, 0

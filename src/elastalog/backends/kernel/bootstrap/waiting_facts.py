@@ -10,8 +10,8 @@ import numpy as np
 
 from elastalog.backends.kernel.bootstrap.best_values import BestValues
 from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.settings import SETTINGS
 
-_LEAST_AT_ONCE = 512
 _SHARE = 3
 """A round takes so many facts, or one in so many of those that wait: few, to be final, but enough for a round."""
 
@@ -33,7 +33,7 @@ class WaitingFacts:
         if self._rows is not None and self._counts is not None:
             rows, counts = np.concatenate((self._rows, rows)), np.concatenate((self._counts, counts))
         self._rows = self._counts = None
-        if len(rows) <= _LEAST_AT_ONCE:
+        if len(rows) <= SETTINGS.waiting_at_once:
             return rows, counts
         is_taken = at_once(self._best.values(rows))
         if not is_taken.all():
@@ -43,7 +43,7 @@ class WaitingFacts:
 
 def at_once(values: np.ndarray) -> np.ndarray:
     """Which of some facts, whose values are given, a round takes: the best of them, or all if they are few."""
-    most = max(_LEAST_AT_ONCE, len(values) // _SHARE)
+    most = max(SETTINGS.waiting_at_once, len(values) // _SHARE)
     if len(values) <= most:
         return np.ones(len(values), np.bool_)
     is_taken: np.ndarray = values <= np.partition(values, most)[most]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
 
-Task: TypeAlias = tuple[int, Callable[[], None]]
+Task: TypeAlias = tuple[int, Callable[[], object]]
 """Something to be done, and the number of rows that it looks at."""
 
 

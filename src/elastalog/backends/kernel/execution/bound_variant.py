@@ -16,7 +16,7 @@ from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
-from elastalog.backends.kernel.store.relation import MANY_ROWS, KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
@@ -24,6 +24,7 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Action, Probe, Variant
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 BLOCK = 1 << 14
 """Rows of a block: large enough to hide the cost of a call, small enough for the cache."""
@@ -179,7 +180,7 @@ class BoundVariant:
             return
         relation = relations[gather.relation]
         # Rows that somebody refers to cannot become more where they are: not so a large relation that may grow.
-        is_growing = gather.relation in self.own and relation.used >= MANY_ROWS
+        is_growing = gather.relation in self.own and relation.used >= SETTINGS.many_rows
         if gather.is_direct and relation.is_settled and not is_growing:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return

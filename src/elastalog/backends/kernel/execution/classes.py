@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.planning.logical import EquivalenceRule
+from elastalog.settings import SETTINGS
 
 _CLOSE = 8
 """Words lie close together if there are fewer than so many values between them for each."""
@@ -33,8 +34,6 @@ _NOBODY = 1 << 40
 _SOME = 4
 """Classes that may be looked for one by one."""
 
-_FAR = 16
-"""A search has gone far that has seen one member for so many pairs that there are."""
 
 MEMBER, REPRESENTATIVE = (0,), (1,)
 """The columns by which classes are looked up."""
@@ -223,7 +222,7 @@ def _divide(pairs: KernelRelation, classes: KernelRelation, gone: Matrix) -> Non
     seeds, named = classes.rows[rows].T.copy()
     alone = seeds[~are_joined(pairs, seeds)]
     names, class_of = np.unique(named, return_inverse=True)
-    parts = parts_of(pairs, classes, seeds, class_of.astype(np.int32), pairs.present // _FAR)
+    parts = parts_of(pairs, classes, seeds, class_of.astype(np.int32), pairs.present // SETTINGS.separation_share)
     if parts is None:
         renamed = _united_anew(pairs, classes, names, alone)
     else:

@@ -25,15 +25,13 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.level_views import state_of
 from elastalog.backends.kernel.store.annotations import UNTOUCHED
-from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, PLACE, find_key, first_row, hash_key
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
+from elastalog.settings import SETTINGS
 
 _FIRST_BUDGET = 64
-_FEW = 1 << 12
-"""Members that it never takes long to look at."""
 
 # Columns of a search: the search it has become a part of, the first and the last of those it has still to look at, the
 # pairs it has looked at, its class, and whether it has seen everything.
@@ -197,7 +195,7 @@ def parts_of(
     following, seen = np.empty(classes.used, np.int32), np.empty(classes.used, np.int32)
     number = separate(
         seeds, searches, active, pairs.rows, pairs.level, pairs.touched, *left.arrays, *right.arrays, classes.rows,
-        *members.arrays, owner, following, seen, max(most, _FEW),
+        *members.arrays, owner, following, seen, max(most, SETTINGS.separation_least),
     )  # fmt: skip
     if number < 0:
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from elastalog.backends.kernel.levels.drive import UpdateDrive
-from elastalog.backends.kernel.machine import run
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 
 
 class StratumCourse:
@@ -23,7 +23,7 @@ class StratumCourse:
         self._watch = watch
         self._is_alone = not drive.is_at(place)
         if self._is_alone:
-            drive.set_out(dict(below), max(watch.allowance(run.MOST_WORK), 1), place)
+            drive.set_out(dict(below), max(watch.allowance(SETTINGS.work_between_checks), 1), place)
         drive.admit(place)
 
     def update(self) -> None:

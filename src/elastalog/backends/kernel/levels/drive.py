@@ -18,7 +18,7 @@ from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import layout, run, update
+from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
@@ -30,9 +30,7 @@ from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Wherea
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
-
-FIRST_LIST = 4096
-"""Room for changed entries at first."""
+from elastalog.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +94,11 @@ class UpdateDrive:
             barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
-            moved=address_of(self._moved), work_allowed=run.MOST_WORK,
+            moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
         )  # fmt: skip
         self._address = addressof(record)
-        self._take_list(FIRST_LIST)
-        self._take_first(FIRST_LIST)
+        self._take_list(SETTINGS.first_changes)
+        self._take_first(SETTINGS.first_changes)
 
     def _take_list(self, size: int) -> None:
         """Those that changes were listed in before live as long as `changed` knows them."""

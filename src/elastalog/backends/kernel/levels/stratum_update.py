@@ -39,12 +39,7 @@ from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
-
-_SMALL = 8
-"""How many times as many facts the relations of a stratum must have as one below it that gets another index."""
-
-_LEAST_ENUMERATED, _ROWS_A_FACT = 1 << 16, 4
-"""Rows that it should take to enumerate a clause, and so many more for each fact that it is begun at."""
+from elastalog.settings import SETTINGS
 
 
 class MaintenancePlan:
@@ -162,7 +157,8 @@ class MaintenancePlan:
                 continue
             for planned in other_ways(usual.planned, self._statistics):
                 other = DeltaVariant(planned, self._dictionary, self._source)
-                if all(_SMALL * self._statistics.rows(name) <= size for name, _ in _indexes(other) - there):
+                most = size / SETTINGS.fork_index_share
+                if all(self._statistics.rows(name) <= most for name, _ in _indexes(other) - there):
                     found[usual] = other
                     break
         return found
@@ -183,7 +179,7 @@ class MaintenancePlan:
             ]
             if starts:
                 rows, start = min(starts, key=itemgetter(0))
-                found[sought] = start, _LEAST_ENUMERATED + _ROWS_A_FACT * int(rows)
+                found[sought] = start, SETTINGS.enumerate_from + SETTINGS.rows_a_fact * int(rows)
         return found
 
 

@@ -11,9 +11,7 @@ from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
-
-MOST_WORK = 1 << 17
-"""Rows that a machine looks at or makes before it looks at limits: a few milliseconds."""
+from elastalog.settings import SETTINGS
 
 
 class MachineRun:
@@ -43,7 +41,7 @@ class MachineRun:
         machine.stage = layout.OPENING
         machine.derived = 0
         machine.work = 0
-        machine.work_allowed = MOST_WORK
+        machine.work_allowed = SETTINGS.work_between_checks
         machine.derived_allowed = self._allowance()
         while True:
             self.plan.is_ahead = True
@@ -59,7 +57,7 @@ class MachineRun:
 
     def _allowance(self) -> int:
         """How many derivations may be made before the budget is to be looked at."""
-        return max(self.watch.allowance(MOST_WORK), 1)
+        return max(self.watch.allowance(SETTINGS.work_between_checks), 1)
 
     def serve(self, reason: int) -> None:
         """Does what the machine wishes."""

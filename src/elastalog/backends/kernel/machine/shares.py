@@ -27,6 +27,7 @@ from elastalog.backends.kernel.store.turns import APART, size_of_turns
 from elastalog.jit.intrinsics import take_number
 from elastalog.jit.meeting_points import count_up, number_now
 from elastalog.jit.operators import view
+from elastalog.settings import SETTINGS
 
 _turn_for = piece(turns.turn_for)
 _give_out = piece(turns.give_out)
@@ -37,14 +38,6 @@ SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
 is long, though some start rows lead to a hundred times as many as others."""
 
-LEAST_WORK = 12_000
-"""An iteration that is expected to look at, or make, fewer rows is left to one machine."""
-
-LEAST_WORK_OF_SHARE = 1 << 12
-"""What a share is expected to look at and make, at least."""
-
-LEAST_SHARE = 16
-"""Start rows of a share, at least."""
 
 _LOOKS = 1 << 19
 """How often a machine that waits looks whether all have come, before it leaves off: some tenths of a millisecond. Who
@@ -138,7 +131,8 @@ class Shared:
             threads=threads, task=task, shares=self._shares.address, indexes=address_of(self._indexes),
             indexes_number=len(indexes), numbers=address_of(self._numbers), turns=address_of(self.turns),
             codes=address_of(self._codes), bodies=self.bodies.address, order=address_of(self._order),
-            least_work=LEAST_WORK, least_work_of_share=LEAST_WORK_OF_SHARE, least_share=LEAST_SHARE,
+            least_work=SETTINGS.machine_share_from, least_work_of_share=SETTINGS.machine_work_of_share,
+            least_share=SETTINGS.machine_least_share,
         )  # fmt: skip
         self.address = addressof(self.record)
 

@@ -35,9 +35,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
-
-_ATTEMPTS = 8
-"""How often more may be forgotten before all is."""
+from elastalog.settings import SETTINGS
 
 Facts = dict[str, Matrix]
 
@@ -58,7 +56,7 @@ class MergingUpdate:
     def update(self) -> None:
         """Brings the stratum to its new fixpoint."""
         concerned = self._first_concerned()
-        for _ in range(_ATTEMPTS):
+        for _ in range(SETTINGS.merging_attempts):
             self._forget(concerned)
             if self._settle():
                 self._name_classes()

@@ -21,17 +21,12 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
-
-FIRST_LIMIT = 1 << 18
-"""Rows: some milliseconds."""
+from elastalog.settings import SETTINGS
 
 _GROWTH = 4
 
 _REMEMBERING = 4
 """To how many rows of a join it amounts to find a head and remember a derivation of it."""
-
-_CHUNK = 4096
-"""Heads that are looked for at once: if it takes too long, so many are looked for again."""
 
 
 @dataclass(slots=True)
@@ -73,7 +68,7 @@ class BackwardSearch:
     @property
     def is_easy(self) -> bool:
         """Whether going backwards has been cheap for every clause so far."""
-        return all(effort.limit == FIRST_LIMIT for effort in self._efforts.values())
+        return all(effort.limit == SETTINGS.backward_limit for effort in self._efforts.values())
 
     def run(self, variant: DeltaVariant, flat: frozenset[str], entries: Vector, sink: Sink) -> None:
         """Gives the derivations of heads, by the clause of a backward variant, to a sink that does not mind getting one
@@ -82,7 +77,7 @@ class BackwardSearch:
         number = clause.number
         effort = self._efforts.get(number)
         if effort is None:
-            limit = max(self._plan.rows_of_everything.get(number, 0), FIRST_LIMIT)
+            limit = max(self._plan.rows_of_everything.get(number, 0), SETTINGS.backward_limit)
             effort = self._efforts[number] = _Effort(limit)
         done = 0
         while done < len(entries) and number not in self._remembered:
@@ -91,7 +86,7 @@ class BackwardSearch:
                 self._enumerate(clause, expected)
                 effort.limit = _GROWTH * expected
                 continue
-            some = entries[done : done + _CHUNK]
+            some = entries[done : done + SETTINGS.backward_chunk]
             backwards = partial(variant.run, setting, some, self._phase, sink)
             rows = self._scratch.run_within(effort.limit - effort.rows, backwards)
             if rows is None:

@@ -16,11 +16,9 @@ from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import Evaluation, Facts, Mark
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 
 EXPECTED = int(Mark.EXPECTED)
-
-_FEW = 64
-"""So few rows are compared with each other one by one."""
 
 
 class LookAhead(TouchedFacts):
@@ -48,7 +46,7 @@ class LookAhead(TouchedFacts):
         stored = self._relations[relation]
         rows = stored.find(deleted)
         kept = NO_WORDS if inserted is None else stored.find(inserted)
-        if len(kept) > _FEW:
+        if len(kept) > SETTINGS.few_looked_ahead:
             rows[np.isin(rows, kept)] = -1
             kept = NO_WORDS
         stored.is_settled = False

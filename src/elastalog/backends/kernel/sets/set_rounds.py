@@ -20,9 +20,6 @@ from elastalog.backends.sets import Facts, Propagation
 from elastalog.backends.watch import Watch
 from elastalog.relations.words import Dictionary
 
-PATIENCE = 16
-"""Rounds after which it pays to lay the rest out for the machine."""
-
 
 class PropagationPlan:
     """The recursive variants of a stratum that start at its own facts, as the machine runs them."""

@@ -14,7 +14,7 @@ import numpy as np
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.sets import set_operators, set_rounds
+from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
@@ -26,6 +26,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.settings import SETTINGS
 
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
@@ -103,7 +104,7 @@ class StratumSets(LookAhead):
         is_new = evaluation is Evaluation.NEW
         is_noting = self._noted != NOTHING if is_new else self._is_assuring
         while delta := self._next_delta(found, how):
-            if len(deltas) >= set_rounds.PATIENCE and not is_noting:
+            if len(deltas) >= SETTINGS.set_machine_after and not is_noting:
                 column, step = self._counted(change, is_recursive=True)
                 rest, self._stamp = self._plan.propagation.run(
                     delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,

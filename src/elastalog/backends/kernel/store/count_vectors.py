@@ -16,6 +16,7 @@ from elastalog.backends.kernel.compile.records import record, record_at, record_
 from elastalog.backends.kernel.compile.signatures import INT, WORDS, inlined, int64, np_int32, operator, types
 from elastalog.backends.kernel.store.bookkeeping import room
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.settings import SETTINGS
 
 
 @record
@@ -58,8 +59,6 @@ _node_at = record_at(CountNode)
 _step_at = record_at(Step)
 
 NO_NODE = -1
-_SPARE = 64
-"""Rows, nodes and steps that there is room for beyond those that are known."""
 
 
 @inlined
@@ -149,7 +148,9 @@ class Vectors:
     def __init__(self) -> None:
         self.place = VectorsPlace(free=NO_NODE)
         self._take(
-            np.full(_SPARE, NO_NODE, np.int32), np.empty(_SPARE, np.dtype(CountNode)), np.empty(_SPARE, np.dtype(Step))
+            np.full(SETTINGS.spare_counts, NO_NODE, np.int32),
+            np.empty(SETTINGS.spare_counts, np.dtype(CountNode)),
+            np.empty(SETTINGS.spare_counts, np.dtype(Step)),
         )
 
     def _take(self, first: Vector, nodes: Vector, log: Vector) -> None:
@@ -169,7 +170,7 @@ class Vectors:
         order = np.lexsort((levels, rows))
         rows, levels, counts = rows[order], levels[order], counts[order]
         number = len(rows)
-        nodes: Vector = np.empty(number + _SPARE, np.dtype(CountNode))
+        nodes: Vector = np.empty(number + SETTINGS.spare_counts, np.dtype(CountNode))
         nodes["level"][:number] = levels
         nodes["count"][:number] = counts
         is_last = np.ones(number, np.bool_)
@@ -177,7 +178,7 @@ class Vectors:
         nodes["next"][:number] = np.where(is_last, NO_NODE, np.arange(1, number + 1))
         is_first = np.ones(number, np.bool_)
         is_first[1:] = is_last[:-1]
-        first: Vector = np.full(size + _SPARE, NO_NODE, np.int32)
+        first: Vector = np.full(size + SETTINGS.spare_counts, NO_NODE, np.int32)
         first[rows[is_first]] = np.flatnonzero(is_first)
         vectors._take(first, nodes, vectors.log)
         vectors.place.nodes_used = number

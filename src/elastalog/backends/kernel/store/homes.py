@@ -25,12 +25,11 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.shifts import Shift
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
+from elastalog.settings import SETTINGS
 
 NOWHERE: Matrix = np.empty((3, 0), np.int32)
 """Where nothing is noted."""
 
-_FIRST_WORDS = 1024
-"""Room for words of changed facts at first."""
 
 _RELATION, _ENTRIES, _USED, _FATES = range(3, 7)
 """What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, and
@@ -133,7 +132,7 @@ class Homes:
         self._none_hidden: Vector = np.zeros(len(self.names), np.int64)
         self.addresses: Vector = np.zeros(len(self.names), np.int64)
         self._fates: Vector = np.zeros((len(self.names), _FATES), np.int64)
-        self._make_room(_FIRST_WORDS)
+        self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
         self._words: Vector = np.empty(words, np.int32)

@@ -19,16 +19,9 @@ from elastalog.backends.kernel.store.memory import (
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
 from elastalog.diagnostics import memory_limit
+from elastalog.settings import SETTINGS
 
-_DENSE = 8
-"""Words up to so many times the rows are addressed directly. That takes up to twice the memory of a hash table, and
-rows whose words are neighbours, as those of things numbered one after the other, are found in the same places."""
-
-_DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
-_MANY_SLOTS = 1_000_000
-_MANY_ROWS = 1 << 10
-"""Rows that are worth being packed."""
 
 _EXACT_COLUMNS = 2
 """Keys of more columns are hashes (see `postings`), which packing does not verify."""
@@ -112,7 +105,12 @@ class Index:
 
     def extend(self, rows: Matrix, used: int) -> None:
         """Adds the rows up to `used`."""
-        if self.done == 0 and used >= _MANY_ROWS and len(self.columns) <= _EXACT_COLUMNS and self._pack(rows, used):
+        if (
+            self.done == 0
+            and used >= SETTINGS.pack_from
+            and len(self.columns) <= _EXACT_COLUMNS
+            and self._pack(rows, used)
+        ):
             return
         while self.done < used:
             is_direct = self.kind == DIRECT
@@ -161,7 +159,7 @@ class Index:
             if not 0 <= word < len(self.slots):
                 waiting = rows[self.done : used, self.columns[0]]
                 top = self._wider(int(waiting.max()) + 1)
-                if waiting.min() < 0 or top > max(16 * used, _DENSE_ANYWAY):
+                if waiting.min() < 0 or top > max(16 * used, SETTINGS.direct_keys_anyway):
                     self._become_hashed(rows)
                 else:
                     wider = cleared((top, postings.SLOT_WIDTH), np.int32)
@@ -187,7 +185,7 @@ class Index:
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""
-        if len(self.slots) < _MANY_SLOTS:
+        if len(self.slots) < SETTINGS.many_slots:
             return power_of_two(words)
         return max(words, len(self.slots) + len(self.slots) // 8)
 
@@ -224,4 +222,7 @@ class Index:
 def _is_dense(words: Vector) -> bool:
     if not len(words):
         return True
-    return bool(words.min() >= 0 and int(words.max()) < max(_DENSE * len(words), _DENSE_ANYWAY))
+    return bool(
+        words.min() >= 0
+        and int(words.max()) < max(SETTINGS.direct_keys_factor * len(words), SETTINGS.direct_keys_anyway)
+    )

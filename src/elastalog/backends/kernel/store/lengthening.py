@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Vector
-
-_LONG = 1 << 22
-"""Bytes of an array for which large pages pay."""
+from elastalog.settings import SETTINGS
 
 _PAGE = 1 << 21
 """Bytes of a large page. Mappings of whole ones begin where one does."""
@@ -36,7 +34,7 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     del array  # so that nobody refers to it
     if mapping is not None:
         _resize_mapping(owner, name, mapping, former, length, shape)
-    elif length < former or _size_of(length, shape) < _LONG or not _HAS_MAPPINGS:
+    elif length < former or _size_of(length, shape) < SETTINGS.map_from or not _HAS_MAPPINGS:
         _resize(owner, name, (length, *shape))
     array = getattr(owner, name)
     if len(array) < length:
@@ -78,7 +76,7 @@ def _nothing(shape: tuple[int, ...]) -> Vector:
 def words(length: int, shape: tuple[int, ...]) -> Vector:
     """An array of so many entries, each of this shape, of any value."""
     size = _size_of(length, shape)
-    if size < _LONG or not _HAS_MAPPINGS:
+    if size < SETTINGS.map_from or not _HAS_MAPPINGS:
         return np.empty((length, *shape), np.int32)
     try:
         mapping = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

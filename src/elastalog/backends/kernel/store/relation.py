@@ -30,8 +30,8 @@ from elastalog.backends.kernel.store.memory import (
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.settings import SETTINGS
 
-_FIRST_ROWS = 64
 _FIRST_TABLE = 128
 _MOST_ROWS = (1 << 30) - 64
 _SLACK = 16
@@ -40,9 +40,6 @@ _SLACK = 16
 _AT_ONCE = 4
 """A relation into which facts are inserted grows by so many times its rows, if there are so many facts to come."""
 
-_FEW_ROWS = 4096
-MANY_ROWS = 1 << 20
-"""From so many rows on a relation grows by less, and only where it is."""
 
 IN_UPDATES = 1.1
 """Growth of a relation to which an update adds rows."""
@@ -77,10 +74,10 @@ class KernelRelation:
         self.generation = 0
         self.lowest = 0
         self.highest = 0
-        self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
+        self.rows: Matrix = np.empty((SETTINGS.first_rows, width), np.int32)
         self.take_table(empty_table(_FIRST_TABLE))
-        self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
-        self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
+        self.level: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
+        self.count: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
         self.touched_used = 0
         self.is_settled = True
@@ -109,7 +106,7 @@ class KernelRelation:
     def table(self) -> Vector:
         """The set table, made again if it has been forgotten; `shift` and `full` are to be asked for after it."""
         if not len(self._table):
-            slots, full = slots_at_once(self.used + _FIRST_ROWS)
+            slots, full = slots_at_once(self.used + SETTINGS.first_rows)
             self._fill_table(empty_table(slots), full)
         return self._table
 
@@ -146,7 +143,9 @@ class KernelRelation:
         """The same, but for the set table."""
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < MANY_ROWS else 1.0625))))
+            capacity = max(
+                size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < SETTINGS.many_rows else 1.0625)))
+            )
             self._lengthen(capacity)
 
     def forget_table(self) -> None:
@@ -197,7 +196,7 @@ class KernelRelation:
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
         copied: an array that somebody else looks at keeps its room."""
-        capacity = self.used + self.used // _SLACK + _FIRST_ROWS
+        capacity = self.used + self.used // _SLACK + SETTINGS.first_rows
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
         self.stamp = STAMPS.take()
@@ -331,13 +330,13 @@ class KernelRelation:
     def is_sparse(self) -> bool:
         """Whether most rows are of facts that are gone."""
         absent = self.used - self.present
-        return absent > _FEW_ROWS and absent > self.present
+        return absent > SETTINGS.compact_from and absent > self.present
 
     def compact(self) -> None:
         """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
         needed. When memory ends, the relation is as before."""
         kept = self.present_rows()
-        size = len(kept) + len(kept) // 4 + _FIRST_ROWS
+        size = len(kept) + len(kept) // 4 + SETTINGS.first_rows
         rows = grown(self.rows[kept], len(kept), size)
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)

@@ -15,9 +15,7 @@ import numpy as np
 
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-
-_FEW = 64
-"""Facts that there is room for at first: most updates touch fewer."""
+from elastalog.settings import SETTINGS
 
 Side: TypeAlias = tuple[KernelRelation, int, int, int]
 """A relation, its generation, how many facts are present, and how many are noted."""
@@ -32,7 +30,7 @@ class Shift:
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
         self.most = most
-        self.noted: Matrix = np.empty((3, _FEW), np.int32)
+        self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._touched: list[Side] | None = None
 
     def begin(self, touched: list[Side], entries: int) -> None:

@@ -25,8 +25,9 @@ from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shareable import is_shareable
-from elastalog.backends.kernel.threads.shared_head import LEAST_GROWTH, LEAST_ROOM, SharedHead
+from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
 """Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
@@ -154,9 +155,9 @@ class SharedGrowth(MachineRounds):
             # About as many facts as in the round before.
             expected = row.delta_end - row.delta
             head, relation = self._heads.get(name), self._relations[name]
-            if relation.used < LEAST_GROWTH:
+            if relation.used < SETTINGS.least_shared_growth:
                 # A meeting costs more.
-                relation.reserve(relation.used + LEAST_ROOM)
+                relation.reserve(relation.used + SETTINGS.least_shared_room)
             if head is None:
                 turns = self._shared.turns[self._plan.number[name]]
                 head = self._heads[name] = SharedHead(relation, row.delta_end, self._threads, expected, turns)

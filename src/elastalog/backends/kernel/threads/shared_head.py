@@ -9,12 +9,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, size_of_turns, turn_for
 from elastalog.backends.kernel.threads.growth import Growth
-
-LEAST_ROOM = 1 << 16
-"""Rows for which there is room after a meeting, at least."""
-
-LEAST_GROWTH = 1 << 14
-"""Relations with fewer rows are made larger by one thread."""
+from elastalog.settings import SETTINGS
 
 
 class SharedHead:
@@ -44,7 +39,7 @@ class SharedHead:
         turn = turn_for(expected)
         # In the end every thread may have a turn that it has only begun.
         size = relation.used + expected + 2 * self._threads * turn
-        if size <= relation.full or relation.used < LEAST_GROWTH:
+        if size <= relation.full or relation.used < SETTINGS.least_shared_growth:
             relation.reserve(size)
         self._give_out(turn)
 
@@ -67,8 +62,8 @@ class SharedHead:
         self.take_back()
         self.is_full = False
         relation, threads = self.relation, self._threads
-        size = relation.used + max(relation.used // 4, LEAST_ROOM, 2 * threads * self._turn)
-        if size <= relation.full or relation.used < LEAST_GROWTH:
+        size = relation.used + max(relation.used // 4, SETTINGS.least_shared_room, 2 * threads * self._turn)
+        if size <= relation.full or relation.used < SETTINGS.least_shared_growth:
             relation.reserve(size)
             self._give_out(self._turn)
             return None

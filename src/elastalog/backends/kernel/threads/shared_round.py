@@ -19,20 +19,12 @@ from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
 from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 
 LEFT_OVER = 2
 """A share is one of so many that what is left of a thread's part would make: the last are small, so that no thread has
 to wait long for another at the end."""
 
-LEAST_SHARE = 64
-"""Start rows that a thread takes at a time, at least."""
-
-LEAST_WORK_OF_SHARE = 1 << 15
-"""What a share is expected to look at and make, at least."""
-
-LIGHT = 1 << 13
-"""Runs that are expected to do less are all for one thread: of their time most is the interpreter's, for which threads
-would only wait."""
 
 LEAST_COST = 1 << 11
 """What goes by in a run that does nothing, in rows."""
@@ -102,15 +94,15 @@ class SharedRound:
         """Gives every thread a part of each run, in shares, or of small ones a whole one, the largest first."""
         threads = len(self._shares)
         works = [expected_work(run) for run in self._runs]
-        given = [sum(LEAST_COST + work for work in works if work < LIGHT), *[0] * (threads - 1)]
+        given = [sum(LEAST_COST + work for work in works if work < SETTINGS.light_work), *[0] * (threads - 1)]
         for work, number in sorted(zip(works, range(len(works)), strict=True), reverse=True):
             run = self._runs[number]
             rows = run.stop - run.start
-            if work < LIGHT:
+            if work < SETTINGS.light_work:
                 self._shares[0].appendleft((number, run.start, run.stop))
                 continue
-            parts = threads if work >= threads * LEAST_WORK_OF_SHARE else 1
-            least = max(rows * LEAST_WORK_OF_SHARE // max(work, 1), LEAST_SHARE)
+            parts = threads if work >= threads * SETTINGS.least_work_of_share else 1
+            least = max(rows * SETTINGS.least_work_of_share // max(work, 1), SETTINGS.least_share)
             for part in range(parts):
                 thread = part if parts > 1 else given.index(min(given))
                 given[thread] += work // parts

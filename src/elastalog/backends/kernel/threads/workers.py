@@ -16,15 +16,10 @@ from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.kernel.threads.shared_round import SharedRound, expected_work
 from elastalog.backends.watch import Watch
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
-
-LEAST_ROWS = 8_000
-"""Fewer rows to add to indexes are left to one thread."""
-
-LEAST_WORK = 60_000
-"""The same for a round that is expected to look at, or make, fewer rows."""
 
 
 class ParallelWorkers(Workers):
@@ -40,7 +35,7 @@ class ParallelWorkers(Workers):
 
     def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs all that is to be run in a round; what is derived goes into the relations of the heads."""
-        is_small = sum(map(expected_work, runs)) < LEAST_WORK
+        is_small = sum(map(expected_work, runs)) < SETTINGS.share_round_from
         ordered = runs if is_small else [run for run in runs if not self._is_shareable(run.body)]
         missing = self._missing_indexes(runs)
         # Others make indexes while this thread runs what is for one, but none that it needs or inserts into.
@@ -77,7 +72,7 @@ class ParallelWorkers(Workers):
     def _to_make(self, name: str, columns: tuple[int, ...]) -> Task:
         """An index that is to be made."""
         relation = self.relations[name]
-        return relation.used, lambda: relation.index(columns)
+        return relation.used, partial(relation.index, columns)
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
@@ -98,7 +93,7 @@ class ParallelWorkers(Workers):
         """Does what is to be done, several at a time, the largest first; this thread begins with something `own`."""
         tasks.sort(key=itemgetter(0))
         number = len(tasks) + (own is not None)
-        is_much = number > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
+        is_much = number > 1 and sum(rows for rows, _ in tasks) >= SETTINGS.share_indexes_from
 
         def work(thread: int) -> None:
             if own is not None and thread == 0:
