@@ -6,16 +6,18 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
-
-import pytest
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.engine.judging import judge
-from tests.generators.construction import Features
+from tests.forcing import THREADS, drawn, forced
+from tests.generators.construction import EVERYTHING, Features, GeneratedProgram
 from tests.generators.seeded import seeded_case
+from tests.generators.strata import large_case
+from tests.generators.updates import Update
 from tests.reference.cases import parse_accepted
 from tests.rules.playing import UNSTRATIFIED, apply, case_of, is_stratified, step_of
 from tests.strategies.running import pending
@@ -74,16 +76,7 @@ def threads(seed: int) -> int:
     random = Random(seed)
     program, updates = seeded_case(seed, random.choice(FEATURES[:4]), 8, 92)
     explicit = program.explicit
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SETTINGS, "share_indexes_from", 1)
-        patch.setattr(SETTINGS, "share_round_from", 1)
-        patch.setattr(SETTINGS, "least_share", 1)
-        patch.setattr(SETTINGS, "least_work_of_share", 1)
-        patch.setattr(SETTINGS, "light_work", 1)
-        patch.setattr(SETTINGS, "machine_share_from", 1)
-        patch.setattr(SETTINGS, "machine_work_of_share", 1)
-        patch.setattr(SETTINGS, "machine_least_share", 1)
-        patch.setattr(SETTINGS, "machine_after", random.choice((1, 10, 300)))
+    with forced(**THREADS, machine_after=random.choice((1, 10, 300))):
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)
         for update in updates:
@@ -103,6 +96,41 @@ THREADED = Lineup(
         {"strategy": "recompute", "jobs": 2},
     )
 )
+
+
+def settings(seed: int) -> int:
+    """Random programs with everything that the language has, and settings at their extremes."""
+    random = Random(seed)
+    features = replace(EVERYTHING, recursion=seed % 4 != 0, subsumptions=seed % 5 == 0, choices=seed % 3 == 0)
+    return _under_settings(random, *seeded_case(seed, features, 12, 92))
+
+
+def strata(seed: int) -> int:
+    """The same with programs of one large stratum."""
+    return _under_settings(Random(seed), *large_case(seed))
+
+
+def _under_settings(random: Random, program: GeneratedProgram, updates: list[Update]) -> int:
+    explicit = program.explicit
+    values = drawn(random)
+    ways = [{**way, "jobs": random.choice((1, 1, 2, 3))} for way in HERE.drawn(random)]
+    try:
+        with forced(**values):
+            compared = Comparison(program.text, program.facts, ways)
+            is_judged = compared.judge(explicit)
+            for update in updates if is_judged else ():
+                if random.random() < 0.2:  # other mechanisms go on with what these have left
+                    for name, value in drawn(random).items():
+                        setattr(SETTINGS, name, value)
+                compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
+                explicit = update.apply_to(explicit)
+                if not compared.judge(explicit):
+                    break
+            compared.close()
+    except BaseException as error:
+        error.add_note(f"with settings {values}")
+        raise
+    return compared.compared
 
 
 def limit(random: Random, derived: list[str]) -> str:

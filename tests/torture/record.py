@@ -20,7 +20,9 @@ GOALS: Mapping[str, int] = {
     "constructs": 30_000,  # of programs, each under six sessions in the mean
     "computed heads": 100_000,  # of sessions, under nine strategies and options in turn
     "tasks": 5_000,  # of sessions on Spark, under seventeen strategies and options in turn
-    "threads": 3_000,
+    "threads": 50_000,
+    "settings": 150_000,
+    "strata": 50_000,
     "shell": 2_000,
     "interrupts": 2_000,
     "kills": 1_000,

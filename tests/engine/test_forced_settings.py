@@ -1,0 +1,66 @@
+"""Answers do not depend on the settings: random programs and updates with each of them at its extremes, beside the
+reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import get_type_hints
+
+import pytest
+
+from elastalog.settings import Settings
+from tests.forcing import ELSEWHERE, EXTREMES, THREADS, drawn, forced
+from tests.generators.construction import EVERYTHING
+from tests.generators.seeded import seeded_case
+from tests.generators.strata import large_case
+from tests.torture.comparing import Comparison, Lineup
+
+WAYS = Lineup(
+    (
+        {"strategy": "elastic"},
+        {"strategy": "elastic", "levels": "global", "jobs": 2},
+        {"strategy": "bfc"},
+        {"strategy": "dredc"},
+        {"strategy": "dense"},
+    )
+)
+
+
+def test_every_setting_is_covered() -> None:
+    assert get_type_hints(Settings).keys() == EXTREMES.keys() | ELSEWHERE.keys()
+    assert not EXTREMES.keys() & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in EXTREMES for value in EXTREMES[name]])
+def test_one_setting_at_an_extreme(name: str, value: float) -> None:
+    seed = sorted(EXTREMES).index(name)
+    with forced(**{name: value}):
+        play(seed, seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_several_settings_at_extremes(seed: int) -> None:
+    with forced(**drawn(Random(seed))):
+        play(1000 + seed, seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_share_everything(seed: int) -> None:
+    with forced(**THREADS, machine_after=seed):
+        play(2000 + seed, is_large=True)
+
+
+def play(seed: int, is_large: bool) -> None:
+    """A program and its updates, under strategies that keep different things."""
+    features = replace(EVERYTHING, subsumptions=False, choices=seed % 3 == 0)
+    program, updates = large_case(seed, most_rules=40) if is_large else seeded_case(seed, features, most_updates=4)
+    explicit = program.explicit
+    compared = Comparison(program.text, program.facts, WAYS.always)
+    is_judged = compared.judge(explicit)
+    for update in updates if is_judged else ():
+        compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
+        explicit = update.apply_to(explicit)
+        if not compared.judge(explicit):
+            break
+    compared.close()
