@@ -9,7 +9,6 @@ import pytest
 
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
-from elastalog.relations import tables
 from elastalog.relations.schema import schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
@@ -26,7 +25,7 @@ def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
 def _both_ways(rows: Any, monkeypatch: pytest.MonkeyPatch, many: bool) -> list[Any]:
     """What becomes of rows by the short way and by the long one, as words or as a diagnostic."""
     outcomes = []
-    for few in (tables.FEW, 0):
+    for few in (SETTINGS.few_rows, 0):
         monkeypatch.setattr(SETTINGS, "few_rows", few)
         dictionary = Dictionary()
         dictionary.symbols.extend([f"text {i}" for i in range(70_000 if many else 3)])

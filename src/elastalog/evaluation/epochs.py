@@ -17,7 +17,7 @@ import numpy as np
 
 from elastalog.backends.changed_words import impact_of
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
@@ -28,6 +28,9 @@ from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 
 log = logging.getLogger("elastalog.evaluation")
+
+_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
+"""Exceptions that nothing a user does can raise in an update."""
 
 MOST_KEPT = 1_000_000
 """Facts touched by an update of which the previous annotations are kept until the next, for whoever looks back."""
@@ -174,12 +177,15 @@ class Epochs:
                 self._way_back = self.number, shift, record.update
                 self.last = record
                 is_committed = True
-        except BaseException:
+        except BaseException as error:
             if not is_committed:
                 with uninterrupted():
                     backend.rollback()
                     if rewriting is not None:
                         rewriting.rollback()
+            if isinstance(error, _MISTAKES):
+                stands = f"epoch {self.number} stands"
+                raise InternalError("an update", f"{type(error).__name__}: {error}; {stands}") from error
             raise
         if log.isEnabledFor(logging.INFO):
             for stratum in work.strata:

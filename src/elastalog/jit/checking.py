@@ -17,12 +17,18 @@ def are_checked() -> bool:
 
 def check_index(builder: Any, index: Any, length: Any) -> None:
     """Writes code that ends the process if an index is not below a length, or below 0, where that is wanted."""
+    if are_checked():
+        end_if(builder, builder.icmp_unsigned(">=", index, length))
+
+
+def end_if(builder: Any, is_wrong: Any) -> None:
+    """Writes code that ends the process if something is so, where that is wanted."""
     if not are_checked():
         return
     from llvmlite import ir
     from numba.core import cgutils
 
-    with builder.if_then(builder.icmp_unsigned(">=", index, length), likely=False):
+    with builder.if_then(is_wrong, likely=False):
         trap = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), "llvm.trap")
         builder.call(trap, [])
 
@@ -36,4 +42,4 @@ def element(context: Any, builder: Any, array_type: Any, array: Any, position: A
     return builder.gep(found.data, [position])
 
 
-__all__ = ["are_checked", "check_index", "element"]
+__all__ = ["are_checked", "check_index", "element", "end_if"]

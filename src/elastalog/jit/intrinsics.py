@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from elastalog.jit import types
-from elastalog.jit.checking import element
+from elastalog.jit.checking import element, end_if
 from elastalog.jit.operators import GROUP, intrinsic
 
 
@@ -37,6 +37,18 @@ def prefetch(typing_context: Any, array: Any, position: Any) -> Any:
         return context.get_dummy_value()
 
     return numba_types.void(array, numba_types.int64), generate
+
+
+@intrinsic
+def require(typing_context: Any, condition: Any) -> Any:
+    """Says what must hold; where operators are checked, the process ends if it does not."""
+    from numba import types as numba_types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        end_if(builder, builder.not_(context.cast(builder, arguments[0], signature.args[0], numba_types.boolean)))
+        return context.get_dummy_value()
+
+    return numba_types.void(numba_types.boolean), generate
 
 
 @intrinsic
@@ -238,5 +250,6 @@ __all__ = [
     "prefetch",
     "put_eight_bytes",
     "put_if_zero",
+    "require",
     "take_number",
 ]

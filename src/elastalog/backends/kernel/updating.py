@@ -172,13 +172,15 @@ class KernelUpdates:
         if held.vectors:
             for vectors in held.vectors.values():
                 vectors.commit()
+        sparse: list[KernelRelation] = []
         if held.annotation.is_kept:
-            for relation in transaction.commit(held.homes, done.replaced, done.shift):
-                self._compact(relation)
+            sparse = transaction.commit(held.homes, done.replaced, done.shift)
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
         self.transaction = self.reach.end()
+        for relation in sparse:
+            self._compact(relation)
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""

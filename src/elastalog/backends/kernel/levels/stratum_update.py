@@ -157,8 +157,8 @@ class MaintenancePlan:
                 continue
             for planned in other_ways(usual.planned, self._statistics):
                 other = DeltaVariant(planned, self._dictionary, self._source)
-                most = size / SETTINGS.fork_index_share
-                if all(self._statistics.rows(name) <= most for name, _ in _indexes(other) - there):
+                share, more = SETTINGS.fork_index_share, _indexes(other) - there
+                if all(share * self._statistics.rows(name) <= size for name, _ in more):
                     found[usual] = other
                     break
         return found

@@ -7,6 +7,7 @@ from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.machine.layout import INDEXED, index_at
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
 
 
@@ -65,6 +66,7 @@ def lookup_of(machine, probe, relation):  # type: ignore[no-untyped-def]
     columns = numbers_at(relation.rows, 0)
     if kind == INDEXED:
         index = index_at(machine.indexes, probe.index)
+        require(index.is_missing == 0)
         kind = index.kind
         keys = keys_at(index.keys, index.keys_size)
         shift = index.shift

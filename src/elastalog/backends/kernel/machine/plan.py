@@ -144,6 +144,7 @@ class MachinePlan:
             relation.used, relation.touched_used = row.used, row.touched_used
             if row.touched_used:
                 relation.is_settled = False
+        self.is_ahead = False
+        for name in own:
             for place in self._indexes_of[name]:
                 self.know_index(place, relations)
-        self.is_ahead = False

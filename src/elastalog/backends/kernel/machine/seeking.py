@@ -78,8 +78,8 @@ def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
         _note_sought(machine, relation_at(machine.relations, sought.start), sought.left)
     index = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
     is_grouped = variant.grouped > 0 and not index.is_missing and index.added >= relation.used
-    slots = matrix_at(index.slots if is_grouped else relation.rows, 0, SLOT_WIDTH)
-    pool = words_at(index.pool if is_grouped else relation.rows, 0)
+    slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
+    pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
     end = index.slots_size if is_grouped else relation.used
     touched = touched_of(relation)
     rows = rows_of(relation)
