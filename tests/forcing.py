@@ -27,7 +27,7 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "compact_from": (0, 1, 5, ENOUGH),
     "first_rows": (1, 3, 1000),
     "many_rows": (0, 8),
-    "direct_keys_factor": (0, ENOUGH >> 20),
+    "direct_keys_factor": (0, 50),
     "direct_keys_anyway": (0, 3, 1 << 16),
     "pack_from": (0, 1, 3, ENOUGH),
     "many_slots": (0, 16),

@@ -120,6 +120,23 @@ def test_facts_wait_only_where_the_order_makes_no_difference(rule: str, subsumpt
     assert (None if comparison is None else may_wait(stratum, comparison)) is is_so
 
 
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_without_recursion_no_fact_is_left_waiting(strategy: str) -> None:
+    """Facts beyond the first few hundred waited for a second round, which a rule without recursion does not have."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl p(x: number, y: number)
+    p(x, y) :- e(x, y).
+    p(x, y) <= p(x, z) :- z < y.
+    """
+    facts = {(i, i % 97 + j) for i in range(1500) for j in (0, 1)}
+    with elastalog.open(text, facts={"e": sorted(facts)}, strategy=strategy) as db:
+        assert set(db["p"]) == {(i, i % 97) for i in range(1500)}
+        db.apply(inserted={"e": [(i, -1) for i in range(1000, 2500)]}, deleted={"e": [(0, 0)]})
+        wanted = {(i, -1 if i >= 1000 else 1 if i == 0 else i % 97) for i in range(2500)}
+        assert set(db["p"]) == wanted
+
+
 def test_the_greatest_may_stay_and_what_is_given_always_does() -> None:
     text = """
     .decl e(x: number, y: number, w: number)

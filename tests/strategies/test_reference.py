@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elastalog.settings import SETTINGS
+from tests.forcing import forced
 from tests.generators.construction import Features
 from tests.strategies.running import NO_RECURSION, failure
 
@@ -86,3 +87,10 @@ def test_many_cases(strategy: str) -> None:
 def test_many_marked_cases(strategy: str, marks: str) -> None:
     for seed in range(FAST, MANY):
         assert failure(seed, strategy, marks=marks) is None
+
+
+def test_plain_rounds_may_be_interrupted_between_two_of_them() -> None:
+    """Where limits are looked at between rounds there is no block at which the machine has left off."""
+    with forced(bfc_plain_after=0, work_between_checks=1):
+        for seed in range(FAST):
+            assert failure(seed, "bfc", RECURSIVE) is None

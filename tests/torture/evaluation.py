@@ -112,7 +112,7 @@ def strata(seed: int) -> int:
 
 def _under_settings(random: Random, program: GeneratedProgram, updates: list[Update]) -> int:
     explicit = program.explicit
-    values = drawn(random)
+    values: dict[str, float] = drawn(random)
     ways = [{**way, "jobs": random.choice((1, 1, 2, 3))} for way in HERE.drawn(random)]
     try:
         with forced(**values):
@@ -120,7 +120,8 @@ def _under_settings(random: Random, program: GeneratedProgram, updates: list[Upd
             is_judged = compared.judge(explicit)
             for update in updates if is_judged else ():
                 if random.random() < 0.2:  # other mechanisms go on with what these have left
-                    for name, value in drawn(random).items():
+                    values |= drawn(random)
+                    for name, value in values.items():
                         setattr(SETTINGS, name, value)
                 compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
                 explicit = update.apply_to(explicit)

@@ -68,10 +68,12 @@ class Dominance:
             for head, comparison in compared.items()
             if comparison is not None
         }
+        # Without recursion there is one round, in which all must enter.
+        is_recursive = any(clause.is_recursive for clause in stratum.clauses)
         self._waiting = {
             name: WaitingFacts(best)
             for name, best in self._best.items()
-            if not stored[name].choices and may_wait(stratum, best.comparison)
+            if is_recursive and not stored[name].choices and may_wait(stratum, best.comparison)
         }
         statistics = KernelStatistics({**relations, **{name + _NEW: relations[name] for name in stratum.relations}})
         self._variants = [

@@ -62,21 +62,21 @@ class MachineRun:
     def serve(self, reason: int) -> None:
         """Does what the machine wishes."""
         machine = self.workspace.machine
-        rows = self.workspace.frames[machine.depth].end
         match reason:
             case layout.NO_ROOM:
                 head = self.relations[self.plan.names[machine.full]]
+                rows = self._rows_of_block()
                 head.reserve(head.used + max(rows, 1))
                 head.reserve_touched(rows)
                 self.plan.refresh_relation(machine.full, head)
             case layout.NO_NODES:
-                self.workspace.reserve_nodes(rows)
+                self.workspace.reserve_nodes(self._rows_of_block())
             case layout.NO_LEVELS:
                 self.workspace.reserve_levels(machine.highest)
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
             case layout.ACTIONS:
-                self._act(machine.depth, rows)
+                self._act(machine.depth, self._rows_of_block())
             case layout.CHECK:
                 derived, rows = machine.derived, machine.work
                 if machine.phase == layout.LOSING:
@@ -91,6 +91,10 @@ class MachineRun:
                 self.watch.check()
                 self._on_check()
                 machine.derived_allowed = self._allowance()
+
+    def _rows_of_block(self) -> int:
+        """How many rows there are in the block at which the machine has left off. Between variants there is none."""
+        return self.workspace.frames[self.workspace.machine.depth].end
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""

@@ -1,0 +1,131 @@
+"""An index that lacks rows is never probed, and nobody goes on with one that is gone: joins above a stratum that was
+planned again, updates after relations were compacted."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.store.relation import KernelRelation
+from tests.engine.judging import facts_of
+from tests.forcing import THREADS, forced
+
+# `d` runs dry at once, but the variant that starts at it is the only one that looks `r` up by its second column.
+DRY = """
+.decl s(x: number, y: number)
+.decl z(x: number)
+.decl v(a: number, m: number)
+.decl d(m: number)
+.decl r(c: number, m: number)
+.decl p(c: number)
+p(c) :- d(m), r(c, m).
+r(c, n) :- r(c, m), s(m, n).
+r(c, m) :- p(c), z(m).
+d(m) :- p(m), z(m).
+.decl k(a: number, c: number)
+k(a, c) :- v(a, m), r(c, m).
+.decl by_both(a: number, c: number)
+by_both(a, c) :- v(a, m), z(c), r(c, m).
+.decl absent(a: number)
+absent(a) :- v(a, m), !r(0, m).
+.decl most(a: number, n: number)
+most(a, n) :- v(a, m), n = count : { r(_, m) }.
+"""
+
+
+def _dry_facts(length: int, number: int) -> dict[str, list[tuple[int, ...]]]:
+    return {
+        "v": [(1, length // 20), (2, length // 2), (3, length - length // 10), (4, length + 9)],
+        "s": [(i, i + 1) for i in range(length)],
+        "z": [],
+        "d": [(0,)],
+        "r": [(c, 0) for c in range(number)],
+    }
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "dense", "bfc", "levels", "jobs"])
+def test_a_variant_that_runs_dry_leaves_no_index_behind(strategy: str) -> None:
+    others: dict[str, dict[str, Any]] = {"levels": {"levels": "global"}, "jobs": {"jobs": 2}}
+    options = others.get(strategy, {"strategy": strategy})
+    with elastalog.open(DRY, facts=_dry_facts(200, 20), **options) as db:
+        assert set(db["k"]) == {(a, c) for a, c in product((1, 2, 3), range(20))}
+        assert set(db["absent"]) == {(4,)}
+        assert set(db["most"]) == {(1, 20), (2, 20), (3, 20), (4, 0)}
+        db.apply(inserted={"v": [(5, 77)], "z": [(3,)]}, deleted={"v": [(1, 10)]})
+        assert {fact for fact in db["k"] if fact[0] == 5} == {(5, c) for c in range(20)}
+        assert (5, 3) in db["by_both"]
+
+
+@pytest.mark.parametrize("machine_after", [0, 1, 3, 8])
+@pytest.mark.parametrize("threads", [{}, THREADS], ids=["alone", "shared"])
+def test_plans_made_anew_in_every_round(machine_after: int, threads: dict[str, float]) -> None:
+    facts = _dry_facts(40, 4)
+    with elastalog.open(DRY, facts=facts, strategy="dense") as judge:
+        wanted = facts_of(judge)
+    with forced(machine_after=machine_after, replan_growth=1, replan_slack=0, **threads):
+        for options in ({}, {"levels": "global"}, {"jobs": 2}):
+            with elastalog.open(DRY, facts=facts, **options) as db:  # type: ignore[arg-type]
+                assert facts_of(db) == wanted
+
+
+def test_an_index_is_extended_as_far_as_is_asked() -> None:
+    relation = KernelRelation("r", 2, is_annotated=False)
+    relation.load(np.array([(1, 1), (2, 1)], np.int32))
+    assert relation.index((1,)).done == 2
+    relation.load(np.array([(3, 1)], np.int32))
+    assert relation.lacks((1,))
+    assert relation.index((1,), 2).done == 2  # while others probe it, it stays as it is
+    assert relation.index((1,), 3).done == 3
+    assert not relation.lacks((1,))
+
+
+# The rule of `g` never fires, but its variants have indexes on `a`.
+SPARSE = """
+.decl e(x: number, y: number)
+.decl f(x: number, y: number)
+.decl n(x: number)
+.decl b(x: number, y: number)
+.decl c(x: number)
+.decl a(x: number, y: number)
+.decl g(x: number, y: number)
+a(x, y) :- e(x, y).
+a(x, z) :- a(x, y), f(y, z).
+g(x, z) :- a(x, y), b(z, y), c(x), n(z).
+e(x, y) :- g(x, y), n(y), n(x).
+"""
+
+
+def play(seed: int) -> None:
+    """Large deletions, then updates; every one equals an evaluation of the same facts."""
+    rng = random.Random(seed)
+    size, nodes = rng.randint(30, 90), rng.randint(9, 30)
+
+    def pairs(number: int) -> set[tuple[int, ...]]:
+        return {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(number)}
+
+    facts = {"e": pairs(size), "f": pairs(nodes // 3), "n": {(rng.randrange(nodes),) for _ in range(nodes // 4)}}
+    levels, budget = rng.choice(("local", "global")), rng.choice(("auto", None))
+    with elastalog.open(
+        SPARSE, facts={name: sorted(f) for name, f in facts.items()}, levels=levels, budget=budget
+    ) as db:  # type: ignore[arg-type]
+        for step in range(9):
+            part = rng.choice((0.6, 0.8, 0.95)) if step % 3 == 1 else rng.choice((0.0, 0.01, 0.05))
+            deleted = {name: rng.sample(sorted(rows), int(len(rows) * part)) for name, rows in facts.items()}
+            inserted = {"e": sorted(pairs(rng.choice((0, 5, 30)))), "f": sorted(pairs(rng.choice((0, 3))))}
+            db.apply(inserted, deleted)  # type: ignore[arg-type]
+            for name in facts:
+                facts[name] = (facts[name] - set(deleted[name])) | set(inserted.get(name, ()))
+            with elastalog.open(SPARSE, {name: sorted(f) for name, f in facts.items()}, strategy="dense") as fresh:
+                assert facts_of(db) == facts_of(fresh), f"wrong after step {step} of {seed}"
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("compact_from", [0, 8])
+def test_updates_after_relations_were_compacted(seed: int, compact_from: int) -> None:
+    with forced(compact_from=compact_from, first_rows=1 + seed % 3):
+        play(seed)
