@@ -11,7 +11,7 @@ import pytest
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts
 from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one
@@ -107,19 +107,19 @@ def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
     assert diagnostic.help
 
     out = tmp_path / "out"
-    result = read_facts(schema, path, parameters, Policy("quarantine", folder=out))
+    result = read_facts(schema, path, parameters, BadRows("quarantine", folder=out))
     assert (result.table.num_rows, result.report.loaded, result.report.bad) == (1, 1, 1)
     assert result.report.quarantine == out / f"{schema.name}.bad.jsonl"
     assert [json.loads(entry) for entry in result.report.quarantine.read_text().splitlines()] == [
         {"file": str(path), "line": line, "code": code, "reason": reason, "text": text}
     ]
 
-    result = read_facts(schema, path, parameters, Policy("skip", max_bad_rows=1))
+    result = read_facts(schema, path, parameters, BadRows("skip", most=1))
     assert (result.table.num_rows, result.report.bad, result.report.quarantine) == (1, 1, None)
     assert result.report.first_bad[0].location == f"{path}:{line}"
 
     with pytest.raises(LimitReached) as limit:
-        read_facts(schema, path, parameters, Policy("skip", max_bad_rows=0))
+        read_facts(schema, path, parameters, BadRows("skip", most=0))
     assert [d.code for d in limit.value.diagnostics] == ["E0513", code]
     assert limit.value.diagnostics[0].message == (
         f"1 bad rows for `{schema.name}`, more than the 0 that may be skipped"
@@ -228,5 +228,5 @@ def test_a_quarantine_of_an_earlier_run_is_removed(tmp_path):
     path = tmp_path / "pair.facts"
     path.write_bytes(b"1\t2\n")
     (tmp_path / "pair.bad.jsonl").write_text("old\n")
-    assert read_facts(PAIR, path, {}, Policy("quarantine", folder=tmp_path)).report.bad == 0
+    assert read_facts(PAIR, path, {}, BadRows("quarantine", folder=tmp_path)).report.bad == 0
     assert not (tmp_path / "pair.bad.jsonl").exists()

@@ -152,7 +152,7 @@ def test_of_an_aggregate_the_first_members_are_shown() -> None:
 
 def test_a_page_is_whole_and_a_piece_is_not() -> None:
     db = shared()
-    for shown in (db.explain("path(1, 3)"), db.explain_absence("path(3, 1)")):
+    for shown in (db.explain("path(1, 3)"), db.why_not("path(3, 1)")):
         page, piece = shown.to_html(page=True), shown.to_html()
         assert shown._repr_html_() == piece
         assert piece in page

@@ -44,7 +44,7 @@ def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Ve
     with exit_codes(form, verbosity):
         if fact is not None:
             with reading(store) as session:
-                for turn in session.turns(fact)[::-1][:last]:
+                for turn in session.history(fact)[::-1][:last]:
                     click.echo(json.dumps(asdict(turn), ensure_ascii=False) if form == "json" else _turn_line(turn))
             return
         for entry in _entries(store)[::-1][:last]:

@@ -61,5 +61,9 @@ def look() -> None:
 
 def time_is_over() -> LimitReached:
     return LimitReached(
-        [Diagnostic("E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `timeout=`")]
+        [
+            Diagnostic(
+                "E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `limits=Limits(time=…)`"
+            )
+        ]
     )

@@ -17,7 +17,7 @@ from elastalog.evaluation.draft import DraftUpdate, once_committed
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report
+from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report
 from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -67,7 +67,7 @@ class PendingUpdate(DraftUpdate):
     """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
 
     def __init__(
-        self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: Policy = FAIL
+        self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: BadRows = FAIL
     ) -> None:
         self._target = target
         self._bad = BadChanges(policy)

@@ -11,7 +11,7 @@ from typing import Final
 from elastalog.analysis.check import check, place
 from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
-from elastalog.diagnostics.arguments import require_path, require_text, stays_here
+from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -52,12 +52,15 @@ class Program:
         include: Iterable[str | os.PathLike[str]] = (),
         macros: Mapping[str, object] | None = None,
         preprocess: bool = True,
+        arithmetic: str | None = None,
     ) -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
         for the file name in them, and files that the text includes are looked for beside it, then in the folders
-        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors."""
+        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors.
+        `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the text does; `check`, the
+        default, makes a result outside its type an error."""
         require_text("a program text is a text", text, "give the text itself; `Program.load` takes a path")
-        return cls._read(Source(name, text), preprocessing(include, macros, preprocess))
+        return cls._read(Source(name, text), preprocessing(include, macros, preprocess), arithmetic)
 
     @classmethod
     def load(
@@ -67,16 +70,17 @@ class Program:
         include: Iterable[str | os.PathLike[str]] = (),
         macros: Mapping[str, object] | None = None,
         preprocess: bool = True,
+        arithmetic: str | None = None,
     ) -> Program:
         """Read and check a program file in UTF-8; the options are those of `parse`. Raises ElastalogError when it, or a
         file that it includes, cannot be read or has errors."""
         require_path("a program file is named by its path", path, "give a text or a `Path`")
         name = os.fspath(path)
-        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess))
+        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess), arithmetic)
 
     @classmethod
-    def _read(cls, source: Source, options: Preprocessing) -> Program:
-        return cls.of(preprocess_source(source, options, read_program_text))
+    def _read(cls, source: Source, options: Preprocessing, arithmetic: str | None) -> Program:
+        return with_arithmetic(cls.of(preprocess_source(source, options, read_program_text)), arithmetic)
 
     @classmethod
     def reopen(cls, text: str, name: str) -> Program:
@@ -146,6 +150,7 @@ def as_program(
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
     """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
     it; None: nothing."""
+    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
     source = program.tree.source

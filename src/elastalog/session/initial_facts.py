@@ -11,7 +11,7 @@ import numpy as np
 
 from elastalog.backends.protocol import FactFiles
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
-from elastalog.pipeline.files.policy import Policy, Report, report_of
+from elastalog.pipeline.files.policy import BadRows, Report, report_of
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.relations.checks import converted_values
 from elastalog.relations.tables import as_table
@@ -24,7 +24,7 @@ Rows: TypeAlias = Any
 def initial_facts(
     target: Materialisation,
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
-    policy: Policy,
+    policy: BadRows,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
     """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
     explicit: dict[str, list[np.ndarray]] = {}

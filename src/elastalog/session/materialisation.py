@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -39,17 +39,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from elastalog.analysis.program import Value
     from elastalog.backends.protocol import Backend, FactFiles
+    from elastalog.database import Written
+    from elastalog.evaluation.differences import Verification
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
     from elastalog.session.settings import Settings
-
-
-Written: TypeAlias = "str | tuple[str, tuple[Value, ...]]"
-"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
 class Materialisation:
@@ -62,7 +59,7 @@ class Materialisation:
     ) -> None:
         self._settings = settings
         self.watch = settings.watch() if watch is None else watch
-        self.timeout = settings.timeout
+        self.timeout = settings.limits.time
         self.spark = settings.spark
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
@@ -158,7 +155,7 @@ class Materialisation:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
         if type(rows) is not list and is_spark_rows(rows):
-            rows = read_spark_rows(schema, rows, Policy(), self.spark).table
+            rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 
@@ -222,6 +219,37 @@ class Materialisation:
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch
         return epochs
+
+    def verify(self) -> Verification:
+        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        from elastalog.evaluation.differences import compare
+        from elastalog.relations.tables import to_table
+
+        with self.lock:
+            again = self.another(self.program)
+            tables = {
+                name: to_table(schema, self.explicit_words(name), self.dictionary)
+                for name, schema in self.schemas.items()
+            }
+            self._give_numbers(again)
+            again.bootstrap({name: again.encode(name, table) for name, table in tables.items()})
+            return compare(self.schemas, self.dictionary, self.backend, again.dictionary, again.backend)
+
+    def _give_numbers(self, again: Materialisation) -> None:
+        """Which numbers derivations have is a matter of history (`autoinc`): another evaluation starts from the
+        same."""
+        for stratum in self.backend.program.strata:
+            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+                name = stratum.aggregate.relation
+                bases = self.backend.program.relations[name].bases
+                rows = [
+                    [
+                        again.dictionary.encode_value(base, self.dictionary.decode_value(base, word))
+                        for base, word in zip(bases, row, strict=True)
+                    ]
+                    for row in self.backend.facts(name).words.tolist()
+                ]
+                again.backend.load({name: np.array(rows, np.int32).reshape(len(rows), len(bases))})
 
     def _strategy_and_backend(self, program: LogicalProgram, name: str) -> tuple[Strategy, Backend]:
         settings = self._settings

@@ -37,14 +37,14 @@ class Access:
         epoch is not kept."""
         end = time.monotonic() + self.time(seconds)
         with self.sides.reading() as session:
-            number = session.epoch if epoch is None else session.epoch_at(epoch)
+            number = session.epoch if epoch is None else session.engine.epoch_at(epoch)
             if number == session.epoch:
-                with session.within(end - time.monotonic()):
+                with session.engine.within(end - time.monotonic()):
                     yield session
                 return
-            if number < 1 and session.store is not None:
-                raise epoch_unknown(session.store, number, session.log()[0].epoch, session.epoch)
-        with self._earlier.at(number) as earlier, earlier.within(end - time.monotonic()):
+            if number < 1 and session.engine.store is not None:
+                raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
+        with self._earlier.at(number) as earlier, earlier.engine.within(end - time.monotonic()):
             yield earlier
 
     def work(self, question: Callable[[Session, float], T], seconds: float | None, epoch: Moment = None) -> T:
@@ -52,7 +52,7 @@ class Access:
         the last epoch, in the one thread that works; about an earlier one, here."""
         allowed = self.time(seconds)
         with self.sides.reading() as session:
-            is_present = epoch is None or session.epoch_at(epoch) == session.epoch
+            is_present = epoch is None or session.engine.epoch_at(epoch) == session.epoch
         if not is_present:
             with self.at(epoch, allowed) as earlier:
                 return question(earlier, self.time(allowed))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from elastalog.analysis.program import Value
+from elastalog.database import Written
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.statistics import Statistics
@@ -16,7 +17,6 @@ from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
-from elastalog.session.materialisation import Written
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
 from elastalog.web import rules
@@ -108,7 +108,7 @@ class Reading:
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
         with self.at(epoch) as session:
-            answer = session.asking(text, parameters, time_limit=self._access.time(seconds))
+            answer = session.engine.asking(text, parameters, time_limit=self._access.time(seconds))
             number = session.epoch
         return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
 
@@ -140,12 +140,12 @@ class Reading:
     ) -> Absence:
         """Why a fact does not hold."""
         with self.at(epoch) as session:
-            return session.explain_absence(fact, limit, rule=rule, bindings=bindings)
+            return session.why_not(fact, limit, rule=rule, bindings=bindings)
 
     def turns(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level; needs a store."""
         with self.at() as session:
-            return session.turns(fact)
+            return session.history(fact)
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -162,10 +162,10 @@ class Reading:
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that went and came from one epoch to another."""
         with self.at() as session:
-            return session.changed_rules(first, last)
+            return session.engine.changed_rules(first, last)
 
     def changes_since(self, epoch: int) -> Event:
         """What the epochs after one have changed together."""
         with self.at() as session:
             changes = session.changes_since(epoch)
-            return Event(epoch, session.epoch, changes, session.changed_rules(epoch, session.epoch))
+            return Event(epoch, session.epoch, changes, session.engine.changed_rules(epoch, session.epoch))

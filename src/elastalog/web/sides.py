@@ -31,7 +31,7 @@ class Sides:
         """Not `is_twofold`: without a second, in half the memory; readers wait for whatever is done."""
         first.prepare()  # otherwise the first update would make the indexes
         self._first = first
-        self._second = first.twin() if is_twofold else None
+        self._second = first.engine.twin() if is_twofold else None
         self._front = first
         self._gate = threading.Condition()
         self._readers: Counter[int] = Counter()
@@ -52,7 +52,7 @@ class Sides:
             session = self._front
             self._readers[id(session)] += 1
         try:
-            with session.exclusively():
+            with session.engine.exclusively():
                 yield session
         finally:
             with self._gate:
@@ -79,7 +79,7 @@ class Sides:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed."""
-        return self._first.changes_of(record)
+        return self._first.engine.changes_of(record)
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
@@ -97,10 +97,10 @@ class Sides:
         if self._second is not None:
             self._read_from(self._second)
         try:
-            with first.exclusively():
+            with first.engine.exclusively():
                 wanted = update.as_update()
                 with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
-                    record = first.commit(wanted)
+                    record = first.engine.commit(wanted)
             if record.epoch > before:
                 self._note(record)
                 if self._second is not None:
@@ -126,7 +126,7 @@ class Sides:
         while self._behind and second is not None:
             update, record = self._behind.popleft()
             try:
-                if not second.follow(update, record):
+                if not second.engine.follow(update, record):
                     second = self._anew()
             except ElastalogError as error:
                 log.warning("the readers' side could not follow epoch %d, and is made anew: %s", record.epoch, error)
@@ -137,7 +137,7 @@ class Sides:
         self._behind.clear()
         self._second = None  # its memory first
         try:
-            self._second = self._first.twin()
+            self._second = self._first.engine.twin()
         except ElastalogError as error:
             log.warning("there is no second side: readers wait for commits from now on: %s", error)
         return self._second
@@ -145,7 +145,7 @@ class Sides:
     def prepare(self) -> None:
         """Makes the indexes of the second, too, that updates need."""
         with self.working() as session:
-            session.prepare()
+            session.engine.warm()
 
     @contextmanager
     def working(self, seconds: float | None = None) -> Iterator[Session]:
@@ -155,7 +155,7 @@ class Sides:
         self.follow()
         session = self._second or self._first
         self._read_from(self._first)
-        with session.within(None if seconds is None else seconds - (time.monotonic() - began)):
+        with session.engine.within(None if seconds is None else seconds - (time.monotonic() - began)):
             yield session
 
     def _read_from(self, session: Session) -> None:

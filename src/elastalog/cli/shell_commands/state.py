@@ -138,7 +138,7 @@ class ShellState:
     def fact(self, text: str) -> tuple[str, tuple[Value, ...]]:
         """A fact as it is written; its relation may be declared by the pending update."""
         if not self.pending_rules:
-            return self.session.fact(text)
+            return self.session.engine.fact(text)
         from elastalog.analysis.pattern import parse_fact
 
         return parse_fact(text, self.update().program.checked)

@@ -62,7 +62,7 @@ def _load(state: ShellState, arguments: Piece) -> None:
             "E0652", "there is no diff file in this folder", advice="name one, as in `load update.diff`"
         )
     update = state.update()
-    with state.session.reading():
+    with state.session.engine.reading():
         diff = read_diff(Path(path), update.schemas, update.schemas_with, keep_bad=update.keeps_bad)
     changes: list[Pending] = [PendingRule("-", text) for text in diff.removed_rules]
     changes += [PendingRule("+", text) for text in diff.added_rules]

@@ -17,7 +17,7 @@ from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.first_look import look_at
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
-from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report, settle
+from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
 from elastalog.relations.schema import Schema
@@ -44,7 +44,7 @@ class FactsRead:
 
 
 def read_facts(
-    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: Policy | None = None
+    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: BadRows | None = None
 ) -> FactsRead:
     """The facts in one file. Its format follows from its name and the parameters (see `Format.of`)."""
     table, bad, converted = _read_file(schema, Path(path), parameters)
@@ -52,7 +52,7 @@ def read_facts(
 
 
 def read_input(
-    relation: Relation, root: Path | str, policy: Policy | None = None, stdin: BinaryIO | None = None
+    relation: Relation, root: Path | str, policy: BadRows | None = None, stdin: BinaryIO | None = None
 ) -> FactsRead:
     """The explicit facts of all `.input` directives of a relation, from files under `root` or standard input.
 

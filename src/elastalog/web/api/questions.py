@@ -83,7 +83,7 @@ async def why_not(
 
     def ask() -> dict[str, Any]:
         with service.reading.at(epoch) as session:
-            found, number = session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch
+            found, number = session.why_not(fact, limit, rule=rule, bindings=values), session.epoch
         return {"epoch": number, **_object(found.to_json())}
 
     return await service.call(ask)
