@@ -29,7 +29,7 @@ class Sides:
 
     def __init__(self, first: Session, *, is_twofold: bool = True) -> None:
         """Not `is_twofold`: without a second, in half the memory; readers wait for whatever is done."""
-        first.prepare()  # otherwise the first update would make the indexes
+        first.engine.warm()  # otherwise the first update would make the indexes
         self._first = first
         self._second = first.engine.twin() if is_twofold else None
         self._front = first
