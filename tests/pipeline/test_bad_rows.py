@@ -48,7 +48,7 @@ ALIKE = "give every row as many values as the relation has columns"
 @pytest.mark.parametrize(
     ("data", "parameters", "advice"),
     [
-        (b"x\ty\n1\t2\n", {}, "if the file begins with the names of its columns: `.input pair(headers=true)`"),
+        (b"x\ty\n1\t2\n", {}, "say how the file is written: `.input pair(headers=true)`"),
         (b"X,Y\n", {}, "say how the file is written: `.input pair(rfc4180=true, headers=true)`"),
         (b"1,2\n", {}, "say how the file is written: `.input pair(rfc4180=true)`"),
         (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),

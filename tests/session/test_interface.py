@@ -166,3 +166,57 @@ def test_a_difference_tells_how_the_program_changed(tmp_path: Path) -> None:
         assert found.removed_rules == ("path(x, z) :- edge(x, y), path(y, z).",)
         assert [text.split()[0] for text in found.added_declarations] == [".decl"]
         assert "rule added: loop(x) :- path(x, x)." in repr(found)
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+
+def test_the_repr_of_an_answer_is_what_print_shows() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        db.apply({"edge": [(3, 1)]})
+        answers = (
+            db.explain("path(1, 3)"), db.why_not("path(9, 1)", 1), db.why_not("path(9, X)", 1), db.blame("path(3, 1)"),
+            db.suggest(unwanted=["path(3, 1)"]), db.localise(unwanted=["path(3, 1)"]),
+            db.forecast({"edge": [(7, 8)]})[1], db.explain("edge(1, 2)"),
+        )  # fmt: skip
+        for answer in answers:
+            assert repr(answer) == str(answer)
+
+
+def test_the_repr_of_a_long_answer_is_its_first_ten_lines() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(n, n + 1) for n in range(20)]}) as db:
+        proof = db.explain("path(0, 20)")
+        shown, whole = repr(proof).splitlines(), str(proof).splitlines()
+        assert shown[:10] == whole[:10]
+        assert shown[10:] == [f"… {len(whole) - 10} more lines; `print` shows them"]
+
+
+def test_a_suggestion_says_what_to_do() -> None:
+    with elastalog.open(PROGRAM, EDGES) as db:
+        with db.update() as update:
+            update.insert("edge", [(3, 1)])
+            update.delete("edge", [(1, 2)])
+            update.add_rules("path(x, 9) :- edge(x, 3).")
+            update.remove_rules("path(x, z) :- edge(x, y), path(y, z).")
+        found = db.suggest(unwanted=["path(3, 1)", "path(2, 9)"], missing=["path(1, 3)"])
+        assert [str(fact) for fact in found.delete] == ["edge(3, 1)"]
+        assert [str(fact) for fact in found.insert] == ["edge(1, 2)"]
+        assert found.rules_to_remove == ("path(x, 9) :- edge(x, 3).",)
+        assert found.rules_to_add == ("path(x, z) :- edge(x, y), path(y, z).",)
+        lines = sorted(line.strip() for line in str(found).splitlines()[1:])
+        assert lines == [
+            "add rule path(x, z) :- edge(x, y), path(y, z).", "delete edge(3, 1)", "insert edge(1, 2)",
+            "remove rule path(x, 9) :- edge(x, 3).",
+        ]  # fmt: skip
+        assert '"delete": [\n    "edge(3, 1)"\n  ]' in found.to_json()
+        assert "delete" in found._repr_html_()
+
+
+def test_a_forecast_is_one_sentence() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(n, n + 1) for n in range(30)]}) as db:
+        first = str(db.forecast({"edge": [(40, 41)]})[1])
+        assert first.startswith("path would be updated: 1 changed input, ")
+        db.apply({"edge": [(40, 41)]})
+        told = str(db.forecast({"edge": [(42, 43)]})[1])
+        assert told.startswith("path would be updated: an update should take about ")
+        assert ";" not in told

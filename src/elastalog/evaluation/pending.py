@@ -99,7 +99,13 @@ class PendingUpdate(DraftUpdate):
             from elastalog.pipeline.given_rows import good_facts, place_of
 
             schema = schema_named(self.schemas, relation)
-            if is_spark_rows(rows):
+            if isinstance(rows, str | os.PathLike):
+                from elastalog.pipeline.files.read import facts_at
+
+                with self._target.reading():
+                    (rows, bad, converted), files, _ = facts_at(schema, rows)
+                self._bad.add(relation, files, rows.num_rows, bad, converted)
+            elif is_spark_rows(rows):
                 rows, bad, place = good_spark_rows(schema, rows, self._target.spark)
                 self._bad.add(relation, [place], rows.num_rows, bad)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -154,8 +155,14 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if type(rows) is not list and is_spark_rows(rows):
-            rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
+        if type(rows) is not list:
+            if isinstance(rows, str | os.PathLike):
+                from elastalog.pipeline.files.read import read_path
+
+                with self.reading():
+                    rows = read_path(schema, rows, BadRows()).table
+            elif is_spark_rows(rows):
+                rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 

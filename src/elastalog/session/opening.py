@@ -103,10 +103,11 @@ def open(  # noqa: A001  # its public name
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
     `program`: a path, a program text, or a `Program`, which `Program.load` makes with folders to include files from,
-    macros, and another arithmetic. `facts`: a folder with a file for every `.input`, or a mapping of relation names to
-    rows. `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global` for exact heights of
-    proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `limits`: memory and time,
-    beyond which evaluation stops with an error; see `Limits`.
+    macros, and another arithmetic. `facts`: a folder with a file for every `.input`, by default that of the program; or
+    a mapping of relation names to rows, tables, or paths of files, which are looked at to see how they are written.
+    `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global` for exact heights of proofs.
+    `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `limits`: memory and time, beyond
+    which evaluation stops with an error; see `Limits`.
     `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
     `bad_rows`: how to handle invalid rows, of files, of rows given and of updates: `fail`, `quarantine` or `skip`; see
@@ -217,7 +218,10 @@ def _first_epoch(
     """The first epoch of what is given, and how reading its facts went. Where several threads may read, files are read
     from now on, while this one imports what evaluates, and plans."""
     watch = settings.watch()
-    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = given.facts
+    named = given.facts
+    if named is None and inputs_of(program.checked):
+        named = Path(program.tree.source.name).parent  # of a text, the current folder
+    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = named
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
@@ -227,7 +231,7 @@ def _first_epoch(
                 files.begin()
                 return files
 
-        folder = None if isinstance(given.facts, Mapping) or given.engine == "spark" else given.facts
+        folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
             facts = begin(folder)
         materialisation = Materialisation(program, settings, watch=watch)

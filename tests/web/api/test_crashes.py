@@ -123,7 +123,9 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: l
         is_new = edge not in edges
         while True:
             try:
-                db.apply({"edge": [edge]} if is_new else None, None if is_new else {"edge": [edge]}, batch=f"step-{step}")
+                db.apply(
+                    {"edge": [edge]} if is_new else None, None if is_new else {"edge": [edge]}, batch=f"step-{step}"
+                )
                 break
             except ElastalogError as error:
                 if error.diagnostics[0].code not in ("E0933", "E0936"):

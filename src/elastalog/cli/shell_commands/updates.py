@@ -199,7 +199,7 @@ def _forecast(state: ShellState, arguments: Piece) -> None:
     require_nothing("forecast", arguments)
     forecasts = state.session.forecast(state.update())
     for forecast in forecasts:
-        state.say(f"{', '.join(forecast.relations)}: {forecast.how} ({forecast.why})")
+        state.say(str(forecast))
     if not forecasts:
         state.say("nothing would change")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, assert_never, get_args
 
@@ -70,6 +71,8 @@ class Report:
     first_bad: tuple[BadRow, ...] = ()
     quarantine: Path | None = None
     converted: int = 0
+    understood: str = ""
+    """How a file that was looked at is written, in words."""
 
 
 def settle(
@@ -137,13 +140,12 @@ def converted_diagnostic(report: Report) -> Diagnostic:
 
 
 def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
+    """The first bad rows; what helps against several is said once, with the last."""
     reported = bad[:MOST_REPORTED]
-    return [
-        bad_row_diagnostic(
-            relation, row, len(bad) - MOST_REPORTED if row is reported[-1] and len(bad) > MOST_REPORTED else 0
-        )
-        for row in reported
-    ]
+    found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
+    found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
+    helps = [one.help for one in found]
+    return [replace(one, help=None) if one.help in helps[place + 1 :] else one for place, one in enumerate(found)]
 
 
 def _too_many(policy: BadRows, relation: str, bad: list[BadRow]) -> Diagnostic:
