@@ -87,7 +87,7 @@ def test_a_store(folder: Path) -> None:
     ]  # fmt: skip
     assert run("query", "reach.store", "ends(X)").stdout.split() == ["4", "99"]
     log = run("log", "reach.store", "-n", "1").stdout.splitlines()
-    assert [line.strip() for line in log[1:]] == [
+    assert [line.strip() for line in log[2:]] == [
         "-rule: path(x, z) :- path(x, y), edge(y, z).",
         "+rule: ends(y) :- edge(_, y), !edge(y, _).",
     ]

@@ -82,7 +82,7 @@ class RemoteRelation:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame."""
-        return self.to_arrow().to_pandas()
+        return self.local().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame."""

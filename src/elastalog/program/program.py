@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,8 @@ from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item, print_tree
-from elastalog.syntax.tree import Clause, Tree
+from elastalog.syntax.tree import Call, Clause, Tree
+from elastalog.syntax.walk import nodes_of
 
 LARGEST_FILE: Final = 256 * 2**20
 """The size in bytes beyond which a program file is refused."""
@@ -117,11 +119,26 @@ def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | 
         tree = with_closures(flat)
         if not _has_errors(found):
             checked, more = check(tree, is_strict=is_strict)
-            found = (*found, *more)
+            found = (*found, *more, *_divisions_by_zero(written))
     found = tuple(sorted(found, key=place))
     if checked is None:
         return written, None, found
     return written, Program(tree, checked, found, is_flattened=flat is not written), found
+
+
+def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
+    """Warnings of terms that have no value, so that the facts and rules with them derive nothing."""
+    if _BY_ZERO.search(tree.source.text):  # most programs have none, and need not be gone through
+        for call in nodes_of(Call, tree.items):
+            if call.functor in ("/", "%") and getattr(call.arguments[-1], "value", None) == 0:
+                labels = (Label(call.arguments[-1].span, "this is zero"),)
+                advice = "leave it out, or divide by something else: a division by zero derives nothing"
+                yield Diagnostic(
+                    "E0325", "this divides by zero", labels, help=advice, severity="warning", source=tree.source
+                )
+
+
+_BY_ZERO = re.compile(r"[/%]\s*0")
 
 
 def _accepted_before(fault: Diagnostic) -> Diagnostic:

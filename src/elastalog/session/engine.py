@@ -101,6 +101,20 @@ class Engine:
         never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
+    def undoing(self, record: EpochRecord) -> PendingUpdate:
+        """An update, still to be committed, that takes back what an epoch of this session did to explicit facts and
+        rules. What it declared stays."""
+        update = self._session.update()
+        update.remove_rules(record.rules.added)
+        update.add_rules(record.rules.removed)
+        if record.update is not None:
+            sides = ((update.delete, record.update.inserted), (update.insert, record.update.deleted))
+            for change, words in sides:
+                for name, facts in words.items():
+                    schema = self._materialisation.schema(name)
+                    change(name, self._session._reader.relation_of(schema, facts))
+        return update
+
     def warm(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
         self._updates.warm()

@@ -312,3 +312,16 @@ def test_the_calls_that_a_session_has(running: Running) -> None:
     with pytest.warns(DeprecationWarning, match="`explain_absence` is now `why_not`"):
         assert str(db.explain_absence("path(9, 1)")) == str(running.session.why_not("path(9, 1)"))
     assert not hasattr(db, "twin")
+
+
+def test_a_wrong_token_is_said_to_be_wrong(running: Running) -> None:
+    for token, told in (
+        ("wrong", "does not know this token"),
+        ("", "does not know this token"),
+        (None, "needs a token"),
+    ):
+        with pytest.raises(ElastalogError) as error:
+            elastalog.connect(running.url, token)
+        (found,) = error.value.diagnostics
+        assert (found.code, told in found.message) == ("E0923", True)
+        assert "connect(url, token=…)" in (found.help or "")
