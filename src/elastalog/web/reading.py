@@ -86,8 +86,8 @@ class Reading:
         most: int | None = None,
     ) -> Page:
         """Some facts of a relation. `where`: literals as in the body of a rule, in which the columns are variables, as
-        `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, `-` before those
-        that are turned; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
+        `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, prefix `-` for
+        descending; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
         many rows a page may have, and has without a `limit`, instead of what the limits say."""
         with self.at(epoch) as session:
             cut = self._pager.cut(offset, limit, order, most)
