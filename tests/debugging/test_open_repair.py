@@ -248,7 +248,7 @@ def test_subsumption_is_not_taken_for_monotone() -> None:
 
 
 def test_updates_with_subsumption_are_not_taken_for_monotone() -> None:
-    with elastalog.open(CHEAPEST) as db:
+    with elastalog.open(CHEAPEST, {}) as db:
         db.apply({"way": [(1, 5), (1, 3), (1, 9)]})
         assert len(db.suggest(unwanted=["reached(1)"]).elements) == 3
         assert len(db.localise(unwanted=["reached(1)"]).elements) == 1

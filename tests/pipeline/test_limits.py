@@ -11,6 +11,7 @@ import sys
 import time
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,10 @@ def test_gzip_that_expands_too_much_is_refused_before_it_is_unpacked(tmp_path: P
 def test_a_higher_ceiling_lets_it_pass_and_the_memory_limit_still_holds(tmp_path: Path) -> None:
     bomb(tmp_path / "edge.facts.gz", 400)
     memory = resident_bytes() + 100 * MIB
-    opening = {"facts": tmp_path, "max_expansion": 2000}
-    assert codes(lambda: elastalog.open(EDGE, limits=elastalog.Limits(memory=memory), **opening)) == ["E0604"]
+    limits = elastalog.Limits(expansion=2000)
+    assert codes(lambda: elastalog.open(EDGE, tmp_path, limits=replace(limits, memory=memory))) == ["E0604"]
     bomb(tmp_path / "edge.facts.gz", 70)
-    with elastalog.open(EDGE, **opening) as session:
+    with elastalog.open(EDGE, tmp_path, limits=limits) as session:
         assert list(session["a"]) == [("x",)]
 
 
@@ -110,7 +111,7 @@ def test_a_diff_that_expands_too_much_is_refused(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "1.diff.gz", "wb") as out:
         for _ in range(100):
             out.write(b"\n" * MIB)
-    with elastalog.open(EDGE) as session:
+    with elastalog.open(EDGE, {}) as session:
         assert codes(lambda: session.apply(tmp_path / "1.diff.gz")) == ["E0524"]
     assert codes(lambda: read_diff(tmp_path / "1.diff.gz", {})) == ["E0524"]
 
