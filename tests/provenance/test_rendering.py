@@ -185,3 +185,9 @@ def test_branches_records_and_nil_have_a_json_form() -> None:
     with elastalog.open(program) as db:
         shown = json.loads(db.explain("copy($Node($Leaf(1), $Leaf(2)), [1, nil])").to_json())
     assert shown["fact"]["values"] == ["$Node($Leaf(1), $Leaf(2))", [1, None]]
+
+
+def test_rules_of_several_relations_have_different_names_in_the_legend() -> None:
+    text = ".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\na(1).\nb(x) :- a(x).\nc(x) :- b(x).\n"
+    with elastalog.open(text) as db:
+        assert str(db.explain("c(1)")).endswith("b.R1: b(x) :- a(x).  (<text>:5)\nc.R1: c(x) :- b(x).  (<text>:6)")
