@@ -163,7 +163,7 @@ def test_debug_a_store(program: Path) -> None:
     assert call("init", store, program).exit_code == 0
     assert call("apply", store, program.parent / "u.diff").exit_code == 0
     result = call("debug", store, "--unwanted", "path(2, 3)")
-    assert result.stdout.splitlines()[1:] == ["  +edge(2, 3)"]
+    assert result.stdout.splitlines()[1:] == ["  delete edge(2, 3)"]
     result = call("debug", store, "--blame", "path(1, 2)")
     assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
     assert call("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2

@@ -39,7 +39,7 @@ def db() -> Iterator[Session]:
 
 
 def epochs_of(db: Session) -> Epochs:
-    return db._questions._answerers.debugger._epochs
+    return db._answerers.debugger._epochs
 
 
 def state(db: Session) -> Any:

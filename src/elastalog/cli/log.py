@@ -74,7 +74,7 @@ def _entries(store: str) -> tuple[LogEntry, ...]:
 
 def _table(entries: Sequence[LogEntry]) -> list[str]:
     """The heads of the columns, and a line for each epoch."""
-    rows = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
+    rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
     for entry in entries:
         how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
         explicit = f"-{entry.deleted:,} +{entry.inserted:,}"

@@ -193,9 +193,7 @@ class Relation:
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame."""
-        polars = require_package("polars")
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
+        frame: polars.DataFrame = require_package("polars").from_arrow(self.to_arrow())
         return frame
 
     def to_spark(self, annotations: bool = False, spark: Any = None) -> Any:

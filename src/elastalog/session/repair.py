@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from elastalog.provenance.explain import Explainer
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
+    from elastalog.session.answerers import Answerers
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
-    from elastalog.session.questions import Answerers
     from elastalog.session.updating import Updates
     from elastalog.storage.entries import LogEntry
 
@@ -86,11 +86,6 @@ def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair
     if missing and asked.candidates is None and found.minimum and len(found.elements) > 1:
         return replace(found, minimum=False, bound=1.0, why_not_proven="the candidates were found by why-not")
     return found
-
-
-def with_facts(asked: Repair, now: Materialisation, relation: Callable[[str], Relation]) -> Repair:
-    """The same, with facts in the place of patterns."""
-    return replace(asked, unwanted=as_facts(asked.unwanted, now, relation))
 
 
 def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], given: Any) -> list[Element]:
@@ -225,11 +220,14 @@ def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log:
     epoch."""
     if suggestion.epochs[1] != epoch:
         raise faults.gone_on(suggestion.epochs[1], epoch)
-    for sign, what in suggestion.elements:
-        if isinstance(what, str):
-            (update.remove_rules if sign == "+" else update.add_rules)(_as_written(what, log))
-        else:
-            (update.delete if sign == "+" else update.insert)(what.relation, [what.values])
+    for rule in suggestion.rules_to_remove:
+        update.remove_rules(_as_written(rule, log))
+    for rule in suggestion.rules_to_add:
+        update.add_rules(_as_written(rule, log))
+    for fact in suggestion.delete:
+        update.delete(fact.relation, [fact.values])
+    for fact in suggestion.insert:
+        update.insert(fact.relation, [fact.values])
 
 
 def _as_written(rule: str, log: Log) -> str:

@@ -6,16 +6,19 @@ is asked. What only those need who build on a session is in `engine`.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
-from elastalog.diagnostics.arguments import require_path, stays_here
+from elastalog.diagnostics.arguments import require_one_of, require_path, stays_here
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
+from elastalog.provenance.fact import Fact
 from elastalog.relations.display import html_table
-from elastalog.session.questions import Questions
+from elastalog.session.answerers import Answerers
 from elastalog.session.reading import Reader
 from elastalog.session.updating import Updates
 
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
-    from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
     from elastalog.relations.facts import Relation
     from elastalog.relations.schema import Schema
@@ -73,8 +75,8 @@ class Session(Renamed):
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        self._updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
-        self._questions = Questions(materialisation, history, self._reader, self._updates)
+        self._updates = updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
+        self._answerers = Answerers(materialisation, history, partial(_undo, updates, history))
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -174,15 +176,31 @@ class Session(Renamed):
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        return self._questions.explain(fact, depth)
+        now = self._materialisation
+        with now.asking():
+            return self._answerers.explainer.explain(now.fact(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        return self._questions.derivations(fact)
+        now = self._materialisation
+        with now.asking():
+            return self._answerers.explainer.derivations(now.fact(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        return self._questions.proofs(fact, limit)
+        now = self._materialisation
+        with now.asking():
+            found = self._answerers.explainer.proofs(now.fact(fact), limit)
+        return self._one_by_one(found)
+
+    def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
+        """Each is looked for when it is asked for, while no other thread updates."""
+        while True:
+            with self._materialisation.asking():
+                proof = next(proofs, None)
+            if proof is None:
+                return
+            yield proof
 
     def why_not(
         self,
@@ -196,12 +214,34 @@ class Session(Renamed):
         number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
         `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
         `PatternAbsence`."""
-        return self._questions.why_not(fact, limit, rule, bindings)
+        now = self._materialisation
+        with now.asking():
+            explainer = self._answerers.explainer
+            pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
+            if pattern is not None and not pattern.is_fact:
+                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+            return explainer.explain_absence(now.fact(fact), limit, rule, bindings)
 
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
-        return self._questions.uses(fact, all)
+        with self._materialisation.asking():
+            explainer = self._answerers.explainer
+            known = explainer.explain(self._materialisation.fact(fact), 0).fact
+            if all:
+                return iter(self._gone_with(known))
+            return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
+
+    def _gone_with(self, known: Fact) -> list[Fact]:
+        from elastalog.provenance.uses import world_without
+
+        derived = partial(self._reader.derived_by, known.relation)
+        world = world_without(known, self._materialisation.program, derived)
+        deleted = {known.relation: [known.values]}
+        without = self._updates.pending(world.inserted, deleted, world.added, world.removed)
+        gone = self._updates.preview(without)
+        facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
+        return [other for other in facts if str(other) != str(known)]
 
     # --- debugging ---------------------------------------------------------------------------------------------------
 
@@ -217,7 +257,13 @@ class Session(Renamed):
         """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
-        return self._questions.localise(unwanted, missing, epochs, time_limit, on_progress)
+        from elastalog.session.repair import as_facts
+
+        with self._materialisation.asking():
+            unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
+            return self._answerers.debugger.localise(
+                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
 
     def suggest(
         self,
@@ -238,14 +284,24 @@ class Session(Renamed):
         set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
         unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
         or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
-        from elastalog.session.repair import Repair
+        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
 
-        asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
-        return self._questions.suggest(asked, epochs, over)
+        require_one_of("over", over or "update", ("update", "facts"))
+        now = self._materialisation
+        with now.asking():
+            unwanted = as_facts(unwanted, now, self._reader.relation)
+            is_new = epochs is None and self._history.oldest == now.epoch
+            if over == "facts" or (over is None and (candidates is not None or is_new)):
+                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
+                return suggest_over_facts(now, self._answerers, asked)
+            return self._answerers.debugger.suggest(
+                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self._questions.blame(fact)
+        with self._materialisation.asking():
+            return self._answerers.debugger.blame(fact)
 
     # --- looking back ------------------------------------------------------------------------------------------------
 
@@ -334,9 +390,10 @@ class Session(Renamed):
         declarations and facts of the text, is one update. Relations that the other program does not declare stay. With
         `preview`, only what it would change is told."""
         after = as_program(program)
-        if preview:
-            return self._updates.preview_upgrade(after)
-        return self._updates.upgrade(after, source, batch)
+        with self._lock:
+            update = self._updates.begin(*((None, None) if preview else (source, batch)))
+            update.become(after)
+            return self._updates.preview(update) if preview else update.commit()
 
     def preview(
         self,
@@ -384,3 +441,10 @@ class Session(Renamed):
                 return False
             self._take(*later)
         return True
+
+
+def _undo(updates: Updates, history: History, suggestion: Suggestion) -> Changes:
+    """Applies a suggestion. It is no method: an answerer that knew its session would keep it alive."""
+    from elastalog.session.repair import undo
+
+    return undo(suggestion, updates, history)

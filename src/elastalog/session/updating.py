@@ -190,21 +190,6 @@ class Updates:
             now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)
 
-    def upgrade(self, program: Program, source: str | None, batch: str | int | None) -> Changes:
-        """Goes over to another program: the difference of the two is one update."""
-        with self._materialisation.lock:
-            return self._upgraded(program, source, batch).commit()
-
-    def preview_upgrade(self, program: Program) -> Changes:
-        """What that would change."""
-        with self._materialisation.lock:
-            return self.preview(self._upgraded(program, None, None))
-
-    def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
-        update = self.begin(source, batch)
-        update.become(program)
-        return update
-
     # --- committing ------------------------------------------------------------------------------------------------
 
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
