@@ -107,6 +107,11 @@ class PendingUpdate(DraftUpdate):
                 self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
         return self._target.encode(relation, rows, self.schemas)
 
+    @property
+    def added_rules(self) -> list[str]:
+        """The texts of rules that are to be added."""
+        return list(self._edits.added)
+
     def add_rules(self, rules: str | Iterable[str]) -> None:
         texts = _rules_in("rules to add are program text", rules, (str,))
         self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
-from elastalog.diagnostics.deadline import within
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address

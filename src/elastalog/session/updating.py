@@ -181,7 +181,7 @@ class Updates:
     def preview(self, update: PendingUpdate) -> Changes:
         """What an update would change."""
         now = self._materialisation
-        with now.asking():
+        with now.asking(update.added_rules):
             wanted = update.as_update()
             now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)

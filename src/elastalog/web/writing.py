@@ -1,5 +1,5 @@
-"""What makes epochs, and what says beforehand what an epoch would do. One thread does it, in the order in which it is
-asked for."""
+"""What makes epochs, in one thread, in the order in which they are asked for; and what says beforehand what an epoch
+would do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elastalog.storage.entries import LogEntry
 from elastalog.web import faults, rules
 from elastalog.web.access import Access, Moment
 from elastalog.web.answers import Committed
-from elastalog.web.calls import works
+from elastalog.web.calls import asks, commits
 from elastalog.web.keys import Keys
 
 SOURCE = "http"
@@ -37,7 +37,7 @@ class Writing:
 
     # --- what if ---------------------------------------------------------------------------------------------------
 
-    @works
+    @asks
     def preview(
         self,
         inserted: Mapping[str, Rows] | None = None,
@@ -50,11 +50,11 @@ class Writing:
     ) -> Changes:
         """What an update would change, or would have changed at an earlier epoch; also with rules that come and go."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.work(
-            lambda session, left: session.preview(inserted, deleted, added=texts, removed=gone), seconds, epoch
+        return self._access.ask(
+            lambda session: session.preview(inserted, deleted, added=texts, removed=gone), epoch, seconds, changes=True
         )
 
-    @works
+    @asks
     def forecast(
         self,
         inserted: Mapping[str, Rows] | None = None,
@@ -65,22 +65,22 @@ class Writing:
     ) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches first."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.work(
-            lambda session, left: session.forecast(inserted, deleted, added=texts, removed=gone), None
+        return self._access.ask(
+            lambda session: session.forecast(inserted, deleted, added=texts, removed=gone), changes=True
         )
 
-    @works
+    @asks
     def preview_program(self, program: str, *, seconds: float | None = None) -> Changes:
         """What another program in the place of this one would change."""
 
-        def preview(session: Session, left: float) -> Changes:
+        def preview(session: Session) -> Changes:
             return session.upgrade(rules.read_text(program, session.program), preview=True)
 
-        return self._access.work(preview, seconds)
+        return self._access.ask(preview, None, seconds, changes=True)
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
-    @works
+    @commits
     def apply(
         self,
         inserted: Mapping[str, Rows] | None = None,
@@ -110,7 +110,7 @@ class Writing:
 
         return self._commit(fill, key, source, (inserted, deleted, texts, gone))
 
-    @works
+    @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
         """Puts another program in the place of this one."""
 
@@ -119,7 +119,7 @@ class Writing:
 
         return self._commit(fill, key, source, ([], [], program))
 
-    @works
+    @commits
     def undo(self, suggestion: Suggestion) -> Committed:
         """Undoes what a suggestion names. Raises ElastalogError if there have been other epochs since."""
         from elastalog.session.undoing import fill_undoing
@@ -135,13 +135,14 @@ class Writing:
         batch = None if key is None else self._keys.batch(key, what)
         origin = source if source is not None or key is None else SOURCE
 
-        def commit(left: float | None) -> Committed:
+        def commit() -> Committed:
             update = self._sides.update(origin, batch)
             fill(update)
             record = self._sides.commit(update, self._committed)
             return Committed(record, self._sides.changes_of(record))
 
-        done = self._access.worker.do(commit)
+        with self._sides.wanting():
+            done = self._access.worker.do(commit)
         self._access.worker.afterwards(self._sides.follow)
         return done
 

@@ -138,6 +138,15 @@ WEB: tuple[Entry, ...] = (
         "look at what epoch 4 changed, and send the update again with `after` 4",
     ),
     Entry(
+        "E0939",
+        "a question in the way of an update",
+        "A service that holds its facts once (`--readers-wait`) cannot answer and update at once, and an update"
+        " does not wait for a question: the question is cancelled, and nothing was changed by it. Ask again. A service"
+        " that holds its facts twice starts such a question over on a replica instead.",
+        "elastalog serve reach.dl -F facts --readers-wait",
+        "elastalog serve reach.dl -F facts",
+    ),
+    Entry(
         "E0936",
         "a service that has ended",
         "The service is shutting down and begins nothing new.",

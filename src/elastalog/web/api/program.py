@@ -59,5 +59,5 @@ async def change(service: Asked, given: ProgramGiven, key: Key = None) -> dict[s
         return writing.become(program, key=key, source=given.source)
 
     if given.preview:
-        return await service.call(changes_as_json, await service.wait(preview), most_rows(service, given.rows))
-    return await service.call(commit_as_json, await service.wait(commit), service, given.rows)
+        return await service.call(changes_as_json, await service.ask(preview), most_rows(service, given.rows))
+    return await service.call(commit_as_json, await service.commit(commit), service, given.rows)

@@ -32,7 +32,7 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
             source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 
-    return await service.call(commit_as_json, await service.wait(apply), service, given.rows)
+    return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
 
 
 @previews.post("/updates/preview", response_model=ChangesTold, responses=refusals(404, 410, 422))
@@ -47,7 +47,7 @@ async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> 
         )  # fmt: skip
         return changes_as_json(changes, most_rows(service, given.rows))
 
-    return await service.wait(try_out)
+    return await service.ask(try_out)
 
 
 @router.post("/updates/forecast", responses=refusals(404, 422))
@@ -60,7 +60,7 @@ async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
         found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
         return [asdict(one) for one in found]
 
-    return {"strata": await service.wait(look_ahead)}
+    return {"strata": await service.ask(look_ahead)}
 
 
 def most_rows(service: Service, rows: int | None) -> int:
