@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from elastalog.analysis import inline_faults as faults
 from elastalog.analysis.dependencies import Uses, components
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.negation import is_partial, negate, none_of, without_groups
 from elastalog.analysis.substitute import substitute, substitute_term
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
-from elastalog.syntax.negation import negate
 from elastalog.syntax.walk import nodes_of
 
 _Rule = tuple[tree.Atom, tree.Body]
@@ -110,7 +111,7 @@ class _Inliner:
         self.findings = findings
         self.used: set[str] = set()
         self.number = 0
-        self.aggregate: str | None = None  # the operator of the aggregate at hand
+        self.aggregate: str | None = None  # the operator of the aggregate at hand, see `inside`
 
     def body_of(self, head: object, body: tree.Body) -> tree.Body:
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
@@ -121,7 +122,7 @@ class _Inliner:
 
     def body(self, body: tree.Body) -> tree.Body:
         found: list[tree.Literal] = []
-        for literal in body:
+        for literal in without_groups(body):
             match literal:
                 case tree.Atom():
                     atom = self.head(literal)
@@ -130,21 +131,22 @@ class _Inliner:
                     atom = self.head(literal.atom)
                     is_inline = atom.relation in self.expanded
                     found.extend(self.negative(atom, literal.span) if is_inline else (replace(literal, atom=atom),))
+                case tree.Comparison(left=tree.Integer(value=0), right=tree.Aggregate(operator="count") as over):
+                    with self.inside(None):  # whether there are any, however many
+                        found.append(replace(literal, right=replace(over, body=self.body(over.body))))
                 case tree.Comparison():
                     found.append(replace(literal, left=self.term(literal.left), right=self.term(literal.right)))
                 case tree.Disjunction():
                     found.append(replace(literal, alternatives=tuple([self.body(b) for b in literal.alternatives])))
-                case tree.Truth():
+                case tree.Truth() | tree.NegatedGroup():  # of these there are none left
                     found.append(literal)
         return tuple(found)
 
     def term(self, term: Any) -> Any:
         """A term, and what it is made of, with the bodies of its aggregates rewritten."""
         if isinstance(term, tree.Aggregate):
-            around, self.aggregate = self.aggregate, term.operator
-            rewritten = replace(term, target=self.term(term.target), body=self.body(term.body))
-            self.aggregate = around
-            return rewritten
+            with self.inside(term.operator):
+                return replace(term, target=self.term(term.target), body=self.body(term.body))
         if isinstance(term, Span) or not (isinstance(term, tuple) or is_dataclass(term)):
             return term
         if isinstance(term, tuple):
@@ -152,6 +154,13 @@ class _Inliner:
         if not any(True for _ in nodes_of(tree.Aggregate, term)):
             return term
         return replace(term, **{part.name: self.term(getattr(term, part.name)) for part in fields(term)})  # type: ignore[type-var]
+
+    @contextmanager
+    def inside(self, operator: str | None) -> Iterator[None]:
+        """What is rewritten inside an aggregate; None for one that says only whether there are any members."""
+        around, self.aggregate = self.aggregate, operator
+        yield
+        self.aggregate = around
 
     # --- one atom --------------------------------------------------------------------------------------------------
 
@@ -164,7 +173,12 @@ class _Inliner:
     def negative(self, atom: tree.Atom, span: Span) -> tree.Body:
         found: list[tree.Literal] = []
         for head, body in self.rules(atom):
-            found.extend(negate(self.negated_instance(atom, head, body), span))
+            instance = self.negated_instance(atom, head, body)
+            if instance is not None:
+                found.extend(negate(instance, span))
+                continue
+            with self.inside(None):
+                found.append(none_of(self.instance(atom, head, body), span))
         return tuple(found) or (tree.Truth(True, span),)
 
     def rules(self, atom: tree.Atom) -> list[_Rule]:
@@ -197,11 +211,14 @@ class _Inliner:
             equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         return (*equal, *substitute(body, terms, self.fresh))
 
-    def negated_instance(self, atom: tree.Atom, head: tree.Atom, body: tree.Body) -> tree.Body:
-        """Like `instance`, to be negated: no variable may be left that is the rule's own, unless it is like a `_`."""
+    def negated_instance(self, atom: tree.Atom, head: tree.Atom, body: tree.Body) -> tree.Body | None:
+        """Like `instance`, to be negated literal by literal: None if a variable is left that is the rule's own, unless
+        it is like a `_`, or if an argument may have no value."""
         terms: dict[str, tree.Term] = {}
         equal: list[tree.Literal] = []
         for given, wanted in zip(atom.arguments, head.arguments, strict=True):
+            if is_partial(given):
+                return None
             if type(wanted) is tree.Variable and wanted.name not in terms:
                 terms[wanted.name] = given
             elif type(given) is not tree.Wildcard:
@@ -218,7 +235,7 @@ class _Inliner:
         for name in outside:
             if name not in terms or type(terms[name]) is tree.Wildcard:
                 if name not in alone:
-                    faults.negated_with_own(atom, head, name, self.findings)
+                    return None
                 terms[name] = tree.Wildcard(atom.span)
         for variable in nodes_of(tree.Variable, body):  # those inside aggregates
             if variable.name not in terms:

@@ -50,18 +50,6 @@ def is_cyclic(members: list[tree.RelationDeclaration], uses: Mapping[str, Span],
     )
 
 
-def negated_with_own(atom: tree.Atom, head: tree.Atom, variable: str, findings: Findings) -> None:
-    """E0226."""
-    findings.error(
-        "E0226",
-        f"relation {quoted(atom.relation)} is inline and cannot be negated here",
-        primary(atom.span, "negated here"),
-        secondary(head.span, f"a rule for it has the variable {quoted(variable)} of its own, or `_` stands for it"),
-        note="a negated rule may have no variables but those of its head, which must have values",
-        advice=_ADVICE,
-    )
-
-
 def changes_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
     """E0226."""
     findings.error(
