@@ -67,7 +67,7 @@ n(1, 1). u(1, 1). f(1, 1). s("", "").
         ("n(x, y)", "!2 ^ x = y", "!((2 ^ x) = y)"),
         ("n(x, y)", "!@g(x) = y", "!(@g(x) = y)"),
         ("s(x, y)", "!to_number(x) != 1", "!(to_number(x) != 1)"),
-        ("n(x, y)", "!to_unsigned(x) = 1", "to_unsigned(x) != 1"),
+        ("n(x, y)", "!to_unsigned(x) = 1", "to_unsigned(x) != 1u"),
         ("s(x, y)", "!match(x, y)", "!match(x, y)"),
     ],
 )

@@ -59,9 +59,10 @@ def _bodies(inner: st.SearchStrategy[t.Term], depth: int) -> st.SearchStrategy[t
         st.builds(t.Truth, st.booleans(), st.just(NOWHERE)),
     ]
     if depth > 0:
-        alternatives = st.lists(_bodies(inner, depth - 1), min_size=2, max_size=3).map(tuple)
+        inside = _bodies(inner, depth - 1)
+        alternatives = st.lists(inside, min_size=2, max_size=3).map(tuple)
         literals.append(st.builds(t.Disjunction, alternatives, st.just(NOWHERE)))
-        groups = _bodies(inner, depth - 1).filter(lambda body: not (len(body) == 1 and isinstance(body[0], t.Atom)))
+        groups = inside.filter(lambda body: not (len(body) == 1 and isinstance(body[0], t.Atom)))
         literals.append(st.builds(t.NegatedGroup, groups, st.just(NOWHERE)))
     return st.lists(st.one_of(literals), min_size=1, max_size=3).map(tuple)
 
