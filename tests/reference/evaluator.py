@@ -272,14 +272,17 @@ class Rule:  # head :- body.
                 if next(self.solve(body, dict(env), db), None) is None:
                     yield env, ()
             case syntax.Comparison(operator=operator) if operator.startswith("not "):  # see `levels.in_force`
-                positive = replace(literal, operator=operator.removeprefix("not "))
-                yield from self.extend(syntax.NegatedGroup((positive,), literal.span), env, db)
+                if not names(literal, is_deep=False) <= env.keys():
+                    raise KeyError("its variables get their values elsewhere")
+                new = dict(env)  # it rests on what its aggregates range over
+                if not list(self.compared(replace(literal, operator=operator.removeprefix("not ")), new, db)):
+                    yield new, ()
             case syntax.Comparison() if literal.span in self.witnesses:
                 yield from ((extended, ()) for extended in self.attaining(literal, env, db))
             case syntax.Comparison():
                 yield from ((extended, ()) for extended in self.compared(literal, env, db))
             case syntax.Disjunction():
-                yield from ((env, alternative) for alternative in literal.alternatives)
+                yield from ((dict(env), alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
 

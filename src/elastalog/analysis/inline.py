@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from elastalog.analysis import inline_faults as faults
+from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.dependencies import Uses, components
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import is_partial, negate, none_of, without_groups
 from elastalog.analysis.substitute import substitute, substitute_term
 from elastalog.analysis.variables import variables_of
+from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.walk import nodes_of
 
+AUTOINC: Final = "autoinc"
 _Rule = tuple[tree.Atom, tree.Body]
 
 
@@ -34,15 +37,21 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
                 if head.relation in rules:
                     rules[head.relation].append((head, item.body))
         elif type(item) is tree.Directive and item.relation in inlined:
-            faults.has_directive(item, inlined[item.relation], findings)
+            faults.needs_facts(inlined[item.relation], item.span, f"`.{item.kind}`", item.instance, findings)
         elif type(item) is tree.Subsumption and item.dominated.relation in inlined:
-            faults.has_subsumption(item, inlined[item.dominated.relation], findings)
+            faults.needs_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
+    for declared in inlined.values():
+        kinds = [("`eqrel`", span) for word, span in declared.qualifiers if word == "eqrel"]
+        for what, span in (*kinds, *(("a choice domain", span) for key in declared.choices for _, span in key)):
+            faults.needs_facts(declared, span, what, declared.instance, findings)
+        for call in (c for c in nodes_of(tree.Call, tuple(rules[declared.name])) if c.functor == AUTOINC):
+            faults.needs_facts(declared, call.span, "`autoinc`", declared.instance, findings)
     order = _innermost_first(rules, inlined, findings)
     if findings.diagnostics:
         return program, tuple(findings.diagnostics)
     expanded: dict[str, list[_Rule]] = {}
     for name in order:
-        expanded[name] = [(head, _Inliner(expanded, findings).body_of(head, body)) for head, body in rules[name]]
+        expanded[name] = [rule for own in rules[name] for rule in _Inliner(expanded, findings).alternatives(*own)]
     items = tuple(_rewritten(program, inlined, expanded, findings))
     return replace(program, items=items), tuple(findings.diagnostics)
 
@@ -92,6 +101,8 @@ def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Fin
     if not any(atom.relation in expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
         return clause
     inliner = _Inliner(expanded, findings)
+    if any(call.functor == AUTOINC for call in nodes_of(tree.Call, (clause.heads, clause.body))):
+        inliner.aggregate = AUTOINC
     body = inliner.body_of(clause.heads, clause.body)
     heads = tuple([inliner.head(head) for head in clause.heads])
     return tree.Clause(heads, body, None, clause.span, clause.instance)  # a plan would order other atoms
@@ -111,11 +122,21 @@ class _Inliner:
         self.findings = findings
         self.used: set[str] = set()
         self.number = 0
-        self.aggregate: str | None = None  # the operator of the aggregate at hand, see `inside`
+        self.aggregate: str | None = None  # what counts derivations: the aggregate at hand, or `autoinc`
 
     def body_of(self, head: object, body: tree.Body) -> tree.Body:
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         return self.body(body)
+
+    def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
+        """A rule as others use it. What is a witness in it, and what a group, does not depend on who uses it."""
+        self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
+        if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
+            yield head, self.body(body)
+            return
+        for alternative in alternatives_of(body, 1, head.span, self.findings):
+            visible = {variable.name for variable in variables_of((head, *alternative), is_deep=False)}
+            yield head, self.body(tuple(with_witnesses(alternative, visible, self.fresh)))
 
     def head(self, head: tree.Atom) -> tree.Atom:
         return replace(head, arguments=tuple([self.term(term) for term in head.arguments]))
@@ -201,7 +222,9 @@ class _Inliner:
                     meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in nodes_of(tree.Variable, (head, body)) if v.name not in terms]
-        if self.aggregate not in (None, "min", "max") and (own or any(True for _ in nodes_of(tree.Wildcard, body))):
+        counts = own or any(True for _ in nodes_of(tree.Wildcard, body))
+        counts = counts or (self.aggregate == AUTOINC and len(self.rules(atom)) > 1)
+        if self.aggregate not in (None, "min", "max") and counts:
             faults.changes_aggregate(atom, self.aggregate, head, self.findings)
         for variable in own:
             if variable.name not in terms:
@@ -224,7 +247,7 @@ class _Inliner:
             elif type(given) is not tree.Wildcard:
                 meant = substitute_term(wanted, terms, _wildcard)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
-        outside = Counter(v.name for v in variables_of(body, is_deep=False))
+        outside = Counter(v.name for v in variables_of((head, *body), is_deep=False))
         alone = {
             term.name
             for literal in body
