@@ -282,7 +282,9 @@ class Reading:
     def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
         try:
             return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
-        except (NoValue, Unbound):
+        except NoValue:
+            return True
+        except Unbound:
             return False
 
 

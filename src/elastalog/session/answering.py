@@ -262,7 +262,8 @@ class Answering:
         return self._history.back_up(Path(path))
 
     def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        """Evaluates the program anew over the explicit facts, by joins of sorted arrays instead of indexes and compiled
+        rounds, and compares all facts, levels and counts."""
         from elastalog.session.verifying import verify
 
         return verify(self._materialisation)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
+    from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
@@ -93,15 +94,16 @@ class Materialisation:
         equivalences: frozenset[str] | None = None,
         watch: Watch | None = None,
         strategy: str | None = None,
+        make_backend: BackendMaker | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
         classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
-        thread."""
+        thread. `make_backend`: how it is evaluated, unless by the kernel alone."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
         strategy = self._settings.strategy if strategy is None else strategy
         settings = replace(
-            self._settings, make_backend=None, on_cluster=False, equivalences=equivalences, strategy=strategy
+            self._settings, make_backend=make_backend, on_cluster=False, equivalences=equivalences, strategy=strategy
         )
         return Materialisation(program, settings, dictionary, watch)
 
