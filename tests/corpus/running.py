@@ -1,0 +1,145 @@
+"""Commands with limits, and what they wrote."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elastalog.analysis.program import Base, Relation
+
+_MEMORY = 12 << 30
+_OUTPUT = 1 << 30
+_BUSY = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended; `code` None: its time was up. `seconds` of the processor."""
+
+    code: int | None
+    seconds: float
+    megabytes: int
+    said: str
+
+
+def execute(command: Sequence[str], folder: Path, limit: float, environment: Mapping[str, str] | None = None) -> Ended:
+    """Runs a command in a folder, standard error to `err` there; it and all that it started are ended after so many
+    seconds of the processor, or a multiple of them on a busy machine."""
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_OUTPUT, _OUTPUT))
+
+    start = time.monotonic()
+    with open(folder / "err", "wb") as err:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, cwd=folder,
+            start_new_session=True, preexec_fn=bounded, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        is_over, status, usage = 0, 0, None
+        while not is_over and time.monotonic() - start < _BUSY * limit:
+            is_over, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if not is_over:
+                time.sleep(0.01)
+        if not is_over:
+            os.killpg(process.pid, signal.SIGKILL)
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    said = (folder / "err").read_bytes()[-4000:].decode("utf-8", "replace")
+    assert usage is not None
+    is_late = not is_over or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    seconds = round(usage.ru_utime + usage.ru_stime, 2)
+    return Ended(None if is_late else process.returncode, seconds, usage.ru_maxrss // 1024, said)
+
+
+def apart(work: Callable[[Callable[[str], None]], None], limit: float) -> tuple[int | None, list[str]]:
+    """Does something in a copy of this process, which ends after so many seconds: its exit code, None if it
+    came to that, and what it told."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
+            with open(write, "w") as pipe:
+                work(lambda line: print(line, file=pipe, flush=True))
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(write)
+    told, end = b"", time.monotonic() + _BUSY * limit
+    with open(read, "rb", buffering=0) as heard:
+        while (left := end - time.monotonic()) > 0 and select.select([heard], [], [], left)[0]:
+            part = heard.read(1 << 16)
+            if not part:
+                break
+            told += part
+        if time.monotonic() >= end:
+            os.kill(child, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return None if code in (-signal.SIGXCPU, -signal.SIGKILL) else code, told.decode().splitlines()
+
+
+def differing(first: Path, second: Path, relations: Mapping[str, Relation], suffix: str) -> dict[str, tuple[int, int]]:
+    """The relations whose files are not the same facts, with how many only the first and only the second folder has."""
+    found = {}
+    for name, relation in relations.items():
+        one, other = (_lines(folder / f"{name}{suffix}", relation) for folder in (first, second))
+        if one != other and not _nearly(one, other, relation):
+            found[name] = ((one - other).total(), (other - one).total())
+    return found
+
+
+def count(folder: Path, relations: Mapping[str, Relation], suffix: str) -> tuple[int, int]:
+    """How many of the relations have facts, and how many facts those are."""
+    sizes = [_lines(folder / f"{name}{suffix}", relation).total() for name, relation in relations.items()]
+    return sum(size > 0 for size in sizes), sum(sizes)
+
+
+def _lines(path: Path, relation: Relation) -> Counter[str]:
+    # Neither engine writes a line end inside of a fact but in a symbol: then pieces of it are compared.
+    text = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    return Counter(text.split("\n")[:-1]) if relation.attributes else Counter([text] if text.strip() else [])
+
+
+def _nearly(one: Counter[str], other: Counter[str], relation: Relation) -> bool:
+    """Whether facts differ only by what floats of 32 and of 64 bits, or their spelling, do."""
+    bases = [attribute.base for attribute in relation.attributes]
+    if Base.FLOAT not in bases or one.total() != other.total():
+        return False
+    left, right = ([_parts(line, bases) for line in sorted(part.elements())] for part in (one - other, other - one))
+    left.sort(key=repr), right.sort(key=repr)
+    unmatched = list(right)
+    for fact in left:
+        found = next((each for each in unmatched if _is_near(fact, each)), None)
+        if found is None:
+            return False
+        unmatched.remove(found)
+    return True
+
+
+def _parts(line: str, bases: Sequence[Base]) -> tuple[object, ...]:
+    parts = line.split("\t")
+    if len(parts) != len(bases):
+        return (line,)
+    return tuple(float(part) if base is Base.FLOAT else part for part, base in zip(parts, bases, strict=True))
+
+
+def _is_near(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(
+        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-5) or (a != a and b != b)
+        if isinstance(a, float) and isinstance(b, float)
+        else a == b
+        for a, b in zip(one, other, strict=True)
+    )
