@@ -68,26 +68,27 @@ Table = dict[str, dict[str, Any]]
 
 
 def examine(judge: Judge, found: Found, entry: dict[str, Any], table: Table) -> bool:
-    """Checks and runs a program, unless that has been done; false if so."""
-    if "elastalog" in entry:
+    """Checks and runs a program, unless that has been done; false if so. Updates that were judged without Soufflé need
+    not be made again."""
+    if "elastalog" in entry and (judge.souffle is None or "souffle" in entry):
         return False
     told, program = judge.check(found)
     entry |= told
+    before = {run["rows"]: run["strategies"] for run in entry.pop("runs", ()) if "strategies" in run}
     if program is not None and entry.get("souffle", "accepted") == "accepted":
         twins = [name for name, each in table.items() if each.get("digest") == entry["digest"] and "runs" in each]
         entry |= {"same": twins[0]} if twins else {"runs": judge.run(found, program)}
+        for run in entry.get("runs", ()):
+            run |= {"strategies": before[run["rows"]]} if run.get("rows") in before else {}
     return True
 
 
 def update(judge: Judge, found: Found, entry: dict[str, Any], table: Table) -> bool:
     """Updates what has been run, unless that has been done."""
-    if "updated" in entry or "runs" not in entry:
-        return False
-    program = judge.read(found)
-    for run in entry["runs"]:
-        judge.update(found, program, run)
-    entry["updated"] = True
-    return True
+    runs = [run for run in entry.get("runs", ()) if judge.is_worth_updating(run)]
+    for run in runs:
+        judge.update(found, judge.read(found), run)
+    return bool(runs)
 
 
 def is_wrong(entry: dict[str, Any]) -> bool:
@@ -132,9 +133,7 @@ def _own_commit() -> str:
 
 
 def _said(entry: dict[str, Any]) -> str:
-    return json.dumps(
-        {key: value for key, value in entry.items() if key not in ("digest", "commit", "ours", "updated")}
-    )
+    return json.dumps({key: value for key, value in entry.items() if key not in ("digest", "commit", "ours")})
 
 
 def _write(path: Path, table: dict[str, Any]) -> None:

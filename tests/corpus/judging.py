@@ -87,9 +87,13 @@ class Judge:
 
     def update(self, found: Found, program: Program, run: dict[str, Any]) -> None:
         """Adds what strategies make of random updates to a run."""
-        if run["verdict"] in ("equal", "ran") and run["seconds"][0] < self.limit / 4:
-            with self.laid_out(found, program.checked, run["rows"]) as folder:
-                run["strategies"] = self.strategies(found, folder, seed_of(found, run["rows"]))
+        with self.laid_out(found, program.checked, run["rows"]) as folder:
+            run["strategies"] = self.strategies(found, folder, seed_of(found, run["rows"]))
+
+    def is_worth_updating(self, run: dict[str, Any]) -> bool:
+        """Whether updates of a run are to be judged still."""
+        is_through = run["verdict"] in ("equal", "ran", "different", "Soufflé stopped")
+        return is_through and "strategies" not in run and bool(run["seconds"][0] < self.limit / 4)
 
     @contextmanager
     def laid_out(self, found: Found, checked: CheckedProgram, rows: int) -> Iterator[Path]:
