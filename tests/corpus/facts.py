@@ -62,7 +62,7 @@ def given_folder(beside: Path, wanted: list[Input]) -> Path | None:
 
 def provide(wanted: list[Input], given: Path | None, folder: Path, rows: int, random: Random, text: str) -> None:
     """Writes all files into a folder: those that are given, others at random."""
-    values = Values(random, text, max(5, rows // 5))
+    values = Values(random, text, max(6, 2 * rows // 3))
     for one in wanted:
         path = folder / one.name
         path.parent.mkdir(parents=True, exist_ok=True)

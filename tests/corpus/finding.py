@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,8 @@ class Found:
 
 
 def programs(clones: Path) -> Iterator[list[Found]]:
-    """The programs of each checkout, whose folder is called after its owner and its name, with a `+` between."""
+    """The programs of each checkout, whose folder is called after its owner and its name, with a `+` between; of those
+    whose names differ only by numbers one after all that come first."""
     for folder in sorted(path for path in clones.iterdir() if path.is_dir()):
         repository, commit = folder.name.replace("+", "/", 1), _commit(folder)
         assemble = ASSEMBLED.get(repository)
@@ -43,7 +45,7 @@ def programs(clones: Path) -> Iterator[list[Found]]:
         else:
             yield [
                 Found(repository, commit, str(file.relative_to(folder)), (file,), _folders_above(file, folder))
-                for file in _not_included(folder)
+                for file in _spread(_not_included(folder))
             ]
 
 
@@ -68,6 +70,16 @@ def _not_included(root: Path) -> list[Path]:
                     included.add(target)
                     break
     return [file for file in files if file.resolve() not in included]
+
+
+def _spread(files: list[Path]) -> list[Path]:
+    families = Counter[str]()
+    order = []
+    for file in files:
+        family = re.sub(r"\d+", "", str(file))
+        order.append((families[family], file))
+        families[family] += 1
+    return [file for _, file in sorted(order)]
 
 
 # --- code bases whose own tools put their programs together --------------------------------------------------------

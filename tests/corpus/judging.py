@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -126,6 +127,8 @@ class Judge:
         relations = {name: r for name, r in checked.relations.items() if not name.startswith("@")}
         told["relations"], told["facts"] = count(folder / "ours", relations, SUFFIX)
         code = re.search(r"E0\d\d\d", ours.said)
+        if "too large" in ours.said or (theirs is not None and theirs.code == -signal.SIGXFSZ):
+            return {**told, "verdict": "too much output"}
         if theirs is not None and theirs.code is None and ours.code is None:
             return {**told, "verdict": "no end"}
         if ours.code is None:

@@ -82,6 +82,14 @@ def test_programs_are_files_that_no_other_includes(clones: Path) -> None:
     assert [folder.name for folder in found[0].include] == ["logic", "someone+graphs"]
 
 
+def test_programs_that_differ_by_a_number_come_later(tmp_path: Path) -> None:
+    (tmp_path / "a+b").mkdir()
+    for name in ("plan1", "plan2", "plan3", "zebra"):
+        (tmp_path / "a+b" / f"{name}.dl").write_text("")
+    (found,) = programs(tmp_path)
+    assert [each.name for each in found] == ["plan1.dl", "zebra.dl", "plan2.dl", "plan3.dl"]
+
+
 def test_without_a_judge_updates_are_compared_and_nothing_is_run_twice(
     clones: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
