@@ -46,7 +46,7 @@ def inputs(program: CheckedProgram) -> list[Input]:
                 raise Unreadable(f"reads {kind if kind != 'file' else 'columns or files elsewhere'}")
             found.append(one)
         if not told and relation.name not in given:
-            found.append(Input(relation, f"{relation.name}.facts", None))
+            found.append(Input(relation, f"random.{relation.name}.facts", None))
     return found
 
 
@@ -62,7 +62,7 @@ def given_folder(beside: Path, wanted: list[Input]) -> Path | None:
 
 def provide(wanted: list[Input], given: Path | None, folder: Path, rows: int, random: Random, text: str) -> None:
     """Writes all files into a folder: those that are given, others at random."""
-    values = Values(random, text, max(6, 2 * rows // 3))
+    values = Values(random, text, rows)
     for one in wanted:
         path = folder / one.name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,9 @@ Structures = Mapping[str, StructuredType]
 class Values:
     """Values of every type, out of small pools: some that the text of the program names, others that it does not."""
 
-    def __init__(self, random: Random, text: str, size: int) -> None:
+    def __init__(self, random: Random, text: str, rows: int) -> None:
+        # Of few facts most join; of many about one with each, or closures would be all pairs.
+        size, self.share = (rows // 2, 0.4) if rows < 50 else (rows, 0.05)
         self.random = random
         texts = sorted(set(re.findall(r'"([\w./:<>@#*+-]+)"', text)))
         numbers = sorted({int(n) for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", text)})
@@ -106,7 +108,7 @@ class Values:
     def value(self, base: Base, structures: Structures, name: str | None, depth: int) -> str:
         if base is Base.RECORD and name is not None:
             return self._structured(structures[name], structures, depth)
-        pool: list[str] = self.named[base] if self.random.random() < 0.4 else []
+        pool: list[str] = self.named[base] if self.random.random() < self.share else []
         return self.random.choice(pool or self.others[base])
 
     def _structured(self, kind: StructuredType, structures: Structures, depth: int) -> str:

@@ -8,6 +8,7 @@ import resource
 import select
 import signal
 import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from elastalog.analysis.program import Base, Relation
 
 _MEMORY = 12 << 30
 _OUTPUT = 1 << 28
-_BUSY = 6
+_BUSY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +32,43 @@ class Ended:
     said: str
 
 
+_LAUNCHER = """
+import os, resource, sys
+seconds, memory, output = map(int, sys.argv[1:4])
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
+child = os.fork()
+if not child:
+    os.execvp(sys.argv[4], sys.argv[4:])
+_, status, usage = os.wait4(child, 0)
+with open("usage", "w") as out:
+    print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024, file=out)
+"""
+"""Between this process and a command, so that the memory of the one is not taken for that of the other: a small one,
+whose ten megabytes are the least that is measured."""
+
+
 def execute(command: Sequence[str], folder: Path, limit: float, environment: Mapping[str, str] | None = None) -> Ended:
     """Runs a command in a folder, standard error to `err` there; it and all that it started are ended after so many
     seconds of the processor, or a multiple of them on a busy machine."""
-
-    def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit)))
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (_OUTPUT, _OUTPUT))
-
-    start = time.monotonic()
+    limits = [str(number) for number in (math.ceil(limit), _MEMORY, _OUTPUT)]
+    (folder / "usage").write_text("None 0 0")
     with open(folder / "err", "wb") as err:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, cwd=folder,
-            start_new_session=True, preexec_fn=bounded, env={**os.environ, **(environment or {})},
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *limits, *command], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=err, cwd=folder, start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
-        is_over, status, usage = 0, 0, None
-        while not is_over and time.monotonic() - start < _BUSY * limit:
-            is_over, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if not is_over:
-                time.sleep(0.01)
-        if not is_over:
+        try:
+            process.wait(_BUSY * limit)
+        except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+            process.wait()
     said = (folder / "err").read_bytes()[-4000:].decode("utf-8", "replace")
-    assert usage is not None
-    is_late = not is_over or process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
-    seconds = round(usage.ru_utime + usage.ru_stime, 2)
-    return Ended(None if is_late else process.returncode, seconds, usage.ru_maxrss // 1024, said)
+    code, seconds, megabytes = (folder / "usage").read_text().split()
+    is_late = code in ("None", str(-signal.SIGXCPU), str(-signal.SIGKILL))
+    return Ended(None if is_late else int(code), round(float(seconds), 2), int(megabytes), said)
 
 
 def apart(work: Callable[[Callable[[str], None]], None], limit: float) -> tuple[int | None, list[str]]:

@@ -167,7 +167,7 @@ def test_facts_are_of_the_types_that_are_declared_and_take_values_of_the_text() 
     """
     program = Program.parse(text)
     (wanted,) = inputs(program.checked)
-    values = Values(Random(1), text, 5)
+    values = Values(Random(1), text, 10)
     lines = [values.line(wanted.relation, "\t") for _ in range(60)]
     assert any("needle" in line for line in lines)
     assert any("\t7\t" in line for line in lines)
