@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base
 from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.column_order import values_by_name
-from elastalog.relations.faults import Fault
+from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import array_of_values, first_fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
@@ -25,18 +27,63 @@ from elastalog.relations.tables import table_of_columns
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
+class Values:
+    """Reads values of JSON. A number that is too large for any type, and a name that an object has twice, are faults;
+    Python would take infinity, and the last of the two."""
+
+    def __init__(self) -> None:
+        self._fault: Fault | None = None
+        self._decoder = json.JSONDecoder(
+            parse_float=self._float, parse_int=self._integer, object_pairs_hook=self._object
+        )
+
+    def one(self, text: str) -> Any | Fault:
+        """The value that a text is. Raises ValueError or RecursionError if it is none."""
+        self._fault = None
+        value = self._decoder.decode(text)
+        return self._fault or value
+
+    def next(self, text: str, at: int) -> tuple[Any | Fault, int]:
+        """The value at a place of a text, and where it ends."""
+        self._fault = None
+        value, end = self._decoder.raw_decode(text, at)
+        return self._fault or value, end
+
+    def _float(self, text: str) -> float:
+        value = float(text)
+        return self._too_large(text) if math.isinf(value) else value
+
+    def _integer(self, text: str) -> float:
+        try:
+            return int(text)
+        except ValueError:  # it has more digits than Python converts
+            return self._too_large(text)
+
+    def _too_large(self, text: str) -> float:
+        self._fault = Fault(faults.RANGE, f"{shown(text)} does not fit any type of numbers")
+        return 0
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
+            self._fault = Fault(faults.NAMES, f"the object has {shown(twice)} twice", "give every value a name of its own")
+        return found
+
+
 def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of a file of JSON lines and the bad ones."""
     rows: list[list[Any]] = []
     numbers: list[int] = []
     bad: list[BadRow] = []
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    values = Values()
     for number, raw in enumerate(lines, 1):
         if not number & 0xFFF:
             allowance().check()
         if not raw.strip():
             continue
-        row = _row(schema, raw)
+        row = _row(schema, raw, values)
         if isinstance(row, Fault):
             bad.append(_bad_row(file, number, row, raw))
         else:
@@ -88,19 +135,21 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
+def _row(schema: Schema, raw: bytes, values: Values) -> list[Any] | Fault:
     try:
-        value = json.loads(raw.decode())
+        value = values.one(raw.decode())
     except UnicodeDecodeError as error:
         return Fault(faults.ENCODING, f"byte 0x{raw[error.start]:02x} is not UTF-8")
     except (ValueError, RecursionError) as error:
-        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep or too long a number"
+        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep"
         return Fault(faults.JSON, f"not JSON: {reason}")
     return row_of_json(schema, value)
 
 
 def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
-    """The row that a JSON object or array is."""
+    """The row that a JSON object or array is; of a fault, that."""
+    if isinstance(value, Fault):
+        return value
     if isinstance(value, dict):
         value = values_by_name(schema, value)
         if isinstance(value, Fault):

@@ -29,7 +29,8 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
         schemas = service.reading.schemas()
         return service.writing.apply(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
-            source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
+            told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
+            removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 
     return await service.call(commit_as_json, await service.wait(apply), service, given.rows)
