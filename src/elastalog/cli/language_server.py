@@ -185,7 +185,8 @@ def _opened(ls: Server, given: types.DidOpenTextDocumentParams) -> None:
 
 def _changed(ls: Server, given: types.DidChangeTextDocumentParams) -> None:
     file = file_at(given.text_document.uri)
-    ls.desk.write(file, given.content_changes[-1].text)
+    for change in given.content_changes[-1:]:
+        ls.desk.write(file, change.text)
     ls.check_soon(file)
 
 
