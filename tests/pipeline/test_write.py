@@ -99,7 +99,7 @@ def test_a_mark_at_the_beginning_is_quoted_or_refused(tmp_path):
     for form in ({"rfc4180": "true"}, {"headers": "true"}, {"headers": "true", "rfc4180": "true"}):
         write_facts(names, table(names, marked), path, form)
         assert read_facts(names, path, form).table.to_pylist() == [{"v": value} for (value,) in marked]
-    with pytest.raises(ElastalogError, match="symbol `.ufeffx` of `r` cannot be written as plain text") as error:
+    with pytest.raises(ElastalogError, match=r"symbol `.ufeffx` of `r` cannot be written as plain text") as error:
         write_facts(names, table(names, marked), path)
     assert error.value.diagnostics[0].notes == (
         "`v` holds a byte order mark, so the row would be read back as another one",

@@ -21,7 +21,7 @@ _NOTE_BEGINS = b'{"batch":'
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A time, of this machine's zone unless it has one, in UTC. At the ends of the calendar zones make no difference."""
+    """A time, of this machine's zone unless it has one, in UTC. At the ends of the calendar no zone matters."""
     try:
         return moment.astimezone(UTC)
     except (OverflowError, ValueError):

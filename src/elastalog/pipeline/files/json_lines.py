@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,56 +18,13 @@ from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.column_order import values_by_name
-from elastalog.relations.faults import Fault, shown
+from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
 from elastalog.relations.rows import array_of_values, first_fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
-
-class Values:
-    """Reads values of JSON. A number that is too large for any type, and a name that an object has twice, are faults;
-    Python would take infinity, and the last of the two."""
-
-    def __init__(self) -> None:
-        self._fault: Fault | None = None
-        self._decoder = json.JSONDecoder(
-            parse_float=self._float, parse_int=self._integer, object_pairs_hook=self._object
-        )
-
-    def one(self, text: str) -> Any | Fault:
-        """The value that a text is. Raises ValueError or RecursionError if it is none."""
-        self._fault = None
-        value = self._decoder.decode(text)
-        return self._fault or value
-
-    def next(self, text: str, at: int) -> tuple[Any | Fault, int]:
-        """The value at a place of a text, and where it ends."""
-        self._fault = None
-        value, end = self._decoder.raw_decode(text, at)
-        return self._fault or value, end
-
-    def _float(self, text: str) -> float:
-        value = float(text)
-        return self._too_large(text) if math.isinf(value) else value
-
-    def _integer(self, text: str) -> float:
-        try:
-            return int(text)
-        except ValueError:  # it has more digits than Python converts
-            return self._too_large(text)
-
-    def _too_large(self, text: str) -> float:
-        self._fault = Fault(faults.RANGE, f"{shown(text)} does not fit any type of numbers")
-        return 0
-
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
-            self._fault = Fault(faults.NAMES, f"the object has {shown(twice)} twice", "give every value a name of its own")
-        return found
 
 
 def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
@@ -77,7 +33,7 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
     numbers: list[int] = []
     bad: list[BadRow] = []
     lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
-    values = Values()
+    values = JsonValues(data)
     for number, raw in enumerate(lines, 1):
         if not number & 0xFFF:
             allowance().check()
@@ -135,7 +91,7 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(schema: Schema, raw: bytes, values: Values) -> list[Any] | Fault:
+def _row(schema: Schema, raw: bytes, values: JsonValues) -> list[Any] | Fault:
     try:
         value = values.one(raw.decode())
     except UnicodeDecodeError as error:

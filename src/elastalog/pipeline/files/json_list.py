@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.json_lines import Values, json_rows, row_of_json, table_of_rows
+from elastalog.pipeline.files.json_lines import json_rows, row_of_json, table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
 from elastalog.relations.schema import Schema
 
 _WHITE = re.compile(r"[ \t\n\r]*")
@@ -43,7 +44,7 @@ def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
     """The elements of a list with their texts, one by one, so that limits hold meanwhile."""
     try:
         text = data.decode("utf-8-sig")
-        values = Values()
+        values = JsonValues(data)
         at = _skip(text, 0)
         if text[at : at + 1] != "[":
             values.one(text)
