@@ -46,7 +46,7 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (opened(quarantine="q" * 999), "E0617", f"`quarantine` is a folder, and no file can have the name {LONG}"),
     (opened(libraries=["a\0b"]), "E0617", "a library is a file, and no file can have the name 'a\\x00b'"),
     (lambda db: db.backup("a\0b"), "E0617", "a copy of a store is a folder, and no file can have the name 'a\\x00b'"),
-    (lambda db: db.apply("q" * 999), "E0617", f"a diff file is named by its path, and no file can have the name {LONG}"),
+    (lambda d: d.apply("q" * 999), "E0617", f"a diff file is named by its path, and no file can have the name {LONG}"),
     (lambda db: db.update("a\ud800"), "E0617", "`source` and `batch` are short texts, not ('a\\ud800', None) (tuple)"),
     (lambda db: db.update("s", 10**5000), "E0617", f"`source` and `batch` are short texts, not {MANY} (tuple)"),
     (lambda db: db.apply({"edge": [(1, 10**5000)]}), "E0503",

@@ -29,15 +29,16 @@ class JsonValues:
 
     def one(self, text: str) -> Any | Fault:
         """The value that a text is. Raises ValueError or RecursionError if it is none."""
-        self._fault = None
-        value = self._decoder.decode(text)
-        return self._fault or value
+        return self._found(self._decoder.decode(text))
 
     def next(self, text: str, at: int) -> tuple[Any | Fault, int]:
         """The value at a place of a text, and where it ends."""
-        self._fault = None
         value, end = self._decoder.raw_decode(text, at)
-        return self._fault or value, end
+        return self._found(value), end
+
+    def _found(self, value: Any) -> Any | Fault:
+        fault, self._fault = self._fault, None
+        return value if fault is None else fault
 
     def _float(self, text: str) -> float:
         value = float(text)
