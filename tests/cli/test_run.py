@@ -351,6 +351,16 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+@pytest.mark.parametrize("command", ["--version", "--help", "doctor", "completion bash", "show p.dl"])
+def test_what_is_only_told_can_not_be_written_either(folder: Path, command: str) -> None:
+    words = [sys.executable, "-m", "elastalog", *command.split()]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(words, cwd=folder, env=_environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "error: standard output cannot be written: no space left on device\n"
+    assert (result.returncode, result.stderr) == (1, told)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 @pytest.mark.parametrize("command", ["run p.dl -F facts -D -", "shell p.dl -F facts"])
 def test_an_output_that_can_not_be_written_is_1(folder: Path, command: str) -> None:
     with open("/dev/full", "w") as full:
