@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from elastalog.diagnostics.arguments import listed, require_path, wrong_kind
+from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.draft import DraftUpdate, once_committed
@@ -153,7 +153,7 @@ class PendingUpdate(DraftUpdate):
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
-        require_path("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
+        require_place("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
         with self._target.reading():
             from elastalog.pipeline.files.diff import read_diff
 

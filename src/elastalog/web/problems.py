@@ -79,7 +79,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         headers["WWW-Authenticate"] = 'Bearer realm="elastalog"'
     if number == 503:
         headers["Retry-After"] = RETRY_AFTER
-    return JSONResponse(body, number, headers, PROBLEM)
+    return Response(json.dumps(body), number, headers, PROBLEM)  # in ASCII: a name may hold what UTF-8 cannot
 
 
 async def of_error(_: Request, error: Exception) -> Response:

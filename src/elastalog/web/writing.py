@@ -4,6 +4,7 @@ would do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 
 from elastalog.debugging.answers import Suggestion
 from elastalog.evaluation.changes import Changes
@@ -17,7 +18,6 @@ from elastalog.web import faults, rules
 from elastalog.web.access import Access, Moment
 from elastalog.web.answers import Committed
 from elastalog.web.calls import asks, commits
-from elastalog.web.keys import Keys
 
 SOURCE = "http"
 """Where updates with a key come from, unless they say."""
@@ -33,7 +33,6 @@ class Writing:
         self._sides = access.sides
         self._committed = committed
         self._log = log
-        self._keys = Keys()
 
     # --- what if ---------------------------------------------------------------------------------------------------
 
@@ -87,14 +86,16 @@ class Writing:
         deleted: Mapping[str, Rows] | None = None,
         *,
         key: str | None = None,
+        told: Iterable[Mapping[str, Rows] | None] | None = None,
         source: str | None = None,
         added: str | Iterable[str] = "",
         removed: Iterable[int | str] = (),
         after: int | None = None,
     ) -> Committed:
         """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
-        however often it comes, also after a crash if there is a store; `source` says from where. `after`: only if this
-        is still the last epoch."""
+        however often it comes, also after a crash if there is a store; `source` says from where, and has keys of its
+        own. Another update with such a key is refused; `told` are the facts as they were sent, for that to be known
+        whatever they are read as. `after`: only if this is still the last epoch."""
         texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
@@ -108,7 +109,7 @@ class Writing:
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source, (inserted, deleted, texts, gone))
+        return self._commit(fill, key, source, (*map(_unordered, told or (inserted, deleted)), texts, gone))
 
     @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
@@ -132,7 +133,7 @@ class Writing:
     def _commit(
         self, fill: Callable[[PendingUpdate], None], key: str | None, source: str | None, what: object
     ) -> Committed:
-        batch = None if key is None else self._keys.batch(key, what)
+        batch = None if key is None else _keyed(key, what)
         origin = source if source is not None or key is None else SOURCE
 
         def commit() -> Committed:
@@ -145,6 +146,16 @@ class Writing:
             done = self._access.worker.do(commit)
         self._access.worker.afterwards(self._sides.follow)
         return done
+
+
+def _keyed(key: str, what: object) -> str:
+    """The batch of an update that comes with a key; see `storage.batches`."""
+    return f"key {key} {sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _unordered(rows_of: Mapping[str, Rows] | None) -> list[tuple[str, list[str]]]:
+    """Facts by relation, the same whatever the order in which they come."""
+    return sorted((name, sorted(map(repr, rows))) for name, rows in (rows_of or {}).items())
 
 
 def _refused_or(added: str | Iterable[str]) -> list[str]:

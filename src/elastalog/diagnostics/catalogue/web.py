@@ -101,8 +101,8 @@ WEB: tuple[Entry, ...] = (
     Entry(
         "E0932",
         "a key that was used for another update",
-        "An `Idempotency-Key` stands for one update, which is done once however often it is sent. Another update under"
-        " the same key would be lost.",
+        "An `Idempotency-Key` stands for one update of its source, which is done once however often it is sent. Another"
+        " update under the same key would be lost. A store keeps keys with digests of what came with them.",
         "two different updates with `Idempotency-Key: 1`",
         "`Idempotency-Key: 1` and `Idempotency-Key: 2`",
     ),

@@ -10,10 +10,10 @@ from fastapi import APIRouter
 from elastalog.analysis.listing import json_value
 from elastalog.debugging.answers import Suggestion
 from elastalog.web.api.models import BlameGiven, FaultsGiven, Moment, SuggestGiven
-from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.parts import Asked, ExactRoute, refusals
 from elastalog.web.api.questions import fact_as_json
 
-router = APIRouter(tags=["debugging"])
+router = APIRouter(tags=["debugging"], route_class=ExactRoute)
 
 
 @router.post("/localise", responses=refusals(404, 409, 410, 422))

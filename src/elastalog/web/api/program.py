@@ -12,12 +12,12 @@ from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.web.answers import Committed
 from elastalog.web.api.models import Moment, ProgramGiven, TextGiven
-from elastalog.web.api.parts import WRITES, Asked, refusals
+from elastalog.web.api.parts import WRITES, Asked, ExactRoute, refusals
 from elastalog.web.api.updates import Key, commit_as_json, most_rows
 from elastalog.web.values import changes_as_json, malformed
 
-router = APIRouter(tags=["program"])
-present = APIRouter(tags=["program"])
+router = APIRouter(tags=["program"], route_class=ExactRoute)
+present = APIRouter(tags=["program"], route_class=ExactRoute)
 
 
 @router.get("/program", responses=refusals(410))

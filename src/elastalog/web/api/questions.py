@@ -12,10 +12,10 @@ from elastalog.analysis.parameters import parameter_from_json
 from elastalog.provenance.fact import Fact
 from elastalog.web.api.forms import JSON, OTHER_FORMS, form_of, page_in
 from elastalog.web.api.models import FactText, Moment, PageTold, QueryGiven
-from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.parts import Asked, ExactRoute, refusals
 from elastalog.web.values import malformed
 
-router = APIRouter(tags=["questions"])
+router = APIRouter(tags=["questions"], route_class=ExactRoute)
 _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 
 

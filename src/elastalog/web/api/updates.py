@@ -9,12 +9,12 @@ from fastapi import APIRouter, Header
 
 from elastalog.web.answers import Committed
 from elastalog.web.api.models import ChangesTold, CommitTold, Moment, PreviewGiven, UpdateGiven
-from elastalog.web.api.parts import WRITES, Asked, refusals
+from elastalog.web.api.parts import WRITES, Asked, ExactRoute, refusals
 from elastalog.web.service import Service
 from elastalog.web.values import changes_as_json, rows_from_json
 
-router = APIRouter(tags=["updates"])
-previews = APIRouter(tags=["updates"])
+router = APIRouter(tags=["updates"], route_class=ExactRoute)
+previews = APIRouter(tags=["updates"], route_class=ExactRoute)
 """What can be asked of any epoch."""
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
@@ -29,7 +29,8 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
         schemas = service.reading.schemas()
         return service.writing.apply(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
-            source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
+            told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
+            removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 
     return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
