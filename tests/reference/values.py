@@ -67,11 +67,6 @@ def compare(name: str, left: Any, right: Any) -> bool:
     return is_same == (name == "=") if name in ("=", "!=") else bool(COMPARISONS[name](left, right))
 
 
-def fits(fact: tuple[Any, ...], wanted: list[list[Any]]) -> bool:
-    """Whether every value of a fact is one of those wanted in its place; [None] stands for any."""
-    return all(found == [None] or value in found for value, found in zip(fact, wanted, strict=True))
-
-
 def aggregate(operator: str, values: list[Any], want: str | None) -> list[Any]:
     """The result where the type `want` is wanted: none for an operator that says nothing about no values."""
     base = RESULTS.get(operator) or want or BASES.get(type((*values, 0)[0]), "number")
@@ -99,13 +94,33 @@ def to_float(a: Any) -> float | None:
     return float(a) if not isinstance(a, str) or re.fullmatch(FLOAT, a) else None
 
 
+def numbers_of(values: Any) -> Any:
+    """NaN counts only where there is nothing else."""
+    return [value for value in values if value == value] or values
+
+
+def least(values: Any) -> Any:
+    return min(numbers_of(values))
+
+
+def greatest(values: Any) -> Any:
+    return max(numbers_of(values))
+
+
+def matches(pattern: str, text: str) -> bool:
+    try:
+        return re.fullmatch(pattern, text) is not None
+    except re.error:
+        return False
+
+
 BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
-AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": min, "max": max}
+AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": least, "max": greatest}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
-COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}
-COMPARISONS |= {"contains": lambda part, text: part in text, "!contains": lambda part, text: part not in text}
-COMPARISONS |= {"!match": lambda pattern, text: not re.fullmatch(pattern, text)}
-FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg, "min": min, "max": max}
+COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": matches}
+COMPARISONS |= {"contains": lambda part, text: part in text}
+FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg}
+FUNCTORS |= {"min": lambda *values: least(values), "max": lambda *values: greatest(values)}
 FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
 FUNCTORS |= {"%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1), "cat": lambda *texts: "".join(texts)}
 FUNCTORS |= {"band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert, "bshl": lambda a, b: a << b % 64}

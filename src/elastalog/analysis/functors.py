@@ -9,7 +9,7 @@ Semantics that every evaluator keeps (integers have 64 bits):
 - `band bor bxor bnot bshl bshr bshru`: on the 64-bit pattern; the shift is taken modulo 64; `bshr` keeps the sign,
   `bshru` fills with zeros, bits shifted out by `bshl` are lost.
 - `land lor lxor lnot`: non-zero is true; the result is 1 or 0.
-- `min max`: two or more arguments of one type; symbols are ordered by their characters.
+- `min max`: two or more arguments of one type; symbols are ordered by their characters; NaN only if all are NaN.
 - `cat`: the symbols joined; `strlen`: the number of characters.
 - `substr(s, i, n)`: n characters of s from the i-th (from 0), fewer at its end; `""` when i or n is out of range.
 - `ord(s)`: the number of the symbol in this run. It is stable within a session and says nothing more.
@@ -23,7 +23,8 @@ Semantics that every evaluator keeps (integers have 64 bits):
 - `autoinc()`: the number of the derivation, which it keeps for as long as it exists. See `backends` on how it is given.
 
 Comparisons: `=` and `!=` on every type; `< <= > >=` too, symbols by their characters; `match(pattern, text)`: the whole
-text matches the regular expression; `contains(part, text)`: the text contains the part.
+text matches the regular expression; `contains(part, text)`: the text contains the part. `not` before one of them: it
+does not hold, also where a side has no value, is NaN, or is no regular expression.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from types import MappingProxyType
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.keywords import COMPARISONS as _COMPARISONS
+from elastalog.syntax.keywords import CONSTRAINTS, NOT
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -153,9 +155,13 @@ def applied_name(functor: str, result: object) -> str:
 
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
-    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}
+    {
+        no + name: (_SYMBOL,) if name in CONSTRAINTS else _ALL
+        for name in (*_COMPARISONS, *CONSTRAINTS)
+        for no in ("", NOT)
+    }
 )
-"""The base types each comparison takes."""
+"""The base types each comparison takes, and its negation."""
 
 AGGREGATES: Mapping[str, tuple[Base, ...]] = MappingProxyType(
     {"count": (), **dict.fromkeys(("sum", "min", "max", "mean"), _NUMERIC)}

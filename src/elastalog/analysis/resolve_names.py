@@ -9,6 +9,7 @@ from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS, functor_of, is_generator
+from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
@@ -111,7 +112,7 @@ class _ClauseResolver:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    is_nested = is_nested or is_generator(node.functor)
+                    is_nested = is_nested or is_generator(node.functor) or has_partial_part(node)
                     self.check_call(node)
                     if is_constructor(node.functor):
                         pending.extend(node.arguments)
@@ -133,6 +134,9 @@ class _ClauseResolver:
                 case tree.Negation():
                     self.check_atom(node.atom)
                     pending.extend(node.atom.arguments)
+                case tree.NegatedGroup():
+                    is_nested = True
+                    pending.extend(negate(node.body, node.span))
                 case tree.Comparison():
                     self.push_operands((node.left, node.right), "a comparison", pending)
                 case tree.Disjunction():

@@ -11,7 +11,7 @@ from elastalog.analysis.program import Apply, Base, Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.source import Span
 from elastalog.provenance.comparisons import compare
-from elastalog.provenance.functor_values import NoValue
+from elastalog.provenance.functor_values import NoValue, greatest, least
 from elastalog.provenance.ground import BOUNDS, Ordinal, applied, modulo_bits, no_ordinal, normal
 
 
@@ -29,8 +29,7 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
             case "mean":
                 return _exact_sum(values) / len(values) if values else None
             case "min" | "max":
-                numbers = [value for value in values if value == value] or values
-                return None if not numbers else min(numbers) if operator == "min" else max(numbers)
+                return None if not values else least(values) if operator == "min" else greatest(values)
             case _ if operator[0] == "@":
                 return _folded(operator, values, base, getattr(ordinal, "functions", {}))
             case _:

@@ -86,7 +86,17 @@ def _substr(text: str, start: int, size: int) -> str:
     return text[start : start + size] if start >= 0 and size >= 0 else ""
 
 
-_ANY_NUMBER: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "cat": "".join}
+def least(values: list[Any]) -> Any:
+    """NaN counts only where there is nothing else."""
+    return min([value for value in values if value == value] or values)
+
+
+def greatest(values: list[Any]) -> Any:
+    """NaN counts only where there is nothing else."""
+    return max([value for value in values if value == value] or values)
+
+
+_ANY_NUMBER: dict[str, Callable[[list[Any]], Any]] = {"min": least, "max": greatest, "cat": "".join}
 
 _FLOATS: dict[str, Callable[..., float]] = {"/": _float_divide, "^": _float_power}
 

@@ -14,6 +14,7 @@ import numpy as np
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
+from elastalog.diagnostics.arguments import require_number
 from elastalog.relations.facts import FactWords
 from elastalog.session.history import History
 
@@ -55,11 +56,12 @@ class Engine:
         """A block in which no other thread updates the session: updates and questions of others wait."""
         return self._materialisation.lock
 
-    def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block in which all questions and evaluations together may take this many seconds: then the call that is
-        under way raises LimitReached, and the session is as it was. No other thread uses the session meanwhile. The
-        `time` of the session's limits is for every single call."""
-        return self._materialisation.within(seconds)
+    def within(self, seconds: float | None = None, memory: int | None = None) -> AbstractContextManager[None]:
+        """A block in which all questions and evaluations together may take this many seconds, and allocate this many
+        bytes: beyond that the call that is under way raises LimitReached, and the session is as it was. No other thread
+        uses the session meanwhile. The `time` of the session's limits is for every single call."""
+        require_number("memory", memory, 0, whole=True)
+        return self._materialisation.within(seconds, memory)
 
     # --- questions ---------------------------------------------------------------------------------------------------
 

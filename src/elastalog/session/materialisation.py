@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from elastalog.backends.engines import backend_maker
 from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
+    from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.database import Written
-    from elastalog.evaluation.differences import Verification
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
@@ -91,32 +91,34 @@ class Materialisation:
         equivalences: frozenset[str] | None = None,
         watch: Watch | None = None,
         strategy: str | None = None,
+        make_backend: BackendMaker | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
         classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
-        thread."""
+        thread. `make_backend`: how it is evaluated, unless by the kernel alone."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
         strategy = self._settings.strategy if strategy is None else strategy
         settings = replace(
-            self._settings, make_backend=None, on_cluster=False, equivalences=equivalences, strategy=strategy
+            self._settings, make_backend=make_backend, on_cluster=False, equivalences=equivalences, strategy=strategy
         )
         return Materialisation(program, settings, dictionary, watch)
 
-    def asking(self) -> AbstractContextManager[None]:
-        """A block in which something is evaluated or asked, under the lock, for as long as the settings say."""
-        return self.within(self.timeout)
+    def asking(self, *asked: object) -> AbstractContextManager[None]:
+        """A block in which something is evaluated or asked, under the lock, for as long as the settings say. `asked`:
+        texts and facts of the question, or lists of them."""
+        each = [one for given in asked for one in (given[:10] if isinstance(given, list) else (given,)) if one]
+        return self.within(self.timeout, None, ", ".join(map(str, each))[:1000] or None)
 
     @contextmanager
-    def within(self, seconds: float | None) -> Iterator[None]:
-        """The same, for so many seconds. What is in the block may take less, never more."""
-        with self.lock, self.watch.within(seconds):
+    def within(self, seconds: float | None, memory: int | None = None, asked: str | None = None) -> Iterator[None]:
+        """The same, for so many seconds and bytes. What is in the block may take less, never more."""
+        with self.lock, self.watch.within(seconds, memory, asked):
             yield
 
-    def own_watch(self, seconds: float | None) -> Watch:
-        """The limits of something that is evaluated beside this, without its lock."""
-        deadline = None if seconds is None else time.monotonic() + seconds
-        return Watch(deadline, self.watch.memory)
+    def own_watch(self, seconds: float | None, asked: str) -> Watch:
+        """The limits of a question that is answered beside this, without its lock."""
+        return Watch(within(seconds, None, asked), self.watch.memory)
 
     @property
     def strategy_name(self) -> str:
@@ -226,37 +228,6 @@ class Materialisation:
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch
         return epochs
-
-    def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
-        from elastalog.evaluation.differences import compare
-        from elastalog.relations.tables import to_table
-
-        with self.lock:
-            again = self.another(self.program)
-            tables = {
-                name: to_table(schema, self.explicit_words(name), self.dictionary)
-                for name, schema in self.schemas.items()
-            }
-            self._give_numbers(again)
-            again.bootstrap({name: again.encode(name, table) for name, table in tables.items()})
-            return compare(self.schemas, self.dictionary, self.backend, again.dictionary, again.backend)
-
-    def _give_numbers(self, again: Materialisation) -> None:
-        """Which numbers derivations have is a matter of history (`autoinc`): another evaluation starts from the
-        same."""
-        for stratum in self.backend.program.strata:
-            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
-                name = stratum.aggregate.relation
-                bases = self.backend.program.relations[name].bases
-                rows = [
-                    [
-                        again.dictionary.encode_value(base, self.dictionary.decode_value(base, word))
-                        for base, word in zip(bases, row, strict=True)
-                    ]
-                    for row in self.backend.facts(name).words.tolist()
-                ]
-                again.backend.load({name: np.array(rows, np.int32).reshape(len(rows), len(bases))})
 
     def _strategy_and_backend(self, program: LogicalProgram, name: str) -> tuple[Strategy, Backend]:
         settings = self._settings

@@ -23,9 +23,9 @@ from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.deprecated import takes_old_options
-from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
-from elastalog.diagnostics.deadline import within
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address
@@ -65,7 +65,7 @@ def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
     policy = given if isinstance(given, BadRows) else BadRows("fail" if given is None else given)
     require_one_of("bad_rows", policy.policy, MODES)
     require_number("most", policy.most, 0, whole=True, or_none=False)
-    require_path("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
+    require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
     return policy
 
 
@@ -249,7 +249,7 @@ def _first_epoch(
 def _require_kinds(facts: object, limits: object, on_progress: object, spark: object) -> None:
     if facts is not None and not isinstance(facts, Mapping):
         advice = 'give the path of a folder, or rows by relation: `{"edge": [(1, 2)]}`'
-        require_path("facts are a folder or a mapping", facts, advice)
+        require_place("facts are a folder or a mapping", facts, advice)
     if not isinstance(limits, Limits):
         raise wrong_kind("`limits` are `Limits`", limits, "give `elastalog.Limits(memory=…, time=…)`")
     if on_progress is not None and not callable(on_progress):

@@ -13,6 +13,7 @@ from elastalog.analysis.values import sort_key
 from elastalog.debugging import faults
 from elastalog.debugging.asking import facts_in
 from elastalog.debugging.elements import Element
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
@@ -42,11 +43,17 @@ if TYPE_CHECKING:
 
     Log: TypeAlias = Callable[[], tuple[LogEntry, ...]]
 
+FACT_SIZE = 500
+"""Bytes that a fault takes in a search, about."""
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
 NEAREST = 10
 """Failing derivations of each that are looked at."""
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
+
+
+FACT_SIZE = 500
+"""Bytes that a fault takes in a search, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,9 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
 
 def _fitting(pattern: Pattern, relation: Relation) -> Iterator[Fact]:
     for values in relation:
+        quota.look()
         if _fits(pattern, values):
+            quota.take(FACT_SIZE)
             yield Fact(pattern.relation, tuple(values))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
-from elastalog.diagnostics.arguments import require_one_of, require_path, stays_here
+from elastalog.diagnostics.arguments import require_one_of, require_place, stays_here
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
@@ -177,13 +177,13 @@ class Session(Renamed):
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
         now = self._materialisation
-        with now.asking():
+        with now.asking(fact):
             return self._answerers.explainer.explain(now.fact(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
         now = self._materialisation
-        with now.asking():
+        with now.asking(fact):
             return self._answerers.explainer.derivations(now.fact(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
@@ -215,7 +215,7 @@ class Session(Renamed):
         `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
         `PatternAbsence`."""
         now = self._materialisation
-        with now.asking():
+        with now.asking(fact):
             explainer = self._answerers.explainer
             pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
@@ -225,7 +225,7 @@ class Session(Renamed):
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
             known = explainer.explain(self._materialisation.fact(fact), 0).fact
             if all:
@@ -259,7 +259,7 @@ class Session(Renamed):
         part that shows them."""
         from elastalog.session.repair import as_facts
 
-        with self._materialisation.asking():
+        with self._materialisation.asking(unwanted, missing):
             unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
             return self._answerers.debugger.localise(
                 unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
@@ -288,7 +288,7 @@ class Session(Renamed):
 
         require_one_of("over", over or "update", ("update", "facts"))
         now = self._materialisation
-        with now.asking():
+        with now.asking(unwanted, missing):
             unwanted = as_facts(unwanted, now, self._reader.relation)
             is_new = epochs is None and self._history.oldest == now.epoch
             if over == "facts" or (over is None and (candidates is not None or is_new)):
@@ -300,7 +300,7 @@ class Session(Renamed):
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             return self._answerers.debugger.blame(fact)
 
     # --- looking back ------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ class Session(Renamed):
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
         on. Returns the epoch of the copy."""
-        require_path("a copy of a store is a folder", path, "give its path")
+        require_place("a copy of a store is a folder", path, "give its path")
         if is_address(path):
             from elastalog.storage.objects.copying import copied_to
 
@@ -335,8 +335,11 @@ class Session(Renamed):
         return self._history.back_up(Path(path))
 
     def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
-        return self._materialisation.verify()
+        """Evaluates the program anew over the explicit facts, by joins of sorted arrays instead of indexes and compiled
+        rounds, and compares all facts, levels and counts."""
+        from elastalog.session.verifying import verify
+
+        return verify(self._materialisation)
 
     # --- updating ----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.watch import Watch, most_of_memory
-from elastalog.diagnostics.arguments import require_number, require_path
+from elastalog.diagnostics.arguments import require_number, require_place
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance
@@ -55,7 +55,7 @@ class Store:
 
     def __post_init__(self) -> None:
         if self.path is not None:
-            require_path("a store is a folder", self.path, "give its path")
+            require_place("a store is a folder", self.path, "give its path")
         require_number("retention", self.retention, 1, whole=True)
         require_number("at", self.at, 1, whole=True)
         if self.path is None and self.is_read:

@@ -11,9 +11,10 @@ FUNCTORS = frozenset([
 # fmt: on
 AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
+"""The comparisons of texts, which are written like atoms."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
-TEXT_TESTS = CONSTRAINTS | {"!match", "!contains"}
-"""The comparisons that are written like atoms, and their negations."""
+NOT = "not "
+"""What the operator of a negated comparison begins with, `not <`; programs write `!(x < y)`."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
 """Words that can not name a relation or a variable."""
 
