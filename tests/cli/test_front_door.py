@@ -112,8 +112,9 @@ def test_compare_draws_nothing_unasked_and_says_a_common_fault_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reach.dl").write_text(PROGRAM)
-    (tmp_path / "u.diff").write_text("+edge(2, 3).\n")
-    asked = ("compare", "reach.dl", "--updates", "u.diff", "--strategies", "elastic,recompute")
+    (tmp_path / "updates").mkdir()
+    (tmp_path / "updates" / "1.diff").write_text("+edge(2, 3).\n")
+    asked = ("compare", "reach.dl", "--updates", "updates", "--strategies", "elastic,recompute")
     failed = run(*asked)
     assert failed.exit_code == 1
     assert failed.stdout.startswith("elastic, recompute: not run: ")

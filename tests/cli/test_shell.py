@@ -226,10 +226,12 @@ def test_values_are_shown_as_the_language_writes_them(program: str) -> None:
 
 def test_forecast_of_a_pending_update(program: str) -> None:
     assert script(program, "forecast").stdout == "nothing would change\n"
-    assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge: update (")
-    assert script(program, "addrule path(x, x) :- edge(x, _).; forecast; rollback").stdout.startswith("path: update (")
+    assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge would be updated: ")
+    assert script(program, "addrule path(x, x) :- edge(x, _).; forecast; rollback").stdout.startswith(
+        "path would be updated: "
+    )
     recomputed = script(program, "insert edge(2, 3); forecast; rollback", "--strategy", "recompute")
-    assert recomputed.stdout.startswith("edge: bootstrap (")
+    assert recomputed.stdout.startswith("edge would be recomputed: ")
 
 
 def test_relations_are_listed_with_their_sizes(program: str) -> None:

@@ -86,7 +86,7 @@ def compare(
                 click.echo(f"running {name}", err=True)
             outcomes.append(run_alone(workload, name))
         click.echo(_as_json(outcomes) if form == "json" else "\n".join(_table(outcomes)))
-        if plot is not None and any(outcome.fault is None for outcome in outcomes):
+        if plot and plot != "-" and any(outcome.fault is None for outcome in outcomes):
             _draw(outcomes, Path(plot), program)
         sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
         if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:

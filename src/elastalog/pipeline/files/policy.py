@@ -140,12 +140,12 @@ def converted_diagnostic(report: Report) -> Diagnostic:
 
 
 def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
-    """The first bad rows; what helps against several is said once, with the last."""
+    """The first bad rows; what helps against several is said once, with the first."""
     reported = bad[:MOST_REPORTED]
     found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
     found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
     helps = [one.help for one in found]
-    return [replace(one, help=None) if one.help in helps[place + 1 :] else one for place, one in enumerate(found)]
+    return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
 
 
 def _too_many(policy: BadRows, relation: str, bad: list[BadRow]) -> Diagnostic:
