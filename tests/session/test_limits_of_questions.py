@@ -135,6 +135,19 @@ def test_a_question_that_allocates_too_much_is_stopped(what: str) -> None:
     assert db.verify().is_exact
 
 
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_a_question_that_is_in_the_way_says_so_whatever_it_does(what: str) -> None:
+    """Who asked can tell it from a limit, and ask elsewhere."""
+    ask = QUESTIONS[what]
+    db = opened()
+    expected = ask(opened())
+    with quota.Quota() as own:
+        own.stop()
+        with pytest.raises(quota.Stopped, match="E0939"):
+            ask(db)
+    assert ask(db) == expected
+
+
 def test_memory_of_a_block_counts_for_the_blocks_around_it() -> None:
     with quota.within(None, 1000) as outer:
         with quota.within(None, 800):
