@@ -93,7 +93,7 @@ def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Fin
     inliner = _Inliner(expanded, findings)
     body = inliner.body_of(clause.heads, clause.body)
     heads = tuple([inliner.head(head) for head in clause.heads])
-    return tree.Clause(heads, body, None, clause.span, clause.instance)  # a plan would order other atoms
+    return tree.Clause(heads, body, clause.plan, clause.span, clause.instance)
 
 
 def _subsumption(item: tree.Subsumption, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Subsumption:

@@ -1,12 +1,13 @@
 """Aggregates and ranges as literals of their own, the variables of each scope told apart.
 
-A variable inside an aggregate that also occurs around it is shared; any other is the aggregate's own and is renamed
-(`x@1`).
+A variable inside an aggregate that also occurs around it is shared, any other is the aggregate's own and is renamed
+(`x@1`). Two kinds are the aggregate's own though their names occur around it, as in Soufflé: those of the target that
+the body gives values, and those that get a value outside only by what the aggregate gives (`n = min n : { p(n) }`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
@@ -14,7 +15,7 @@ from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import is_generator
 from elastalog.analysis.variable_names import fresh_name
-from elastalog.analysis.variables import given_by, variables_inside, variables_of
+from elastalog.analysis.variables import given_by, grounded_by, variables_inside, variables_of
 from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
@@ -40,9 +41,8 @@ class ScopeSeparator:
         complete = with_witnesses(body, visible, self.fresh)
         if complete is not body:
             visible.update(v.name for v in variables_of(complete, is_deep=False))
-        scope = _Scope(self, {}, visible, _definers(complete, ()))
-        for literal in complete:
-            scope.add(literal)
+        scope = _Scope(self, {}, visible, complete, ())
+        scope.add_all()
         new_head = scope.atom(head)
         return new_head, tuple(scope.literals)
 
@@ -60,16 +60,30 @@ class ScopeSeparator:
 class _Scope:
     """One conjunction being rewritten: the rule's own, or an alternative of an aggregate's body."""
 
-    __slots__ = ("definers", "literals", "renaming", "separator", "visible")
+    __slots__ = ("body", "current", "definers", "known", "literals", "renaming", "separator", "visible")
 
     def __init__(
-        self, separator: ScopeSeparator, renaming: Mapping[str, str], visible: set[str], definers: Mapping[str, int]
+        self,
+        separator: ScopeSeparator,
+        renaming: Mapping[str, str],
+        visible: set[str],
+        body: Sequence[tree.Literal],
+        known: Collection[str],
     ) -> None:
         self.separator = separator
         self.renaming = renaming
         self.visible = visible
-        self.definers = definers
+        self.body = body
+        self.known = known  # variables of the scopes around it
+        self.definers = _definers(body, known)
+        self.current: tree.Literal | None = None
         self.literals: list[FlatLiteral] = []
+
+    def add_all(self) -> None:
+        for literal in self.body:
+            self.current = literal
+            self.add(literal)
+        self.current = None
 
     def add(self, literal: tree.Literal) -> None:
         self.separator.spend()
@@ -153,19 +167,31 @@ class _Scope:
         inside: dict[str, tree.Variable] = {}
         for variable in variables_of((aggregate,), is_deep=True):
             inside.setdefault(variable.name, variable)
-        own = {variable.name for variable in variables_inside(aggregate)} - self.visible
+        alternatives = alternatives_of(aggregate.body, 1, aggregate.span, self.separator.findings)
+        around = self.visible - self.hidden(aggregate, alternatives)
+        own = {variable.name for variable in variables_inside(aggregate)} - around
         renaming = {**self.renaming, **{name: self.separator.fresh(name, aggregate.span).name for name in sorted(own)}}
-        shared = [name for name in inside if name in self.visible]
+        shared = [name for name in inside if name in around]
         bodies: list[FlatBody] = []
-        around_target = _Scope(self.separator, renaming, self.visible | own, {})
+        around_target = _Scope(self.separator, renaming, around | own, (), ())
         target = None if aggregate.target is None else around_target.term(aggregate.target)
-        for alternative in alternatives_of(aggregate.body, 1, aggregate.span, self.separator.findings):
-            scope = _Scope(self.separator, renaming, self.visible | own, _definers(alternative, shared))
-            for literal in alternative:
-                scope.add(literal)
+        for alternative in alternatives:
+            scope = _Scope(self.separator, renaming, around | own, alternative, shared)
+            scope.add_all()
             bodies.append((*scope.literals, *around_target.literals))
         groups = tuple([self.variable(inside[name]) for name in shared])
         return SeparatedAggregate(result, aggregate.operator, target, tuple(bodies), groups, aggregate.span)
+
+    def hidden(self, aggregate: tree.Aggregate, alternatives: Iterable[Sequence[tree.Literal]]) -> set[str]:
+        """The names around an aggregate that mean other variables inside it."""
+        found: set[str] = set()
+        if aggregate.target is not None:
+            given = {name for body in alternatives for literal in body for name in given_by(literal)}
+            found = given & {variable.name for variable in variables_of((aggregate.target,), is_deep=False)}
+        if self.current is not None:
+            others = [literal for literal in self.body if literal is not self.current]
+            found |= grounded_by(self.body, self.known) - grounded_by(others, self.known)
+        return found
 
     def generated(self, call: tree.Call) -> tree.Variable:
         """A new variable that runs through the values of a generator."""
