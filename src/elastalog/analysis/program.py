@@ -94,7 +94,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides have base type `base`; operator one of `= != < <= > >= match contains !match !contains`."""
+    """Both sides have base type `base`; operator one of `= != < <= > >=`, or of `TEXT_TESTS`."""
 
     operator: str
     base: Base

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS, functor_of, is_generator
+from elastalog.analysis.functors import FUNCTORS, functor_of, is_rewritten
+from elastalog.analysis.scopes import pieces
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
@@ -111,7 +112,7 @@ class _ClauseResolver:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    is_nested = is_nested or is_generator(node.functor)
+                    is_nested = is_nested or is_rewritten(node.functor)
                     self.check_call(node)
                     if is_constructor(node.functor):
                         pending.extend(node.arguments)
@@ -206,6 +207,21 @@ class _ClauseResolver:
                 f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
                 primary(call.span, f"{counted(given, 'argument')} here"),
                 advice=f"its form is `{functor.signatures[0]}`",
+            )
+        elif call.functor == "format":
+            self.check_format(call)
+
+    def check_format(self, call: tree.Call) -> None:
+        """That the template is known, and has a place for every value."""
+        template, given = call.arguments[0], len(call.arguments) - 1
+        places = len(pieces(template.value)) - 1 if isinstance(template, tree.String) else None
+        if places != given:
+            told = "is no text in quotes" if places is None else f"has {counted(places, 'place')} `{{}}`, not {given}"
+            self.findings.error(
+                "E0207",
+                f"the template of `format` {told}",
+                primary(template.span, "one place `{}` for every value behind it"),
+                advice='its form is `format("{} of {}", a, b)`; join texts that are not known with `cat`',
             )
 
     def check_branch(self, call: tree.Call) -> None:

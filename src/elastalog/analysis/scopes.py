@@ -13,7 +13,7 @@ from dataclasses import replace
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import is_generator
+from elastalog.analysis.functors import is_rewritten
 from elastalog.analysis.variable_names import fresh_name
 from elastalog.analysis.variables import given_by, grounded_by, variables_inside, variables_of
 from elastalog.analysis.witnesses import with_witnesses
@@ -117,11 +117,10 @@ class _Scope:
                 self.literals.append(self.aggregate(result, right))
                 self.meet(left, result, comparison)
                 return
-            if type(left) is tree.Variable and type(right) is tree.Call and is_generator(right.functor):
-                arguments = tuple([self.term(term) for term in right.arguments])
+            if type(left) is tree.Variable and _is_special(right):
+                assert isinstance(right, tree.Call)
                 result = self.result(left)
-                generated = replace(right, arguments=arguments)
-                self.literals.append(replace(comparison, left=result, right=generated))
+                self.generate(result, replace(right, arguments=tuple([self.term(term) for term in right.arguments])))
                 self.meet(left, result, comparison)
                 return
         left, right, comparison_span = self.term(left), self.term(right), comparison.span
@@ -147,7 +146,13 @@ class _Scope:
             case tree.Call():
                 arguments = tuple([self.term(argument) for argument in term.arguments])
                 call = tree.Call(term.functor, arguments, term.functor_span, term.span)
-                return self.generated(call) if is_generator(term.functor) else call
+                if term.functor == "format":
+                    return formatted(call)
+                if not is_rewritten(term.functor):
+                    return call
+                result = self.separator.fresh(term.functor, term.span)
+                self.generate(result, call)
+                return result
             case tree.Cast():
                 return replace(term, term=self.term(term.term))
             case tree.Aggregate():
@@ -193,15 +198,42 @@ class _Scope:
             found |= grounded_by(self.body, self.known) - grounded_by(others, self.known)
         return found
 
-    def generated(self, call: tree.Call) -> tree.Variable:
-        """A new variable that runs through the values of a generator."""
-        result = self.separator.fresh(call.functor, call.span)
+    def generate(self, result: tree.Variable, call: tree.Call) -> None:
+        """Have a variable run through the values of a generator. Those of `split` are the parts with the numbers of a
+        range."""
+        if call.functor == "split":
+            number = self.separator.fresh("split", call.span)
+            count = replace(call, functor="split_count")
+            numbers = replace(call, functor="range", arguments=(tree.Integer(0, False, call.span), count))
+            self.generate(number, numbers)
+            call = replace(call, functor="split_part", arguments=(*call.arguments, number))
         self.literals.append(tree.Comparison("=", result, call, call.span, call.span))
-        return result
 
 
 def _is_special(term: tree.Term) -> bool:
-    return type(term) is tree.Aggregate or (type(term) is tree.Call and is_generator(term.functor))
+    is_generator = type(term) is tree.Call and term.functor != "format" and is_rewritten(term.functor)
+    return is_generator or type(term) is tree.Aggregate
+
+
+def formatted(call: tree.Call) -> tree.Call:
+    """`format("{} of {}", a, b)` as the parts joined, each value as a text."""
+    template, *values = call.arguments
+    assert isinstance(template, tree.String)
+    texts = pieces(template.value)
+    parts: list[tree.Term] = [tree.String(texts[0], template.span)]
+    for value, text in zip(values, texts[1:], strict=True):
+        parts.append(tree.Call("to_string", (value,), call.functor_span, value.span))
+        parts.append(tree.String(text, template.span))
+    kept = [part for part in parts if not (isinstance(part, tree.String) and not part.value)]
+    return replace(call, functor="cat", arguments=tuple(kept) or (template,))
+
+
+def pieces(template: str) -> list[str]:
+    """The texts between the places `{}` of a template; `{{` and `}}` stand for braces."""
+    return [
+        piece.replace("\0", "{").replace("\1", "}")
+        for piece in template.replace("{{", "\0").replace("}}", "\1").split("{}")
+    ]
 
 
 def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> dict[str, int]:

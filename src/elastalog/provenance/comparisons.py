@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from elastalog.analysis.functor_values import TESTS
 from elastalog.analysis.program import Apply, Comparison, Constant, Expression, Value, Variable
 from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.values import Branch, sort_key
 from elastalog.provenance.fact import Bindings
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Run, Unbound, no_ordinal, normal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Run, Unbound, no_ordinal, normal, value_of
 
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
@@ -96,12 +96,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
                 return matcher(left)(right) == (operator == "match")
             except NotRegular:
                 return False  # a pattern that is none matches nothing, and its negation does not hold either
-        case "contains":
-            return left in right
-        case "!contains":
-            return left not in right
         case _:
-            raise ValueError(operator)
+            return TESTS[operator.removeprefix("!")](left, right) == (operator[0] != "!")
 
 
 def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:

@@ -11,8 +11,7 @@ from elastalog.analysis.program import Apply, Base, Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.source import Span
 from elastalog.provenance.comparisons import compare
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import BOUNDS, Ordinal, applied, modulo_bits, no_ordinal, normal
+from elastalog.provenance.ground import BOUNDS, NoValue, Ordinal, applied, modulo_bits, no_ordinal, normal
 
 
 def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:

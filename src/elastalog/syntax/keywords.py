@@ -11,8 +11,10 @@ FUNCTORS = frozenset([
 # fmt: on
 AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
+ENDS = frozenset({"starts_with", "ends_with"})
+"""Constraints, unless a relation has the name."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
-TEXT_TESTS = CONSTRAINTS | {"!match", "!contains"}
+TEXT_TESTS = CONSTRAINTS | ENDS | {f"!{word}" for word in CONSTRAINTS | ENDS}
 """The comparisons that are written like atoms, and their negations."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
 """Words that can not name a relation or a variable."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from elastalog.diagnostics.source import Span
+from elastalog.syntax.keywords import TEXT_TESTS
 from elastalog.syntax.tree import Atom, Body, Comparison, Disjunction, Literal, Negation, Truth
 
 _OPPOSITES: Final = {
     "=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
-    "match": "!match", "!match": "match", "contains": "!contains", "!contains": "contains",
+    **{word: word[1:] if word[0] == "!" else f"!{word}" for word in TEXT_TESTS},
 }  # fmt: skip
 
 

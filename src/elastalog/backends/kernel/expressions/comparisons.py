@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.functor_values import TESTS
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.regular import Matches, NotRegular, matcher
 from elastalog.analysis.values import sort_key
@@ -165,12 +166,14 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     match keep.operator:
         case "match" | "!match":
             function = _matcher(keep.left, source, keep.operator == "match")
-        case "contains":
-            function = _contains
-        case "!contains":
-            function = _contains_not
-        case _:
-            function = ORDERS[keep.operator]
+        case str(name) if name in ORDERS:
+            function = ORDERS[name]
+        case name:
+            test, is_wanted = TESTS[name.removeprefix("!")], name[0] != "!"
+
+            def function(part: str, text: str) -> bool:
+                return test(part, text) == is_wanted
+
     column = compile_text_function(function, arguments, np.bool_, dictionary)
 
     def holds(block: Matrix, used: int) -> Mask:
@@ -178,14 +181,6 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
         return mask if valid is None else mask & valid
 
     return holds
-
-
-def _contains(part: str, text: str) -> bool:
-    return part in text
-
-
-def _contains_not(part: str, text: str) -> bool:
-    return part not in text
 
 
 def _matcher(pattern: Expression, source: Source, is_wanted: bool) -> TextFunction:
