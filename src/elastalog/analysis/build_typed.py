@@ -374,6 +374,7 @@ class TypedBuilder:
             taken = Apply(BRANCH_WITH_NUMBER, (number, _names(wanted, cast.span)), Base.RECORD, cast.span)
         elif isinstance(found, Structure) and self.are_alike(found, wanted) and isinstance(inner, Variable):
             taken = replace(inner, span=cast.span)
+            self.casts[cast.span] = cast.type_name
         else:
             self.reports.cast(cast, found, wanted)
         self.constructed[id(taken)] = taken, wanted

@@ -61,7 +61,8 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written."""
+    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written.
+    `others`: the further heads of the rule."""
 
     head: tree.Atom
     body: FlatBody
@@ -70,6 +71,7 @@ class FlatClause:
     is_fact: bool
     span: Span
     instance: tree.Instance | None = None
+    others: tuple[tree.Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

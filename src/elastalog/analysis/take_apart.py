@@ -49,7 +49,8 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
             if findings.count > errors:
                 return []  # every further alternative would repeat the report
             is_flat, is_fact = shape is not Shape.NESTED, not clause.body
-            flat.append(FlatClause(new_head, body, clause.plan, is_flat, is_fact, clause.span, clause.instance))
+            others = tuple([other for other in clause.heads if other is not head])
+            flat.append(FlatClause(new_head, body, clause.plan, is_flat, is_fact, clause.span, clause.instance, others))
     return flat
 
 

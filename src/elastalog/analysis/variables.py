@@ -60,6 +60,8 @@ def patterns_in(terms: Iterable[tree.Term]) -> set[str]:
             found.add(term.name)
         elif type(term) is tree.Call and is_constructor(term.functor):
             pending.extend(term.arguments)
+        elif type(term) is tree.Cast:
+            pending.append(term.term)
     return found
 
 
