@@ -82,14 +82,14 @@ def test_pragmas_are_kept() -> None:
     assert dict(program.pragmas) == {"jobs": "4"}
 
 
-@pytest.mark.parametrize("name", ["a.csv", "sub/a.csv", "sub/../a.csv", "./a.csv", "..a", "a..b"])
-def test_file_names_that_stay_below(name: str) -> None:
+@pytest.mark.parametrize("name", ["a.csv", "sub/../a.csv", "./a.csv", "..a", "a..b", "/a", "../a", "a/../../b"])
+def test_file_names_may_lead_anywhere(name: str) -> None:
     program = accepted(f'.decl a(x: number)\n.input a(filename="{name}")')
     assert program.relations["a"].directives[0].parameters["filename"] == name
 
 
-@pytest.mark.parametrize("name", ["/a", "..", "../a", "a/../../b", "..\\\\a", "C:\\\\a", "C:a", "", ".", "a/.."])
-def test_file_names_that_leave(name: str) -> None:
+@pytest.mark.parametrize("name", ["", ".", "..", "a/..", "/", "a\\0b"])
+def test_texts_that_are_no_file_names(name: str) -> None:
     assert only_error(f'.decl a(x: number)\n.input a(filename="{name}")').code == "E0216"
 
 

@@ -135,11 +135,11 @@ NAMES: tuple[Entry, ...] = (
     ),
     Entry(
         "E0216",
-        "file name leaves its folder",
-        "A program reads facts below the folder given with `-F` and writes below the one given with `-D`, and"
-        " nowhere else. So file names are relative and do not climb out with `..`. Whoever runs a program "
-        "chooses the folders, not the program.",
-        '.decl edge(x: number, y: number)\n.input edge(filename="../edges.csv")',
+        "not a file name",
+        "Files are named by paths, relative to the folder given with `-F` for facts and `-D` for outputs. A program of "
+        "your own may name files elsewhere, too; one that comes with a store may not (E0512), and over the network no "
+        "file is named at all (E0927).",
+        '.decl edge(x: number, y: number)\n.input edge(filename="")',
         '.decl edge(x: number, y: number)\n.input edge(filename="edges.csv")',
     ),
     Entry(
@@ -387,10 +387,10 @@ NAMES: tuple[Entry, ...] = (
         "E0248",
         "subsumption that reads what depends on it",
         "Facts are taken away after every round of an evaluation, so the body of a subsumption reads only its two "
-        "facts and relations that are complete before.",
+        "facts, relations that are complete before, and those of its recursion that lose no facts and choose none. "
+        "Nothing of its recursion is negated there.",
         ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
-        "far(y, n + 1) :- far(x, n), edge(x, y), bad(n).\n.decl bad(n: number)\nbad(n) :- far(_, n).\n"
-        "far(x, a) <= far(x, b) :- b < a, bad(a).",
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a, far(b, _).",
         ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
         "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
     ),

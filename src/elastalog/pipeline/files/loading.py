@@ -57,6 +57,20 @@ def inputs_of(program: CheckedProgram) -> list[Relation]:
     ]
 
 
+def is_missing(relation: Relation, root: str) -> bool:
+    """Whether a file that a relation is to be read from is not in a folder of this machine."""
+    if "://" in root:
+        return False
+    for directive in relation.directives:
+        if directive.kind == "input" and directive.parameters.get("IO", "file") == "file":
+            named = directive.parameters.get("filename")
+            try:
+                _ = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
+            except ElastalogError as error:
+                return error.diagnostics[0].code == "E0510"
+    return False
+
+
 class InputFiles:
     """The files of relations with `.input`. Where several threads may read, they begin with `begin`, under the limits
     of whoever calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
@@ -111,15 +125,20 @@ class InputFiles:
 
 def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
     """The file of a relation if it has one, of plain lines."""
-    directives = [directive.parameters for directive in relation.directives if directive.kind == "input"]
+    directives = [directive for directive in relation.directives if directive.kind == "input"]
     if len(directives) != 1:
         return None
-    named = directives[0].get("filename")
+    parameters = directives[0].parameters
+    named = parameters.get("filename")
     try:
-        if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
+        if medium(parameters, ("file", parameters.get("IO", "file"))) != "file":
             return None
-        path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        file = plain_file(Schema.of(relation), path, directives[0])
+        path = (
+            find_facts(root, relation.name)
+            if named is None
+            else require_file(root, relation.name, named, is_confined=directives[0].is_confined)
+        )
+        file = plain_file(Schema.of(relation), path, parameters)
         return None if file is None or file.begins_with_names() else file
     except ElastalogError:
         return None  # raised again in its turn
