@@ -61,7 +61,9 @@ def test_the_program_means_what_is_documented(program: str, wanted: list[str]) -
                 assert rows(db, relation) == sorted(fact.strip() for fact in facts.split(" | ") if fact.strip())
 
 
-UPDATED = [case for case in CASES if case[0].startswith(("accepted", "functions")) and case[2][0] not in ("error", "check")]
+UPDATED = [
+    case for case in CASES if case[0].startswith(("accepted", "functions")) and case[2][0] not in ("error", "check")
+]
 
 
 @pytest.mark.parametrize(("program", "wanted"), [case[1:] for case in UPDATED], ids=[case[0] for case in UPDATED])

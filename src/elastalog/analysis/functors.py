@@ -60,7 +60,7 @@ class Functor:
     def arity_text(self) -> str:
         """How many arguments it takes, in words."""
         if self.maximum is None:
-            return f"at least {self.minimum} arguments"
+            return f"at least {self.minimum} argument{'s' * (self.minimum > 1)}"
         if self.maximum != self.minimum:
             return f"{self.minimum} or {self.maximum} arguments"
         return "1 argument" if self.minimum == 1 else f"{self.minimum} arguments"
@@ -193,6 +193,47 @@ _TABLE: tuple[Functor, ...] = (
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})
 """Every functor of the dialect, by surface name."""
+
+
+_ELSEWHERE = {
+    "strlen": "length len size count_chars char_length",
+    "cat": "concat concatenate append join str_cat strcat",
+    "substr": "substring slice mid left right",
+    "upper": "toupper to_upper uppercase ucase upcase",
+    "lower": "tolower to_lower lowercase lcase downcase",
+    "trim": "strip ltrim rtrim",
+    "replace": "str_replace gsub substitute regexp_replace",
+    "index_of": "indexof find position instr strpos locate",
+    "format": "sprintf printf fmt",
+    "split": "explode tokenize split_string regexp_split",
+    "capture": "group regexp_extract regex_extract extract",
+    "json": "json_extract json_value get_json_object json_get parse_json",
+    "to_number": "int integer to_int toint parse_int number atoi",
+    "to_string": "str string tostring text number_to_string",
+    "to_float": "float double to_double parse_float real",
+    "ceil": "ceiling",
+    "log": "ln",
+    "abs": "magnitude fabs",
+    "date_of": "to_date as_date",
+    "add_days": "date_add dateadd adddays",
+    "days_between": "datediff date_diff days",
+    "weekday": "dayofweek day_of_week dow",
+    "x ^ y": "pow power",
+    "x % y": "mod modulo rem",
+    "match": "regex_match regexp_like matches like rlike",
+    "contains": "includes has",
+    "starts_with": "startswith prefix",
+    "ends_with": "endswith suffix",
+    "mean": "avg average",
+    "min": "least minimum",
+    "max": "greatest maximum",
+    "range": "sequence seq generate_series",
+    "ord": "hash id",
+}
+MEANT: Mapping[str, str] = MappingProxyType(
+    {word: name for name, words in _ELSEWHERE.items() for word in words.split()}
+)
+"""What functions are called elsewhere, and here."""
 
 
 def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS, functor_of, is_rewritten
+from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
+from elastalog.analysis.proposals import Proposals
 from elastalog.analysis.scopes import pieces
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import TEXT_TESTS
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
 
 
+LISTED: Final = "docs/reference/language.md#functions lists all functions"
 _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 
@@ -51,6 +55,8 @@ class _ClauseResolver:
         self.users = draft.functors
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
+        self.undeclared: set[str] = set()
+        self.proposals = cache(lambda: Proposals(draft))
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
         self.variables: dict[str, tree.Variable | None] = {}
 
@@ -196,11 +202,14 @@ class _ClauseResolver:
                 advice = f"did you mean `@{call.functor}`?"
             elif f"${call.functor}" in self.constructors:
                 advice = f"did you mean `${call.functor}`?"
+            elif call.functor.lower() in MEANT:
+                meant = MEANT[call.functor.lower()]
+                advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
             else:
-                near = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS)
-                advice = near or "the reference lists the functors of the dialect"
+                advice = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS) or LISTED
             message = f"unknown functor {quoted(call.functor)}"
-            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), advice=advice)
+            note = LISTED if advice.startswith("did you mean") else None
+            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), note=note, advice=advice)
         elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
             self.findings.error(
                 "E0207",
@@ -251,7 +260,10 @@ class _ClauseResolver:
     def report_atom(self, atom: tree.Atom) -> None:
         declaration = self.declarations.get(atom.relation)
         if declaration is None:
-            attributes = ", ".join(f"x{i}: number" for i in range(1, 1 + min(len(atom.arguments), 4)))
+            if atom.relation in self.undeclared:
+                self.findings.count += 1  # the clause is at fault, and there is nothing new to say
+                return
+            self.undeclared.add(atom.relation)
             instance, _, own = atom.relation.rpartition(".")
             self.findings.error(
                 "E0204",
@@ -259,9 +271,14 @@ class _ClauseResolver:
                 primary(atom.relation_span, "not declared"),
                 advice=self.findings.did_you_mean(atom.relation, self.declarations)
                 or (
+                    f"did you mean `{MEANT[atom.relation.lower()]}`?"
+                    if MEANT.get(atom.relation.lower()) in TEXT_TESTS
+                    else None
+                )
+                or (
                     f"make an instance, `.init {instance[:60]} = …`, of a component that declares {quoted(own)}"
                     if instance
-                    else f"declare it, for example `.decl {atom.relation[:60]}({attributes})`"
+                    else f"declare it, for example `{self.proposals().declaration(atom)}`"
                 ),
             )
             return
@@ -285,5 +302,7 @@ class _ClauseResolver:
             "E0324",
             f"variable {quoted(variable.name)} occurs only once",
             primary(variable.span, "used nowhere else in this rule"),
-            advice=f"write `_`, or `_{variable.name[:60]}` to keep the name",
+            advice=f'write `"{variable.name[:60]}"` if that is a text, otherwise `_`'
+            if variable.name[0].islower() and any(name[0].isupper() for name in self.variables)
+            else f"write `_`, or `_{variable.name[:60]}` to keep the name",
         )

@@ -114,8 +114,7 @@ def _without_unused_inputs(program: Program, facts: str | None, form: str, verbo
     from dataclasses import replace
 
     from elastalog.analysis.dependencies import needed_for
-    from elastalog.diagnostics.diagnostic import Diagnostic
-    from elastalog.pipeline.files.loading import inputs_of, is_missing
+    from elastalog.pipeline.files.loading import inputs_of, is_missing, not_needed
     from elastalog.planning.demand import outputs_of
 
     checked = program.checked
@@ -123,9 +122,7 @@ def _without_unused_inputs(program: Program, facts: str | None, form: str, verbo
     unused = [r for r in inputs_of(checked) if needed and r.name not in needed and is_missing(r, facts)]
     if not unused:
         return program
-    names = ", ".join(f"`{relation.name}`" for relation in unused)
-    told = Diagnostic("E0519", f"no file for {names}, which no output needs", severity="warning")
-    show_diagnostics([told], form, verbosity)
+    show_diagnostics([not_needed(unused)], form, verbosity)
     kept = {r.name: replace(r, directives=tuple(d for d in r.directives if d.kind != "input")) for r in unused}
     return replace(program, checked=replace(checked, relations={**checked.relations, **kept}))
 

@@ -90,6 +90,8 @@ class LiteralParser(TermParser):
 
     def literal(self, into: list[Literal]) -> None:
         """Reads one literal, or a group whose literals join the conjunction when it has no alternatives."""
+        if self.texts[self.position] == "%":
+            self.skip_percent_comment()
         index = self.position
         kind = self.kinds[index]
         text = self.texts[index]

@@ -56,15 +56,17 @@ NAMES: tuple[Entry, ...] = (
         "E0206",
         "unknown functor",
         "Inside an expression, a name with arguments is a functor: `strlen(s)`, `cat(a, b)`. Relations are no"
-        " functors: they stand as atoms in the body and bind variables there.",
+        " functors: they stand as atoms in the body and bind variables there. The reference of the language has a"
+        " table of all functions: docs/reference/language.md#functions.",
         ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, length(s)) :- word(s).",
         ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, strlen(s)) :- word(s).",
     ),
     Entry(
         "E0207",
         "wrong number of arguments of a functor",
-        "Every functor takes a fixed number of arguments, except `min`, `max` and `cat`, which take two or "
-        "more, and `range`, which takes two or three.",
+        "Every functor takes a fixed number of arguments, except `min` and `max`, which take two or more, `cat`, "
+        "which takes one or more, `range`, which takes two or three, and `format`, which takes a text in quotes and "
+        "a value for every place `{}` in it.",
         ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 1)) :- word(s).",
         ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 0, 1)) :- word(s).",
     ),

@@ -231,4 +231,15 @@ TYPES: tuple[Entry, ...] = (
         ".decl total(p: symbol, w: number)\n"
         "total(p, w) :- part(p, _), w = sum v : { part(p, q), weight(q, v) }.",
     ),
+    Entry(
+        "E0414",
+        "rule that may grow without end",
+        "A recursive rule computes a value from one of its own recursion, by arithmetic, `cat`, a record or a functor "
+        "of yours, and neither compares it by `<` or the like nor finds it in a relation outside the recursion. Over "
+        "facts with a cycle such a rule makes new values for ever; the limits of time and memory end it.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(1, 0).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(1, 0).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
+    ),
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import CheckedProgram, Relation
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
@@ -69,6 +69,12 @@ def is_missing(relation: Relation, root: str) -> bool:
             except ElastalogError as error:
                 return error.diagnostics[0].code == "E0510"
     return False
+
+
+def not_needed(relations: Sequence[Relation]) -> Diagnostic:
+    """The warning that relations are not read."""
+    names = ", ".join(f"`{relation.name}`" for relation in relations)
+    return Diagnostic("E0519", f"no file for {names}, which no output needs", severity="warning")
 
 
 class InputFiles:
