@@ -61,8 +61,7 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written.
-    `others`: the further heads of the rule."""
+    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written."""
 
     head: tree.Atom
     body: FlatBody
@@ -71,7 +70,6 @@ class FlatClause:
     is_fact: bool
     span: Span
     instance: tree.Instance | None = None
-    others: tuple[tree.Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,15 +62,10 @@ _Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Environment:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
-    head, equations settles a variable. What nothing settles is what it is taken for, or a number. The other heads of a
-    rule tell types, too."""
+    head, equations settles a variable. What nothing settles is what it is taken for, or a number."""
     solver = _Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
-    for head in clause.others:
-        for term, kind in zip(head.arguments, kinds[head.relation], strict=True):
-            if type(term) is tree.Variable:
-                solver.settle(term, kind)
     solver.solve()
     return solver.environment
 
