@@ -33,7 +33,7 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
-_CASTS: Final = {
+_CASTS: Final[dict[tuple[Base, Base], str]] = {
     (Base.SYMBOL, Base.NUMBER): "ord",
     (Base.NUMBER, Base.UNSIGNED): "itou",
     (Base.UNSIGNED, Base.NUMBER): "utoi",
@@ -349,35 +349,29 @@ class TypedBuilder:
         return apply
 
     def cast(self, cast: tree.Cast) -> Expression:
-        """The value itself where both types are of one kind; a symbol as a number is its `ord`."""
+        """The value itself where both types are of one kind, or records alike; a symbol or record as a number is its
+        `ord`, and the bits of a number can be those of a float."""
         wanted = self.types.kind(cast.type_name)
         inner = self.expression(cast.term, self.definite(cast.term) or wanted)
         found = self.kind(inner)
-        if found is wanted:
+        taken: Expression = inner
+        if found is wanted or self.are_alike(found, wanted):
             self.casts[cast.span] = cast.type_name
-            if type(inner) is not Variable:
-                return inner
-            taken = replace(inner, span=cast.span)
-            if isinstance(wanted, Structure):
-                self.constructed[id(taken)] = taken, wanted
-            return taken
-        if isinstance(found, Base) and (found, wanted) in _CASTS:
-            return Apply(_CASTS[found, wanted], (inner,), base_of(wanted), cast.span)
-        if wanted in _INTEGERS and found not in _INTEGERS:
-            number = self.ordinal(inner, cast.span)
-            return number if wanted is Base.NUMBER else Apply("itou", (number,), Base.UNSIGNED, cast.span)
-        if not isinstance(wanted, Structure):
-            self.reports.cast(cast, found, wanted)
-        taken: Expression
-        if found in _INTEGERS and wanted.is_ordered:
+            taken = replace(inner, span=cast.span) if type(inner) is Variable else inner
+        elif isinstance(wanted, Structure):
+            if found not in _INTEGERS or not wanted.is_ordered:
+                self.reports.cast(cast, found, wanted)
             number = inner if found is Base.NUMBER else Apply("utoi", (inner,), Base.NUMBER, cast.span)
             taken = Apply(BRANCH_WITH_NUMBER, (number, _names(wanted, cast.span)), Base.RECORD, cast.span)
-        elif isinstance(found, Structure) and self.are_alike(found, wanted) and isinstance(inner, Variable):
-            taken = replace(inner, span=cast.span)
-            self.casts[cast.span] = cast.type_name
+        elif isinstance(found, Base) and (found, wanted) in _CASTS:
+            return Apply(_CASTS[found, wanted], (inner,), wanted, cast.span)
+        elif wanted in _INTEGERS:
+            number = self.ordinal(inner, cast.span)
+            return number if wanted is Base.NUMBER else Apply("itou", (number,), Base.UNSIGNED, cast.span)
         else:
             self.reports.cast(cast, found, wanted)
-        self.constructed[id(taken)] = taken, wanted
+        if isinstance(wanted, Structure):
+            self.constructed[id(taken)] = taken, wanted
         return taken
 
     def ordinal(self, inner: Expression, span: Span) -> Expression:
@@ -389,8 +383,10 @@ class TypedBuilder:
             return Apply(BRANCH_NUMBER, (inner, _names(kind, span)), Base.NUMBER, span)
         return Apply(_CASTS.get((base_of(kind), Base.NUMBER), "ord"), (inner,), Base.NUMBER, span)
 
-    def are_alike(self, one: Structure, other: Structure) -> bool:
-        """Whether the records of two types are made of parts of the same base types."""
+    def are_alike(self, one: Kind, other: Kind) -> bool:
+        """Whether two types are of records that are made of parts of the same base types."""
+        if not isinstance(one, Structure) or not isinstance(other, Structure):
+            return False
         fields = [structure.branches.get("[]", ()) for structure in (one, other)]
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
         return one.is_record and other.is_record and bases[0] == bases[1]

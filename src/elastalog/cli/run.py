@@ -109,7 +109,7 @@ def _with_demand(program: Program) -> Program:
     return replace(program, checked=with_demand(program.checked, outputs_of(program.checked), wanted))
 
 
-def _without_unused_inputs(program: Program, facts: str | None, form: str, verbosity: Verbosity) -> Program:
+def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: Verbosity) -> Program:
     """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
     from dataclasses import replace
 
