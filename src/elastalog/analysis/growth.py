@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Apply, Atom, CheckedProgram, Comparison, Expression, Rule, Variable
+from elastalog.analysis.program import Apply, Atom, Base, CheckedProgram, Comparison, Expression, Rule, Variable
 from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.subsumptions import MARK, keeping_best
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
@@ -26,13 +26,14 @@ def warnings_of_growth(program: CheckedProgram) -> list[Diagnostic]:
     found = []
     for stratum in program.strata:
         if judged.isdisjoint(stratum.relations):
-            found += [_warning(rule, grown) for rule, grown in growing(stratum.rules, stratum.relations)]
+            found += [_warning(*found_rule) for found_rule in growing(stratum.rules, stratum.relations)]
     return found
 
 
-def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[Rule, Expression]]:
+def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[Rule, Expression, str]]:
     """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
-    no comparison by order, and no atom of a relation outside the recursion. Each with what it computes."""
+    no comparison by order, and no atom of a relation outside the recursion. Each with what it computes, and what can be
+    done."""
     for rule in rules:
         if not rule.is_recursive:
             continue
@@ -48,10 +49,10 @@ def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[R
                 for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                     if type(side) is Variable and type(other) in (Apply, Variable) and side.name not in given:
                         computed[side.name] = other
-        for argument in rule.head.arguments:
+        for place, argument in enumerate(rule.head.arguments):
             grown = computed.get(argument.name) if type(argument) is Variable else argument
             if type(grown) is Apply and _grows(grown, argument, dict(computed), recursive, bounds):
-                yield rule, argument if type(argument) is Apply else grown
+                yield rule, grown, _advice(rule, place, grown)
                 break
 
 
@@ -79,15 +80,21 @@ def _grows(
     return makes_new and uses
 
 
-def _warning(rule: Rule, grown: Expression) -> Diagnostic:
-    name = rule.head.relation
+def _advice(rule: Rule, place: int, grown: Expression) -> str:
+    """What bounds a rule: a comparison, or a subsumption that keeps the least value for all others of a fact."""
+    name, arity = rule.head.relation, len(rule.head.arguments)
+    if arity == 1 or grown.base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
+        return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {name}(n=…)`"
+    return f"bound it by a comparison, or keep the least by `{keeping_best(name, arity, place, '<')}`"
+
+
+def _warning(rule: Rule, grown: Expression, advice: str) -> Diagnostic:
     return Diagnostic(
         "E0414",
-        f"relation `{name}` may grow without end",
+        f"relation `{rule.head.relation}` may grow without end",
         (Label(grown.span, "a new value in every round, which nothing bounds"),),
         ("the limits of time and memory end such an evaluation",),
-        "bound it by a comparison, as in `x < 1000`, keep the best of each by a subsumption, or write "
-        f"`.limitsize {name}(n=…)`",
+        advice,
         "warning",
         rule.source,
     )

@@ -9,6 +9,7 @@ from typing import Final
 from elastalog.analysis.dependencies import Use, Uses, collect_dependencies, components, in_order
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.subsumptions import keeping_best
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -73,10 +74,8 @@ def _by_subsumption(use: Use, draft: Draft) -> str | None:
         arguments = [aggregate.target if i in places else term for i, term in enumerate(head.arguments)]
         body = (*[other for other in rules[0].body if other is not literal], *aggregate.body)
         rule = replace(rules[0], heads=(replace(head, arguments=tuple(arguments)),), body=body, plan=None)
-        names = [f"k{i + 1}" for i in range(len(arguments))]
-        one, other = (", ".join("ab"[side] if i in places else name for i, name in enumerate(names)) for side in (0, 1))
-        name, better = head.relation, "<" if aggregate.operator == "min" else ">"
-        return f"{print_clause(rule)} {name}({one}) <= {name}({other}) :- b {better} a."
+        better = "<" if aggregate.operator == "min" else ">"
+        return f"{print_clause(rule)} {keeping_best(head.relation, len(arguments), places[0], better)}"
     return None
 
 

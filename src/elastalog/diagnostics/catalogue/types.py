@@ -172,7 +172,7 @@ TYPES: tuple[Entry, ...] = (
         "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that "
         "is declared with a record type, a field of another record, or a variable that is used so and that it equals.",
         ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n"
-        ".decl m(x: number)\nm(x) :- n(x), [x, 1] = [1, x].",
+        ".decl m(x: number)\nm(x) :- n(x), [x, 1] != [1, x].",
         ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n.decl m(p: P)\nm(p) :- n(x), p = [x, 1].",
     ),
     Entry(

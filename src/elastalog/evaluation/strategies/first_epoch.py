@@ -37,9 +37,9 @@ def _with_growing_rules(error: LimitReached, stratum: LogicalStratum) -> LimitRe
     """The limit that ended the evaluation of a stratum, and the rules of it that may grow without end."""
     rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
     names = [rule.head.relation for rule in rules.values()]
-    found = [rule for rule, _ in growing(rules.values(), names)]
-    notes = [f"this rule may grow without end: {rule.text} ({rule.place})" for rule in found[:3]]
-    if not notes:
+    found = list(growing(rules.values(), names))[:3]
+    if not found or stratum.dominance:
         return error
+    notes = [f"this rule may grow without end: {rule.text} ({rule.place}); {advice}" for rule, _, advice in found]
     first, *others = error.diagnostics
     return LimitReached([replace(first, notes=(*first.notes, *notes)), *others])
