@@ -16,6 +16,9 @@ LONG    ?=
 QUICK   ?=
 ONLY    ?=
 SEED    ?=
+# For `make corpus`: a folder with checkouts OWNER+NAME of public repositories, and Soufflé, without which only ours runs.
+CLONES  ?=
+SOUFFLE ?=
 # What `make check` tests: nothing that evaluates.
 QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_site.py tests/docs/test_walks.py
 # Folder of benchmark data; without it the benchmarks generate theirs.
@@ -27,7 +30,7 @@ INSTALL  = $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo workbench test check docs torture bench papers wheel format clean
+.PHONY: help setup demo workbench test check docs torture corpus bench papers wheel format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +60,9 @@ docs: $(READY) ## the documentation as a site, in build/site (`make check` build
 
 torture: $(READY) ## attack every promise from seeds for an hour (QUICK=1: five minutes); SEED=N repeats
 	$(BIN)/python -m tests.torture --seconds $(if $(QUICK),300,3600) $(if $(SEED),--seed $(SEED),)
+
+corpus: $(READY) ## programs of others beside Soufflé: CLONES=FOLDER of checkouts, SOUFFLE=BINARY; goes on where it ended
+	$(BIN)/python -m tests.corpus $(CLONES) $(if $(SOUFFLE),--souffle $(SOUFFLE))
 
 bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/results/ and benchmarks/plots/
 	$(BIN)/python -m benchmarks.parse_speed

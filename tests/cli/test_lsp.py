@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -214,6 +217,44 @@ def test_layout(folder: Path) -> None:
         assert not await editor.client.text_document_formatting_async(given)
 
     spoken(folder, talk)
+
+
+def test_every_request_is_answered_and_the_end_is_orderly() -> None:
+    """Messages as no client library would send them: each with an id gets an answer to it."""
+
+    def message(text: str) -> bytes:
+        return b"Content-Length: %d\r\n\r\n%s" % (len(text.encode()), text.encode())
+
+    def request(number: int, method: Any, given: Any, version: str = "2.0") -> str:
+        return json.dumps({"jsonrpc": version, "id": number, "method": method, "params": given})
+
+    before = {"textDocument": {"uri": "file:///x.dl"}, "position": {"line": 0, "character": -1}}
+    first = {**before, "position": {"line": 0, "character": 0}}
+    sent = [
+        request(1, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}),
+        request(2, "textDocument/hover", before),
+        request(3, "textDocument/hover", None),
+        request(4, ["textDocument/hover"], before),
+        request(5, "textDocument/hover", first, "1.0"),
+        f"[{request(6, 'textDocument/hover', before)}]",
+        '{"id": 7, "method": "textDocument/hover"}',
+        "{", "null", "[1]",
+        request(8, "textDocument/unheardOf", {}),
+        request(9, "textDocument/hover", {**first, "textDocument": {"uri": "http://["}}),
+        request(10, "shutdown", None),
+        request(11, "textDocument/hover", first),
+        '{"jsonrpc": "2.0", "method": "exit"}',
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "elastalog", "lsp"]
+    ended = subprocess.run(command, input=b"".join(map(message, sent)), capture_output=True, timeout=60)
+    answers = map(json.loads, re.findall(rb"\r\n\r\n(\{.*?\})(?=Content-Length|$)", ended.stdout, re.DOTALL))
+    codes = {one["id"]: one.get("error", {}).get("code") for one in answers if "id" in one}
+    assert codes == {
+        1: None, 2: -32602, 3: -32602, 4: -32603, 5: -32600, 6: -32602, 7: -32600, 8: -32601, 9: None, 10: None,
+        11: -32600,
+    }  # fmt: skip
+    assert ended.returncode == 0
+    assert b"I/O operation on closed file" not in ended.stderr
 
 
 @pytest.mark.slow

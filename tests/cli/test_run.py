@@ -61,6 +61,25 @@ def lines(path: Path) -> list[str]:
     return sorted(path.read_text().splitlines())
 
 
+@pytest.mark.parametrize("rows", [1, write.LEAST_ROWS])
+def test_a_byte_order_mark_in_a_text_comes_back_or_is_told(folder: Path, rows: int) -> None:
+    read = '.decl i(x: symbol)\n.input i(IO=json, filename="i.json")\n.decl o(x: symbol)\no(x) :- i(x).\n'
+    texts = [f"\ufeff{number}" for number in range(rows)]
+    (folder / "facts" / "i.json").write_text(json.dumps([[text] for text in texts]))
+    (folder / "plain.dl").write_text(f"{read}.output o\n")
+    (folder / "quoted.dl").write_text(f"{read}.output o(rfc4180=true)\n")
+    (folder / "again.dl").write_text(
+        '.decl o(x: symbol)\n.input o(rfc4180=true, filename="o.csv")\n.output o(IO=json)\n'
+    )
+    plain = run(folder, "-D", str(folder), program="plain.dl")
+    assert plain.exit_code == 0
+    assert "symbol `\\ufeff0` of `o` cannot be written as plain text" in plain.stderr
+    quoted = run(folder, "-D", str(folder / "facts"), program="quoted.dl")
+    assert (quoted.exit_code, quoted.stderr) == (0, "")
+    assert run(folder, "-D", str(folder), program="again.dl").exit_code == 0
+    assert sorted(text for [text] in json.loads((folder / "o.json").read_text())) == sorted(texts)
+
+
 def test_several_threads_write_what_one_writes(folder: Path) -> None:
     outputs = "".join(
         f'.decl r{i}(x: number, s: symbol)\n.output r{i}\nr{i}(x + {i}, cat("s", to_string(y))) :- path(x, y).\n'
@@ -386,6 +405,16 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
     assert started.stderr is not None
     errors = started.stderr.read()
     assert (started.wait(timeout=30), "Traceback" in errors, "Error" in errors) == (0, False, False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+@pytest.mark.parametrize("command", ["--version", "--help", "doctor", "completion bash", "show p.dl"])
+def test_what_is_only_told_can_not_be_written_either(folder: Path, command: str) -> None:
+    words = [sys.executable, "-m", "elastalog", *command.split()]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(words, cwd=folder, env=_environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    told = "error: standard output cannot be written: no space left on device\n"
+    assert (result.returncode, result.stderr) == (1, told)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import elastalog
 from elastalog.cli.main import cli
 
 PROGRAM = """.decl edge(x: number, y: number)
@@ -170,3 +171,16 @@ def test_answers_in_json_are_json_whatever_they_hold(tmp_path: Path) -> None:
     assert answers == [{"X": "nan", "P": ["inf", "$L(-inf)"]}, {"X": "-inf", "P": None}]
     assert call("query", program, "-F", tmp_path, "f(?x, nil)", "--param", "x=-inf").stdout == "yes\n"
     assert call("query", program, "-F", tmp_path, "X = ?x", "--param", "x=1_0").stdout == '"1_0"\n'
+
+
+@pytest.mark.parametrize("inside", [".", "copy", "facts", "facts/copy", "../store/copy", "../link/copy"])
+def test_a_backup_into_the_folder_of_the_store_is_refused(store: Path, inside: str) -> None:
+    (store.parent / "link").symlink_to(store)
+    before = sorted(store.rglob("*"))
+    refused = call("backup", store, store / inside)
+    assert refused.exit_code == 1
+    assert "error[E0802]" in refused.stderr
+    assert "which belongs to the store alone" in refused.stderr
+    with elastalog.open(store=store) as session, pytest.raises(elastalog.ElastalogError, match="E0802"):
+        session.backup(store / inside)
+    assert sorted(store.rglob("*")) == before

@@ -77,6 +77,34 @@ def test_an_evaluation_ends(folder: Path, number: signal.Signals, command: tuple
     assert sorted(os.listdir(folder)) == ["facts", "p.dl", "updates"]
 
 
+WHILE_STARTING = """
+import _posixsubprocess, os, signal, subprocess, sys
+
+start = _posixsubprocess.fork_exec
+
+def start_and_end(given, *rest):
+    process = start(given, *rest)
+    if not "resource_tracker" in str(given):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return process
+
+_posixsubprocess.fork_exec = subprocess._fork_exec = start_and_end
+from elastalog.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+def test_a_comparison_ends_in_silence_while_it_starts_its_process(folder: Path) -> None:
+    """SIGTERM comes when the process is there, and before it is told what to do."""
+    (folder / "updates").mkdir()
+    (folder / "updates" / "1.diff").write_text("+n(-7).\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", WHILE_STARTING, "compare", "p.dl", "-F", "facts", "--updates", "updates"]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (143, "")
+
+
 @pytest.mark.slow
 def test_an_update_of_a_store_ends_and_leaves_the_epoch_before(folder: Path) -> None:
     elastalog.open(folder / "p.dl", folder / "facts", store=folder / "store").close()

@@ -14,6 +14,7 @@ from tests.forcing import ELSEWHERE, EXTREMES, THREADS, drawn, forced
 from tests.generators.construction import EVERYTHING
 from tests.generators.seeded import seeded_case
 from tests.generators.strata import large_case
+from tests.poisoning import poisoned
 from tests.torture.comparing import Comparison, Lineup
 
 WAYS = Lineup(
@@ -41,7 +42,7 @@ def test_one_setting_at_an_extreme(name: str, value: float) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_several_settings_at_extremes(seed: int) -> None:
-    with forced(**drawn(Random(seed))):
+    with forced(**drawn(Random(seed))), poisoned():
         play(1000 + seed, seed % 2 == 0)
 
 

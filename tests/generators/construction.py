@@ -54,6 +54,8 @@ class Features:
     """Variables that a least or greatest value gives values: `w = min k : { e(k, y) }`."""
     numbers: bool = False
     """`autoinc()` in heads of rules that read only what is below."""
+    negated_groups: bool = False
+    """`!(…)`: of conjunctions and alternatives, of what is negated already, of comparisons that have no value."""
     tested_groups: bool = False
     """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
 
@@ -283,6 +285,8 @@ class Construction:
             body.append(self.aggregate(below, scope))
         if self.features.negation and self.chance(30):
             body.append(f"!{self.filtering(self.pick(below), scope)}")
+        if self.features.negated_groups and self.chance(50):
+            body.append(f"!{self.negated(below, scope, 2)}")
         if self.chance(30):
             body.append(self.comparison(scope))
         if self.features.witnesses and self.chance(25):
@@ -330,6 +334,42 @@ class Construction:
     def filtering(self, name: str, scope: Scope) -> str:
         """An atom that binds nothing."""
         return self.atom_text(name, [self.known(base, scope, wildcard=True) for base in self.schemas[name]])
+
+    def negated(self, below: list[str], scope: Scope, depth: int) -> str:
+        """What may stand behind a `!`; it binds nothing."""
+        x, y, z = (self.known("number", scope) for _ in range(3))
+        order = self.pick(("<", "!=", "=", "<=", ">", ">="))
+        if depth and self.chance(50):
+            parts = [self.pick(("", "!")) + self.negated(below, scope, depth - 1) for _ in range(self.pick((1, 2, 2)))]
+            return f"({self.pick((', ', ' ; ')).join(parts)})"
+        atom = self.filtering(self.pick(below), scope)
+        counted = [name for name in below if "number" in self.schemas[name]]
+        if counted and self.chance(50):
+            name = self.pick(counted)
+            terms = [self.known(base, scope, wildcard=True) for base in self.schemas[name]]
+            place = self.pick([i for i, base in enumerate(self.schemas[name]) if base == "number"])
+            computed = self.pick((f"{x} / {y}", f"{x} % {y}", f"range({x}, {y})", "min k : { ATOM, k != 2 }", "k"))
+            before, terms[place] = list(terms), "k"
+            member = self.atom_text(name, terms)
+            if computed == "k":
+                operator = self.pick(("min k", "max k", "sum k", "count", "mean k"))
+                z = f"to_float({z})" if operator == "mean k" else z
+                return f"({operator} : {{ {member} }} {order} {z})"
+            before[place] = computed.replace("ATOM", member)
+            return self.atom_text(name, before)
+        infinite = f"to_float({x}) * 10.0 ^ 400.0"  # NaN for 0
+        return self.pick(
+            (
+                atom,
+                f"({self.comparison(scope)})",
+                f"({x} / {y} {order} {z})",
+                f"({x} = range({y}, {z}))",
+                f"({infinite} {order} to_float({y}))",
+                f"(min({infinite}, to_float({y})) {order} max(1.0, {infinite}))",
+                f"(to_number({self.known('symbol', scope)}) {order} {z})",
+                f"(2 ^ ({x} - {y}) {order} {z})",
+            )
+        )
 
     def group(self, readable: list[str], scope: Scope, is_alone: bool) -> str:
         """A disjunction; either all its alternatives bind the same variable or none binds any."""
@@ -418,6 +458,8 @@ class Construction:
             atoms.append(self.comparison(inner))
         if self.features.negation and self.chance(15):
             atoms.append(f"!{self.filtering(self.pick(below), inner)}")
+        if self.features.negated_groups and self.chance(30):
+            atoms.append(f"!{self.negated(below, inner, 1)}")
         if self.features.nested_aggregates and self.chance(25):
             atoms.append(self.inner_aggregate(below, inner))
         operator = self.pick(("count", "sum", "min", "max", "mean", "count", "sum")) if own else "count"

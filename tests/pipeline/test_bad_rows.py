@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,9 @@ import pytest
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.pipeline.files.policy import Policy
-from elastalog.pipeline.files.read import read_facts
+from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.relations.schema import Column, Schema
-from tests.pipeline.schemas import EDGE, NAME, PAIR, one
+from tests.pipeline.schemas import EDGE, NAME, PAIR, one, relation
 
 # content; line, code and reason of the bad row; its text. Every file also has a good row.
 BAD_TEXT = {
@@ -160,7 +161,7 @@ def test_lines_are_counted_from_the_header(tmp_path):
     [
         (b"{", "E0507", "not JSON: expecting property name enclosed in double quotes"),
         (b"3", "E0507", "neither an object nor an array"),
-        (b"[" * 100_000, "E0507", "not JSON: too deep or too long a number"),
+        (b"[" * 100_000, "E0507", "not JSON: too deep"),
         (b"[1]", "E0501", "1 value for 2 columns"),
         (b'{"x": 1}', "E0501", "no attribute `y`"),
         (b'{"x": 1, "y": "a", "z": 2}', "E0501", "no column for attribute `z`"),
@@ -170,12 +171,38 @@ def test_lines_are_counted_from_the_header(tmp_path):
         (b"[1, null]", "E0504", "`y` is null"),
         (b'[1, "\\ud800"]', "E0505", "`y` holds a lone surrogate"),
         (b'[1, "\xff"]', "E0505", "byte 0xff is not UTF-8"),
+        (b'{"x": 1, "y": "a", "x": 2}', "E0518", "the object has `x` twice"),
+        (b'[1e400, "a"]', "E0503", "`1e400` does not fit any type of numbers"),
+        (b'[-1e400, "a"]', "E0503", "`-1e400` does not fit any type of numbers"),
+        (b"[" + b"1" * 5000 + b', "a"]', "E0503", f"`{'1' * 60}…` (5,000 characters) does not fit any type of numbers"),
     ],
 )
 def test_bad_rows_of_json_lines(tmp_path, bad_line, code, reason):
     path = tmp_path / "edge.jsonl"
     path.write_bytes(b'[1, "a"]\n\n' + bad_line + b"\n")
     check_bad(EDGE, path, {}, tmp_path, 3, code, reason, bad_line.decode("utf-8", "backslashreplace"))
+
+
+@pytest.mark.parametrize(
+    ("bad_fact", "code", "reason"),
+    [
+        ('{"v": 1, "v": 2}', "E0518", "the object has `v` twice"),
+        ("[1e400]", "E0503", "`1e400` does not fit any type of numbers"),
+        ("[" + "7" * 5000 + "]", "E0503", f"`{'7' * 60}…` (5,000 characters) does not fit any type of numbers"),
+        ('["x"]', "E0502", "`v` is declared as float, but given as str `'x'`"),
+    ],
+)
+def test_bad_rows_of_lists_of_json(tmp_path, bad_fact, code, reason):
+    (tmp_path / "r.json").write_text(f"[[1.5],\n {bad_fact}, [Infinity]]")
+    found = relation(one(Base.FLOAT), {"IO": "json"})
+    with pytest.raises(ElastalogError) as error:
+        read_input(found, tmp_path, Policy())
+    assert [(d.code, d.message, d.location) for d in error.value.diagnostics] == [
+        (code, f"bad row for `r`: {reason}", f"{tmp_path / 'r.json'}:2")
+    ]
+    result = read_input(found, tmp_path, Policy("quarantine", folder=tmp_path))
+    assert result.table.column(0).to_pylist() == [1.5, math.inf]
+    assert json.loads((tmp_path / "r.bad.jsonl").read_text())["text"] == bad_fact
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.memory_limit import resident_bytes
+from elastalog.diagnostics.quota import Quota
 from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
@@ -278,7 +279,7 @@ def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
     def counted(self: Materialisation, name: str, rows: Any) -> Any:
         numbered.append(name)
         if len(numbered) == 3:
-            self.watch.deadline = 0.0  # long past
+            self.watch.quota = Quota(0.0)  # long past
         return encode(self, name, rows)
 
     monkeypatch.setattr(Materialisation, "encode", counted)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import Policy
@@ -36,6 +37,28 @@ def rows(schema: Schema, tmp_path, content: bytes, name: str = "r.facts", **para
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, SETTINGS.bytes_of_a_block])
+@pytest.mark.parametrize(
+    ("parameters", "content", "expected"),
+    [
+        ({}, "\ufeffa\nb\n", ["a", "b"]),
+        ({}, "\ufeff\ufeffa\nb\n", ["\ufeffa", "b"]),
+        ({}, "a\n\ufeffa\n", ["a", "\ufeffa"]),
+        ({"headers": "true"}, "s\n\ufeffa\na\n", ["\ufeffa", "a"]),
+        ({"headers": "true"}, "\ufeffs\n\ufeffa\n\ufeffb\n", ["\ufeffa", "\ufeffb"]),
+        ({"headers": "true", "rfc4180": "true"}, 's\n\ufeffa\n"\ufeffb"\n', ["\ufeffa", "\ufeffb"]),
+        ({"rfc4180": "true"}, '"\ufeffa"\nb\n', ["\ufeffa", "b"]),
+        ({"columns": "0"}, "\ufeff\ufeffa\n", ["\ufeffa"]),
+    ],
+)
+def test_a_byte_order_mark_is_one_at_the_beginning_of_a_file_alone(
+    tmp_path, monkeypatch, parameters, content, expected, size
+):
+    monkeypatch.setattr(SETTINGS, "bytes_of_a_block", size)
+    monkeypatch.setattr(text, "PIECE", size)
+    assert rows(NAME, tmp_path, content.encode(), **parameters) == [(value,) for value in expected]
 
 
 @pytest.mark.parametrize(

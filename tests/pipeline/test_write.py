@@ -92,6 +92,22 @@ def test_a_symbol_that_would_break_its_line_is_refused(tmp_path, text, shown):
     assert os.listdir(tmp_path) == ["edge.csv"]
 
 
+def test_a_mark_at_the_beginning_is_quoted_or_refused(tmp_path):
+    """A file that begins with U+FEFF is read without it."""
+    names, marked = one(Base.SYMBOL), [("\ufeffx",), ("\ufeffy",)]
+    path = tmp_path / "r.csv"
+    for form in ({"rfc4180": "true"}, {"headers": "true"}, {"headers": "true", "rfc4180": "true"}):
+        write_facts(names, table(names, marked), path, form)
+        assert read_facts(names, path, form).table.to_pylist() == [{"v": value} for (value,) in marked]
+    with pytest.raises(ElastalogError, match=r"symbol `.ufeffx` of `r` cannot be written as plain text") as error:
+        write_facts(names, table(names, marked), path)
+    assert error.value.diagnostics[0].notes == (
+        "`v` holds a byte order mark, so the row would be read back as another one",
+    )
+    write_facts(names, table(names, [("x",), *marked]), path)  # later it is text
+    assert read_facts(names, path).table.to_pylist() == [{"v": "x"}, {"v": "\ufeffx"}, {"v": "\ufeffy"}]
+
+
 def test_a_delimiter_that_occurs_in_numbers_is_refused(tmp_path):
     with pytest.raises(ElastalogError) as error:
         write_facts(EDGE, table(EDGE, [(-1, "a")]), tmp_path / "edge.csv", {"delimiter": "-"})

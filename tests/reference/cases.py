@@ -13,6 +13,7 @@ from typing import Any
 
 from elastalog import Branch
 from elastalog.analysis.flatten import flatten
+from elastalog.analysis.instantiate import instantiate
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
@@ -52,12 +53,13 @@ def load_case(name: str) -> Case:
 
 
 def parse_accepted(text: str, name: str = "program.dl") -> syntax.Tree:
-    """The tree of a program without errors."""
+    """The tree of a program without errors: what was written, with components as what their instances say."""
     tree, diagnostics = parse(Source(name, text))
     assert not [d for d in diagnostics if d.severity == "error"], diagnostics
-    flat, diagnostics = flatten(tree)
+    assert not flatten(tree)[1]
+    written, diagnostics = instantiate(tree)
     assert not diagnostics, diagnostics
-    return flat
+    return written
 
 
 def read_lines(path: Path) -> list[str]:

@@ -1,11 +1,16 @@
 """A naive evaluator of the whole dialect: the judge of the engine, with which it shares nothing but the syntax tree.
 
+It evaluates what was written, components apart, which are instances of what was written: a negated group holds if what
+it negates has no solution, an inline relation is asked where it is used, an aggregate folds what its body finds,
+wildcards, records, witnesses and equivalences are what they are. No rewriting of the engine comes between.
+
 An environment maps names to values and, under spans, what it rests on: an atom to its fact, an aggregate to its members
 (each a list of environments). Values carry their types; an integer literal takes the type of what it meets."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -13,7 +18,7 @@ from typing import Any
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
-from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare, fits
+from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare
 from tests.reference.variables import telling_apart, witnesses
 from tests.reference.walking import is_made, name_of, names, walk
 
@@ -67,6 +72,8 @@ def evaluate(
             db.seen.clear()
             program.prune(component, db, given)
             db.seen.clear()
+    for name in program.inlined:
+        del db[name]
     return db
 
 
@@ -98,11 +105,15 @@ class Program:
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
         branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
         fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
+        self.inlined: dict[str, list[Rule]] = {d.name: [] for d in declared if d.is_inline}
         rules = [
-            Rule(head, c.body, self.schemas, fields, self.closed)
+            Rule(head, c.body, self.schemas, fields, self.inlined, self.closed)
             for c in walk((tree.items, *closures), syntax.Clause)
             for head in c.heads
         ]
+        for rule in rules:
+            self.inlined.get(rule.relation, []).append(rule)
+        rules = [rule for rule in rules if rule.relation not in self.inlined]
         self.closing = rules[len(rules) - 3 * len(self.closed) :]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         pairs = [*walk(tree.items, syntax.Subsumption)]
@@ -116,11 +127,11 @@ class Program:
             **self.schemas,
             **{f"{p.dominated.relation}<=": self.schemas[p.dominated.relation] * 2 for p in pairs},
         }
-        self.subsumptions = [(p.dominated.relation, Rule(*paired(p), doubled, fields)) for p in pairs]
+        self.subsumptions = [(p.dominated.relation, Rule(*paired(p), doubled, fields, self.inlined)) for p in pairs]
         below = {name: {name} for name in self.schemas}
         for relation, rule in self.subsumptions:
             below[relation] |= {atom.relation for atom in walk(rule.body, syntax.Atom)}
-        for rule in self.rules:
+        for rule in (*self.rules, *(rule for own in self.inlined.values() for rule in own)):
             below[rule.relation] |= rule.reads | {rule.relation}
         while any(not below[b] <= below[a] for a in below for b in below[a]):
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
@@ -190,9 +201,16 @@ program_of = lru_cache(maxsize=64)(Program)
 
 class Rule:  # head :- body.
     def __init__(
-        self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]], fields: Any, closed: Any = ()
+        self,
+        head: syntax.Atom,
+        body: syntax.Body,
+        schemas: dict[str, list[str]],
+        fields: Any,
+        inlined: "dict[str, list[Rule]]",
+        closed: Any = (),
     ) -> None:
         self.relation, self.head, self.schemas, self.fields = head.relation, head, schemas, fields
+        self.inlined = inlined
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
@@ -224,40 +242,74 @@ class Rule:  # head :- body.
     def solve(self, body: syntax.Body, env: Environment, db: Facts) -> Iterator[Environment]:
         """The environments in which a body holds. A literal that needs an unbound variable waits."""
         for i, literal in enumerate(body):
-            with suppress(KeyError):
-                for extended, more in list(self.extend(literal, env, db)):
-                    yield from self.solve(more + body[:i] + body[i + 1 :], extended, db)
-                return
-        assert not body, "a variable is not bound"
+            try:
+                found = list(self.extend(literal, env, db))
+            except KeyError:
+                continue
+            for extended, more in found:
+                yield from self.solve(more + body[:i] + body[i + 1 :], extended, db)
+            return
+        if body:
+            raise KeyError("a variable is not bound")
         yield env
 
     def extend(self, literal: Any, env: Environment, db: Facts) -> Iterator[tuple[Environment, syntax.Body]]:
         """The environments in which a literal holds too, if more literals do."""
         match literal:
-            case syntax.Atom(relation=relation):
+            case syntax.Atom():
                 named, others = self.places_of(literal)
-                bound = next(((i, env[name]) for i, name in named if name in env), None)
-                for fact in db.with_value(relation, *bound) if bound and isinstance(db, Numbered) else db[relation]:
+                for fact, rests_on in self.candidates(literal, named, env, db):
                     new = dict(env)
                     if all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named):
-                        new[literal.span] = relation, fact
+                        new.update(rests_on)
                         is_same = all(self.match(term, fact[i], new, db) for i, term, _ in others)
                         if is_same and all(fact[i] in self.values(term, new, db, base) for i, term, base in others):
                             yield new, ()
-            case syntax.Negation(atom=atom):
-                named, _ = self.places_of(atom)
-                bound = {**env, **{name: None for _, name in named if name.startswith("_@")}}  # they match anything
-                wanted = self.arguments(atom, bound, db)
-                if all(wanted) and not any(fits(fact, wanted) for fact in db[atom.relation]):
+            case syntax.Negation() | syntax.NegatedGroup():
+                body = (literal.atom,) if isinstance(literal, syntax.Negation) else literal.body
+                if not names(body, is_deep=False) <= env.keys():
+                    raise KeyError("its variables get their values elsewhere")
+                if next(self.solve(body, dict(env), db), None) is None:
                     yield env, ()
+            case syntax.Comparison(operator=operator) if operator.startswith("not "):  # see `levels.in_force`
+                if not names(literal, is_deep=False) <= env.keys():
+                    raise KeyError("its variables get their values elsewhere")
+                new = dict(env)  # it rests on what its aggregates range over
+                if not list(self.compared(replace(literal, operator=operator.removeprefix("not ")), new, db)):
+                    yield new, ()
             case syntax.Comparison() if literal.span in self.witnesses:
                 yield from ((extended, ()) for extended in self.attaining(literal, env, db))
             case syntax.Comparison():
                 yield from ((extended, ()) for extended in self.compared(literal, env, db))
             case syntax.Disjunction():
-                yield from ((env, alternative) for alternative in literal.alternatives)
+                yield from ((dict(env), alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def candidates(
+        self, atom: syntax.Atom, named: Any, env: Environment, db: Facts
+    ) -> Iterator[tuple[Any, Environment]]:
+        """Facts that may fit an atom, each with what it rests on: itself, or what an inline rule finds it by."""
+        relation = atom.relation
+        if relation not in self.inlined:
+            bound = next(((i, env[name]) for i, name in named if name in env), None)
+            found = db.with_value(relation, *bound) if bound and isinstance(db, Numbered) else db[relation]
+            yield from ((fact, {atom.span: (relation, fact)}) for fact in found)
+            return
+        known = {}
+        for i, (term, base) in enumerate(zip(atom.arguments, self.schemas[relation], strict=True)):
+            with suppress(KeyError):
+                known[i] = self.values(term, env, db, base)
+        for rule in self.inlined[relation]:
+            terms = {i: term for i, term in enumerate(rule.head.arguments) if isinstance(term, syntax.Variable)}
+            given = {terms[i].name: i for i in known if i in terms}
+            for values in product(*known.values()):
+                chosen = dict(zip(known, values, strict=True))
+                inner = {AROUND: rule.visible, **{name: chosen[i] for name, i in given.items()}}
+                for inside in rule.solve(rule.body, inner, db):
+                    rests_on = {(atom.span, key): value for key, value in inside.items() if not isinstance(key, str)}
+                    for fact in product(*rule.arguments(rule.head, inside, db)):
+                        yield fact, rests_on
 
     def places_of(self, atom: syntax.Atom) -> Any:
         """The arguments of an atom that are variables, by place, and the others with the types wanted there."""

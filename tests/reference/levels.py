@@ -3,15 +3,23 @@
 A derivation is a rule with the facts of its positive atoms; it fires one above the highest of them; the level of a
 fact is the lowest firing of its derivations, its count the number of derivations that fire there. Explicit facts have
 (0, 1).
+
+Rules are those in force, whose derivations are told apart: inline relations are gone, and a negated group has the
+alternatives that De Morgan gives it. What they derive must be what follows from what was written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from typing import Any, Literal
 
+from elastalog.analysis.inline import inline
+from elastalog.analysis.negation import without_groups
 from elastalog.syntax import tree as syntax
+from elastalog.syntax.walk import mapped
 from tests.reference.evaluator import Environment, Given, Numbered, Rule, evaluate, explicit_facts, program_of
 from tests.reference.walking import name_of, walk
 
@@ -34,6 +42,10 @@ def levels(
     a pair counts as much as the best chain, and derivations are not counted. `known`: all facts, if they have been
     evaluated."""
     db = evaluate(tree, facts, with_text_facts=with_text_facts) if known is None else known
+    written, tree = tree, in_force(tree)
+    if tree is not written:
+        known, db = db, evaluate(tree, facts, with_text_facts=with_text_facts)
+        assert db == known, "what is in force derives other facts than what was written"
     program = program_of(tree)
     if classes is None:
         classes = program.classes | program.merged if kind == "local" else ()
@@ -70,6 +82,21 @@ def levels(
                 if found[relation, pair] == inf or (relation in merged and found[relation, pair] > 0):
                     found[relation, pair], counts[relation, pair] = 1 + level, 1
     return {fact: (int(level), counts[fact]) for fact, level in found.items()}
+
+
+@lru_cache(maxsize=64)
+def in_force(tree: syntax.Tree) -> syntax.Tree:
+    """The tree itself if it has neither inline relations nor negated groups."""
+    if any(declared.is_inline for declared in walk(tree.items, syntax.RelationDeclaration)):
+        tree, _ = inline(tree)
+    return mapped(tree, _without_groups)
+
+
+def _without_groups(node: Any) -> Any:
+    bodies = syntax.Clause | syntax.Subsumption | syntax.Aggregate
+    if isinstance(node, bodies) and any(True for _ in walk(node.body, syntax.NegatedGroup)):
+        return replace(node, body=without_groups(node.body))
+    return node
 
 
 def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dict[Any, float]:

@@ -74,11 +74,6 @@ def compare(name: str, left: Any, right: Any) -> bool:
     return is_same == (name == "=") if name in ("=", "!=") else bool(COMPARISONS[name](left, right))
 
 
-def fits(fact: tuple[Any, ...], wanted: list[list[Any]]) -> bool:
-    """Whether every value of a fact is one of those wanted in its place; [None] stands for any."""
-    return all(found == [None] or value in found for value, found in zip(fact, wanted, strict=True))
-
-
 def aggregate(operator: str, values: list[Any], want: str | None) -> list[Any]:
     """The result where the type `want` is wanted: none for an operator that says nothing about no values."""
     base = RESULTS.get(operator) or want or BASES.get(type((*values, 0)[0]), "number")
@@ -174,18 +169,35 @@ def between(one: str, other: str, *, in_days: bool) -> int | None:
     return days if in_days else int((second - first).total_seconds())
 
 
+def numbers_of(values: Any) -> Any:
+    """NaN counts only where there is nothing else."""
+    return [value for value in values if value == value] or values
+
+
+def least(values: Any) -> Any:
+    return min(numbers_of(values))
+
+
+def greatest(values: Any) -> Any:
+    return max(numbers_of(values))
+
+
+def matches(pattern: str, text: str) -> bool:
+    try:
+        return re.fullmatch(pattern, text) is not None
+    except re.error:
+        return False
+
+
 BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
-AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": min, "max": max}
+AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": least, "max": greatest}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
-COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}
-COMPARISONS |= {"contains": lambda part, text: part in text, "!contains": lambda part, text: part not in text}
+COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": matches}
+COMPARISONS |= {"contains": lambda part, text: part in text}
 COMPARISONS |= {"starts_with": lambda part, text: text[: len(part)] == part}
 COMPARISONS |= {"ends_with": lambda part, text: text[len(text) - len(part) :] == part and len(part) <= len(text)}
-COMPARISONS |= {
-    f"!{name}": lambda a, b, name=name: not COMPARISONS[name](a, b) for name in ("starts_with", "ends_with")
-}
-COMPARISONS |= {"!match": lambda pattern, text: not re.fullmatch(pattern, text)}
-FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg, "min": min, "max": max}
+FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg}
+FUNCTORS |= {"min": lambda *values: least(values), "max": lambda *values: greatest(values)}
 FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
 FUNCTORS |= {"%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1), "cat": lambda *texts: "".join(texts)}
 FUNCTORS |= {"band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert, "bshl": lambda a, b: a << b % 64}
@@ -211,7 +223,7 @@ FUNCTORS |= {"weekday": lambda text: (t := moment(text)) and (t.toordinal() + 6)
 FUNCTORS |= {"date_of": lambda text: moment(text) and text[:10], "add_days": day_later, "add_seconds": second_later}
 FUNCTORS |= {"days_between": lambda a, b: between(a, b, in_days=True)}
 FUNCTORS |= {"seconds_between": lambda a, b: between(a, b, in_days=False)}
-FUNCTORS |= {"as float": lambda a: struct.unpack("d", struct.pack("Q" if type(a) is Unsigned else "q", a))[0]}
+FUNCTORS |= {"as float": lambda a: struct.unpack("d", struct.pack("Q" if a >= 2**63 else "q", a))[0]}
 FUNCTORS |= {"as number": lambda a: struct.unpack("q", struct.pack("d", a))[0]}
 FUNCTORS |= {"as unsigned": lambda a: struct.unpack("Q", struct.pack("d", a))[0]}
 # The functors whose result has a type of its own; that of the others is the type of their arguments.

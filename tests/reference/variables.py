@@ -59,7 +59,7 @@ def telling_apart(body: syntax.Body, closed: Collection[str]) -> tuple[syntax.Bo
         )
         depending |= {n for c in body if c not in kept and isinstance(c, syntax.Comparison) for n in names(c)}
         depending -= {name for atom in body if isinstance(atom, syntax.Atom) for name in names(atom)}
-    positive = [literal for literal in kept if not isinstance(literal, syntax.Negation)]
+    positive = [literal for literal in kept if not isinstance(literal, syntax.Negation | syntax.NegatedGroup)]
     ordered = [name_of(term) for literal in positive for term in told(literal, closed)]
     return kept, [name for name in dict.fromkeys(ordered) if name is not None]
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
 
 import elastalog
 from elastalog.analysis.program import Base
+from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
 
+HALVES = pa.array([np.float16(1), np.float16(-2)])
 NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
 
 
@@ -44,6 +49,9 @@ def values(base: Base, array: object) -> list[object]:
         (Base.SYMBOL, pa.array([0], pa.timestamp("s", "Nowhere/Known")), ["1970-01-01T00:00:00Z"]),
         (Base.SYMBOL, pa.array([Decimal("1.50")]), ["1.50"]),
         (Base.SYMBOL, pa.array([True]), ["true"]),
+        (Base.NUMBER, HALVES, [1, -2]),
+        (Base.UNSIGNED, HALVES[:1], [1]),
+        (Base.FLOAT, pa.array([np.float16(0.5), np.float16("inf")]), [0.5, float("inf")]),
     ],
 )
 def test_what_says_the_same_is_taken(base: Base, array: pa.Array, expected: list[object]) -> None:
@@ -56,6 +64,8 @@ def test_what_says_the_same_is_taken(base: Base, array: pa.Array, expected: list
         (Base.NUMBER, pa.array([1.0, 1.5])),
         (Base.NUMBER, pa.array([2.0**60])),
         (Base.NUMBER, pa.array([float("inf")])),
+        (Base.NUMBER, pa.array([np.float16(1.5)])),
+        (Base.SYMBOL, HALVES),
         (Base.NUMBER, pa.array([Decimal("1.50")])),
         (Base.NUMBER, pa.array([date(2026, 11, 15)])),
         (Base.FLOAT, pa.array([True])),
@@ -90,3 +100,14 @@ def test_a_missing_number_of_a_data_frame_is_a_missing_value() -> None:
     with elastalog.open(program, {"r": frame}, bad_rows="skip") as db:
         assert sorted(db["r"]) == [(1,), (3,)]
         assert db.reports[0].first_bad[0].line == 2
+
+
+def test_half_floats_of_data_frames_and_files(tmp_path: Path) -> None:
+    program = ".decl r(x: number)\n.input r\n"
+    parquet.write_table(pa.table({"x": HALVES}), tmp_path / "r.parquet")
+    for facts in (tmp_path, {"r": pd.DataFrame({"x": np.array([1, -2], np.float16)})}):
+        with elastalog.open(program, facts) as db:
+            assert set(db["r"]) == {(1,), (-2,)}
+    (tmp_path / "p.dl").write_text(program)
+    result = CliRunner().invoke(cli, ["query", str(tmp_path / "p.dl"), "-F", str(tmp_path), "r(X)"])
+    assert (result.exit_code, sorted(result.output.split())) == (0, ["-2", "1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def opened(**options: Any) -> Callable[[Session], object]:
     return lambda _: elastalog.open(PROGRAM, **options)
 
 
+LONG, MANY = "'qqqqqqqqqqqq...qqqqqqqqqqqqq'", "a number of many digits"
 SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: elastalog.open(1), "E0617", "a program is a path, a text, or a `Program`, not 1 (int)"),
     (lambda db: elastalog.Program.parse(Path("a.dl")), "E0617", "a program text is a text, not PosixPath('a.dl')"),
@@ -39,6 +41,16 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (opened(facts=[(1, 2)]), "E0617", "facts are a folder or a mapping, not [(1, 2)] (list)"),
     (opened(store=1), "E0617", "a store is a folder, not 1 (int)"),
     (opened(quarantine=b"x"), "E0617", "`quarantine` is a folder, not b'x' (bytes)"),
+    (opened(store="a\0b"), "E0617", "a store is a folder, and no file can have the name 'a\\x00b'"),
+    (opened(facts="a\ud800"), "E0617", "facts are a folder or a mapping, and no file can have the name 'a\\ud800'"),
+    (opened(quarantine="q" * 999), "E0617", f"`quarantine` is a folder, and no file can have the name {LONG}"),
+    (opened(libraries=["a\0b"]), "E0617", "a library is a file, and no file can have the name 'a\\x00b'"),
+    (lambda db: db.backup("a\0b"), "E0617", "a copy of a store is a folder, and no file can have the name 'a\\x00b'"),
+    (lambda d: d.apply("q" * 999), "E0617", f"a diff file is named by its path, and no file can have the name {LONG}"),
+    (lambda db: db.update("a\ud800"), "E0617", "`source` and `batch` are short texts, not ('a\\ud800', None) (tuple)"),
+    (lambda db: db.update("s", 10**5000), "E0617", f"`source` and `batch` are short texts, not {MANY} (tuple)"),
+    (lambda db: db.apply({"edge": [(1, 10**5000)]}), "E0503",
+     "row 1 given for `edge`: int of more digits than are shown does not fit number `y`"),
     (opened(on_progress="x"), "E0617", "`on_progress` is a function, not 'x' (str)"),
     (opened(spark="local"), "E0617", "`spark` is a Spark session, not 'local' (str)"),
     (opened(strategy=1), "E0612", "`1` is not a known strategy"),
@@ -113,6 +125,14 @@ def test_what_is_nearly_right_is_understood(db: Session) -> None:
     assert db.is_applied("s", 7) is False
     changes = db.apply({})
     assert ("path" in changes, "paht" in changes, 1 in changes, changes.get("paht")) == (True, False, False, None)
+
+
+@pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))])
+def test_times_at_the_ends_of_the_calendar_are_times(db: Session, zone: timezone | None) -> None:
+    assert db.epoch_at(datetime.max.replace(tzinfo=zone)) == db.epoch
+    for call in (db.epoch_at, db.at):
+        with pytest.raises(elastalog.ElastalogError, match=r"E0813.*there was no epoch at 0*1-01-01 00:00:00"):
+            call(datetime.min.replace(tzinfo=zone))
 
 
 def test_rows_that_were_refused_leave_the_update_as_it_was(db: Session) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.diagnostics import deadline
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import LimitReached
 
 PAIRS = ".decl e(x: number, y: number)\n"
@@ -44,14 +44,14 @@ def test_an_update_that_has_to_plan_obeys_the_limit() -> None:
 
 
 def test_blocks_end_no_later_than_those_around_them() -> None:
-    with deadline.within(-1.0):
-        with deadline.within(60.0), pytest.raises(LimitReached):
-            deadline.look()
-        with deadline.lifted():
-            deadline.look()
-        assert deadline.time_left(60.0) < 0
-    deadline.look()
-    assert deadline.time_left(60.0) == 60.0
+    with quota.within(-1.0):
+        with quota.within(60.0), pytest.raises(LimitReached):
+            quota.look()
+        with quota.lifted():
+            quota.look()
+        assert quota.time_left(60.0) < 0
+    quota.look()
+    assert quota.time_left(60.0) == 60.0
 
 
 @pytest.mark.parametrize("limit", [{"timeout": 1e-9}, {"memory": 1}], ids=str)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog import Session
 from elastalog.cli.main import cli
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import LimitReached
 
 PROGRAM = """
@@ -110,3 +111,44 @@ def test_commands_end_at_their_timeout(tmp_path: Path, asked: list[str]) -> None
     given = [command, str(tmp_path / "slow.dl"), *rest, "--functors", str(tmp_path / "slow.py"), "--timeout", limit]
     ended = CliRunner().invoke(cli, given)
     assert (ended.exit_code, "E0603" in ended.output) == ((3, True) if is_slow else (0, False)), ended.output
+
+
+ASKED_TOO_MUCH: dict[str, Callable[[Session], Any]] = {
+    "query": lambda db: db.query("edge(a, b), edge(c, d), edge(e, f), edge(g, h)"),
+    "preview": lambda db: db.preview(added="path(x + 1, y) :- path(x, y)."),
+    "suggest": lambda db: db.suggest(unwanted=["path(_, _)"], over="facts"),
+}
+
+
+@pytest.mark.parametrize("what", ASKED_TOO_MUCH)
+def test_a_question_that_allocates_too_much_is_stopped(what: str) -> None:
+    db = opened()
+    facts = sorted(db["path"])
+    with db.within(memory=500_000), pytest.raises(LimitReached) as reached:
+        ASKED_TOO_MUCH[what](db)
+    found = reached.value.diagnostics[0]
+    assert found.code == "E0663"
+    assert found.source is not None
+    assert sorted(db["path"]) == facts
+    with db.within(60, memory=500_000):
+        assert len(db.query("edge(a, b), edge(b, c)")) == LENGTH - 1
+    assert db.verify().is_exact
+
+
+def test_memory_of_a_block_counts_for_the_blocks_around_it() -> None:
+    with quota.within(None, 1000) as outer:
+        with quota.within(None, 800):
+            quota.take(700)
+            quota.take(-200)
+            with pytest.raises(LimitReached, match="E0663"):
+                quota.take(400)  # which is not allocated, and counts for nobody
+        quota.take(450)
+        with pytest.raises(LimitReached, match="E0663"):
+            quota.take(100)
+        with quota.lifted():
+            quota.take(10_000)
+        outer.stop()
+        with quota.within(5.0), pytest.raises(quota.Stopped, match="E0939"):
+            quota.look()
+        outer.stop(False)
+        quota.look()

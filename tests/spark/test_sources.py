@@ -89,6 +89,46 @@ def test_json_lines(spark: Any, tmp_path: Path) -> None:
     assert items(elastalog.spark.json(str(path)), spark) == {(1, "one"), (-2, "")}
 
 
+MARKED = ".decl text(s: symbol)\n.input text"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "content", "expected"),
+    [
+        ("", "\ufeff\ufeffa\nb\n\ufeffc\n", {"\ufeffa", "b", "\ufeffc"}),
+        ("(headers=true)", "s\n\ufeffa\nb\n", {"\ufeffa", "b"}),
+        ("(rfc4180=true, headers=true)", '\ufeffs\n"\ufeffa"\n\ufeffb\n', {"\ufeffa", "\ufeffb"}),
+    ],
+)
+def test_a_byte_order_mark_is_one_at_the_beginning_of_a_file_alone(
+    spark: Any, tmp_path: Path, parameters: str, content: str, expected: set[str]
+) -> None:
+    (tmp_path / "text.facts").write_text(content, encoding="utf-8")
+    with elastalog.open(f"{MARKED}{parameters}\n", tmp_path, spark=spark) as db:
+        assert {text for (text,) in db["text"]} == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "code"), [("1e400", "E0503"), ("7" * 5000, "E0503"), ('1, "x": 2', "E0518"), ("Infinity", None)]
+)
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl"])
+def test_numbers_of_json_that_nothing_can_hold_are_bad_rows(
+    spark: Any, tmp_path: Path, name: str, value: str, code: str | None
+) -> None:
+    text = f'{{"x": 1.5}}{{}}{{"x": {value}}}'
+    (tmp_path / "r.json").write_text("[" + text.replace("{}", ",") + "]")
+    (tmp_path / "r.jsonl").write_text(text.replace("{}", "\n"))
+    told = "IO=json" if name == "r.json" else f'filename="{name}"'
+    program = f".decl r(x: float)\n.input r({told})\n"
+    if code is None:
+        with elastalog.open(program, tmp_path, spark=spark) as db:
+            assert set(db["r"]) == {(1.5,), (math.inf,)}
+        return
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open(program, tmp_path, spark=spark)
+    assert [(found.code, found.location) for found in raised.value.diagnostics] == [(code, f"{tmp_path / name}:2")]
+
+
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_columnar_files(spark: Any, tmp_path: Path, kind: str) -> None:
     table = pa.table({"id": [row[0] for row in ROWS], "name": [row[1] for row in ROWS]})

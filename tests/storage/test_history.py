@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import elastalog
+from elastalog import ElastalogError
 from elastalog.storage.batches import Batches
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.scripted import LAST, create, expected_states, go_on, lived, state_of
@@ -236,6 +238,21 @@ def test_a_batch_whose_commit_failed_can_be_applied_again() -> None:
         session.apply({"a": [(2,)]}, source="s", batch=1)
     session.apply({"a": [(-1,)]}, source="s", batch=1)
     assert session.epoch == 2
+
+
+def test_a_key_stands_for_one_update_of_its_source() -> None:
+    one, other = "key K " + "0" * 32, "key K " + "1" * 32
+    batches = Batches()
+    batches.add("a", one)
+    batches.add("a", "key old")  # as earlier versions have it
+    for known in (batches, Batches(json.loads(json.dumps(batches.written())))):
+        assert ("a", one) in known
+        assert ("b", one) not in known
+        assert ("a", "key old " + "2" * 32) in known
+        for source, batch in (("a", one), ("b", other), ("a", "key old " + "2" * 32), ("a", "K"), ("a", 7)):
+            known.refuse_other(source, batch)
+        with pytest.raises(ElastalogError, match="the key `K` came with another update of this source before"):
+            known.refuse_other("a", other)
 
 
 def test_batches_in_any_order_are_remembered_and_kept_small() -> None:

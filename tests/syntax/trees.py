@@ -49,16 +49,21 @@ def _atoms(inner: st.SearchStrategy[t.Term]) -> st.SearchStrategy[t.Atom]:
 
 
 def _bodies(inner: st.SearchStrategy[t.Term], depth: int) -> st.SearchStrategy[t.Body]:
-    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "match", "contains", "!match", "!contains"])
+    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "match", "contains"])
+    comparisons = st.builds(t.Comparison, operators, inner, inner, st.just(NOWHERE), st.just(NOWHERE))
     literals: list[st.SearchStrategy[t.Literal]] = [
         _atoms(inner),
         st.builds(t.Negation, _atoms(inner), st.just(NOWHERE)),
-        st.builds(t.Comparison, operators, inner, inner, st.just(NOWHERE), st.just(NOWHERE)),
+        comparisons,
+        st.builds(t.NegatedGroup, st.tuples(comparisons), st.just(NOWHERE)),
         st.builds(t.Truth, st.booleans(), st.just(NOWHERE)),
     ]
     if depth > 0:
-        alternatives = st.lists(_bodies(inner, depth - 1), min_size=2, max_size=3).map(tuple)
+        inside = _bodies(inner, depth - 1)
+        alternatives = st.lists(inside, min_size=2, max_size=3).map(tuple)
         literals.append(st.builds(t.Disjunction, alternatives, st.just(NOWHERE)))
+        groups = inside.filter(lambda body: not (len(body) == 1 and isinstance(body[0], t.Atom)))
+        literals.append(st.builds(t.NegatedGroup, groups, st.just(NOWHERE)))
     return st.lists(st.one_of(literals), min_size=1, max_size=3).map(tuple)
 
 

@@ -18,6 +18,7 @@ from tests.generators.construction import EVERYTHING, Features, GeneratedProgram
 from tests.generators.seeded import seeded_case
 from tests.generators.strata import large_case
 from tests.generators.updates import Update
+from tests.poisoning import poisoned
 from tests.reference.cases import parse_accepted
 from tests.rules.playing import UNSTRATIFIED, apply, case_of, is_stratified, step_of
 from tests.strategies.running import pending
@@ -115,7 +116,7 @@ def _under_settings(random: Random, program: GeneratedProgram, updates: list[Upd
     values: dict[str, float] = drawn(random)
     ways = [{**way, "jobs": random.choice((1, 1, 2, 3))} for way in HERE.drawn(random)]
     try:
-        with forced(**values):
+        with forced(**values), poisoned():
             compared = Comparison(program.text, program.facts, ways)
             is_judged = compared.judge(explicit)
             for update in updates if is_judged else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from elastalog.analysis.findings import Findings, primary
+from elastalog.analysis.negation import without_groups
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
@@ -17,6 +18,7 @@ MOST_LITERALS: Final = 200_000
 def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings) -> list[list[tree.Literal]]:
     """The conjunctions of a body, left alternatives first, without `true`. None at all, and a report, when the body
     taken `copies` times would be too large."""
+    body = without_groups(body)
     if copies == 1 and tree.Disjunction not in map(type, body):
         return [[literal for literal in body if type(literal) is not tree.Truth or not literal.value]]
     count, literals = _size(body)

@@ -11,6 +11,7 @@ from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAg
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, applied_name
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
+from elastalog.analysis.negation import opposite
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -32,6 +33,7 @@ from elastalog.analysis.variable_names import made_name, wildcard_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import NOT
 
 _CASTS: Final[dict[tuple[Base, Base], str]] = {
     (Base.SYMBOL, Base.NUMBER): "ord",
@@ -142,13 +144,13 @@ class TypedBuilder:
 
     def comparison(self, comparison: tree.Comparison) -> Comparison:
         operator = comparison.operator
-        if len(COMPARISONS[operator]) == 1:
+        if COMPARISONS[operator] == (Base.SYMBOL,):
             base = COMPARISONS[operator][0]
             left, right = self.expression(comparison.left, base), self.expression(comparison.right, base)
             for side, term in ((left, comparison.left), (right, comparison.right)):
                 if self.kind(side) is not base:
                     self.reports.operand(comparison, term, self.kind(side), base)
-            if operator in ("match", "!match") and type(left) is Constant:
+            if operator.removeprefix(NOT) == "match" and type(left) is Constant:
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
         hint = self.definite(comparison.left) or self.definite(comparison.right)
@@ -159,8 +161,9 @@ class TypedBuilder:
         if isinstance(kind, Structure):
             if operator == "=":
                 return self.equation(comparison, left, right)
-            if operator != "!=" and not kind.is_ordered:
+            if operator.removeprefix(NOT) not in ("=", "!=") and not kind.is_ordered:
                 self.reports.order(comparison, kind)
+        operator = opposite(operator, left.base, left, right)
         return Comparison(operator, left.base, left, right, comparison.span)
 
     def equation(self, comparison: tree.Comparison, left: Expression, right: Expression) -> Comparison:

@@ -18,8 +18,8 @@ from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
 from elastalog.analysis.subsumptions import with_pairs
 from elastalog.analysis.take_apart import take_apart
-from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.quota import look
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.tree import Tree
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.structures import Kind, Structure
-from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
 from elastalog.diagnostics.nearest import Effort, nearest
+from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Instance
 

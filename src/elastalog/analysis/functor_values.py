@@ -72,6 +72,16 @@ def float_power(a: float, b: float) -> float:
         return math.inf if a == 0 else math.nan
 
 
+def least(*values: Any) -> Any:
+    """NaN counts only where there is nothing else."""
+    return min([value for value in values if value == value] or values)
+
+
+def greatest(*values: Any) -> Any:
+    """NaN counts only where there is nothing else."""
+    return max([value for value in values if value == value] or values)
+
+
 def to_integer(value: Any) -> int | None:
     """The integer that a text spells as literals do, or a number without its fraction; one that fits no type where it
     is too large."""

@@ -9,7 +9,8 @@ what undoes them. The reference of the language says what each means; integers h
 - `autoinc()`: the number of the derivation, which it keeps for as long as it exists. See `backends` on how it is given.
 
 Comparisons: `=` and `!=` on every type; `< <= > >=` too, symbols by their characters; `match(pattern, text)`: the whole
-text matches the regular expression; `contains(part, text)`: the text contains the part.
+text matches the regular expression; `contains(part, text)`: the text contains the part. `not` before one of them: it
+does not hold, also where a side has no value, is NaN, or is no regular expression.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from elastalog.analysis import functor_values as values
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.keywords import COMPARISONS as _COMPARISONS
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -117,8 +119,8 @@ _TABLE: tuple[Functor, ...] = (
     _uniform("%", values.modulo, *_INTEGERS),
     _uniform("neg", operator.neg, _NUMBER, _FLOAT, arity=(1, 1), inverse="neg"),
     _uniform("abs", abs, _NUMBER, _FLOAT, arity=(1, 1)),
-    _uniform("min", min, *_ALL, arity=(2, None)),
-    _uniform("max", max, *_ALL, arity=(2, None)),
+    _uniform("min", values.least, *_ALL, arity=(2, None)),
+    _uniform("max", values.greatest, *_ALL, arity=(2, None)),
     _uniform("round", values.nearest, _FLOAT, arity=(1, 1)),
     _uniform("floor", values.floor, _FLOAT, arity=(1, 1)),
     _uniform("ceil", values.ceil, _FLOAT, arity=(1, 1)),
@@ -236,6 +238,16 @@ MEANT: Mapping[str, str] = MappingProxyType(
 """What functions are called elsewhere, and here."""
 
 
+# fmt: off
+PARTIAL = frozenset((
+    "/", "%", "^", "to_number", "to_unsigned", "to_float", "sqrt", "log", "capture", "split_part", "json", "json_size",
+    "date", "date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
+    "days_between", "seconds_between", BRANCH_WITH_NUMBER,
+))
+# fmt: on
+"""Functors that have no value for some arguments, beside those of users."""
+
+
 def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
     """A functor by its surface name, `@f` if a user implements it; None if there is none."""
     if name[0] != "@":
@@ -245,6 +257,11 @@ def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
         return None
     number = len(user.parameters)
     return Functor(name, number, number, (Overload(user.parameters, user.result),), is_uniform=False)
+
+
+def is_generator(functor: str) -> bool:
+    """Whether a functor has several values."""
+    return functor == "range" or functor == "split"
 
 
 def is_rewritten(functor: str) -> bool:
@@ -259,9 +276,9 @@ def applied_name(functor: str, result: object) -> str:
 
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
-    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}
+    {no + name: (_SYMBOL,) if name in TEXT_TESTS else _ALL for name in (*_COMPARISONS, *TEXT_TESTS) for no in ("", NOT)}
 )
-"""The base types each comparison takes."""
+"""The base types each comparison takes, and its negation."""
 
 AGGREGATES: Mapping[str, tuple[Base, ...]] = MappingProxyType(
     {"count": (), **dict.fromkeys(("sum", "min", "max", "mean"), _NUMERIC)}

@@ -15,7 +15,7 @@ from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
@@ -88,7 +88,7 @@ class _Solver:
                 case tree.Negation():
                     self.read_atom(literal.atom)
                 case tree.Comparison():
-                    if literal.operator in TEXT_TESTS:
+                    if literal.operator.removeprefix(NOT) in TEXT_TESTS:
                         self.equations.append((literal.left, Base.SYMBOL))
                         self.equations.append((literal.right, Base.SYMBOL))
                     else:

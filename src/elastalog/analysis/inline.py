@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from elastalog.analysis import inline_faults as faults
+from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.dependencies import Uses, components
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.negation import is_partial, negate, none_of, without_groups
 from elastalog.analysis.substitute import substitute, substitute_term
 from elastalog.analysis.variables import variables_of
+from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
-from elastalog.syntax.negation import negate
 from elastalog.syntax.walk import nodes_of
 
+AUTOINC: Final = "autoinc"
 _Rule = tuple[tree.Atom, tree.Body]
 
 
@@ -38,16 +42,22 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
                 if head.relation in rules:
                     rules[head.relation].append((head, item.body))
         elif type(item) is tree.Directive and item.relation in inlined:
-            faults.has_directive(item, inlined[item.relation], findings)
+            faults.needs_facts(inlined[item.relation], item.span, f"`.{item.kind}`", item.instance, findings)
         elif type(item) is tree.Subsumption and item.dominated.relation in inlined:
-            faults.has_subsumption(item, inlined[item.dominated.relation], findings)
+            faults.needs_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
+    for declared in inlined.values():
+        kinds = [("`eqrel`", span) for word, span in declared.qualifiers if word == "eqrel"]
+        for what, span in (*kinds, *(("a choice domain", span) for key in declared.choices for _, span in key)):
+            faults.needs_facts(declared, span, what, declared.instance, findings)
+        for call in (c for c in nodes_of(tree.Call, tuple(rules[declared.name])) if c.functor == AUTOINC):
+            faults.needs_facts(declared, call.span, "`autoinc`", declared.instance, findings)
     order = _innermost_first(rules, inlined, findings)
     if findings.diagnostics:
         return program, tuple(findings.diagnostics)
     expanded: dict[str, list[_Rule]] = {}
     for name in order:
         inliner = _Inliner(expanded, types, findings)
-        expanded[name] = [(head, inliner.body_of(head, body)) for head, body in rules[name]]
+        expanded[name] = [rule for own in rules[name] for rule in inliner.alternatives(*own)]
     items = tuple(_rewritten(program, inlined, _Inliner(expanded, types, findings)))
     return replace(program, items=items), tuple(findings.diagnostics)
 
@@ -112,14 +122,16 @@ class _Inliner:
         self.findings = findings
         self.used: set[str] = set()
         self.number = 0
-        self.aggregate: str | None = None  # the operator of the aggregate at hand
+        self.aggregate: str | None = None  # what counts derivations: the aggregate at hand, or `autoinc`
 
     def clause(self, clause: tree.Clause) -> tree.Clause:
         if not any(atom.relation in self.expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
             return clause
         self.findings.instance = clause.instance
-        body = self.body_of(clause.heads, clause.body)
-        heads = tuple([self.head(head) for head in clause.heads])
+        is_numbered = any(call.functor == AUTOINC for call in nodes_of(tree.Call, (clause.heads, clause.body)))
+        with self.inside(AUTOINC if is_numbered else None):
+            body = self.body_of(clause.heads, clause.body)
+            heads = tuple([self.head(head) for head in clause.heads])
         return tree.Clause(heads, body, clause.plan, clause.span, clause.instance)
 
     def subsumption(self, item: tree.Subsumption) -> tree.Subsumption:
@@ -133,12 +145,23 @@ class _Inliner:
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         return self.body(body)
 
+    def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
+        """A rule as others use it. What is a witness in it, and what a group, does not depend on who uses it."""
+        self.number = 0
+        self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
+        if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
+            yield head, self.body(body)
+            return
+        for alternative in alternatives_of(body, 1, head.span, self.findings):
+            visible = {variable.name for variable in variables_of((head, *alternative), is_deep=False)}
+            yield head, self.body(tuple(with_witnesses(alternative, visible, self.fresh)))
+
     def head(self, head: tree.Atom) -> tree.Atom:
         return replace(head, arguments=tuple([self.term(term) for term in head.arguments]))
 
     def body(self, body: tree.Body) -> tree.Body:
         found: list[tree.Literal] = []
-        for literal in body:
+        for literal in without_groups(body):
             match literal:
                 case tree.Atom():
                     atom = self.head(literal)
@@ -147,21 +170,22 @@ class _Inliner:
                     atom = self.head(literal.atom)
                     is_inline = atom.relation in self.expanded
                     found.extend(self.negative(atom, literal.span) if is_inline else (replace(literal, atom=atom),))
+                case tree.Comparison(left=tree.Integer(value=0), right=tree.Aggregate(operator="count") as over):
+                    with self.inside(None):  # whether there are any, however many
+                        found.append(replace(literal, right=replace(over, body=self.body(over.body))))
                 case tree.Comparison():
                     found.append(replace(literal, left=self.term(literal.left), right=self.term(literal.right)))
                 case tree.Disjunction():
                     found.append(replace(literal, alternatives=tuple([self.body(b) for b in literal.alternatives])))
-                case tree.Truth():
+                case tree.Truth() | tree.NegatedGroup():  # of these there are none left
                     found.append(literal)
         return tuple(found)
 
     def term(self, term: Any) -> Any:
         """A term, and what it is made of, with the bodies of its aggregates rewritten."""
         if isinstance(term, tree.Aggregate):
-            around, self.aggregate = self.aggregate, term.operator
-            rewritten = replace(term, target=self.term(term.target), body=self.body(term.body))
-            self.aggregate = around
-            return rewritten
+            with self.inside(term.operator):
+                return replace(term, target=self.term(term.target), body=self.body(term.body))
         if isinstance(term, Span) or not (isinstance(term, tuple) or is_dataclass(term)):
             return term
         if isinstance(term, tuple):
@@ -169,6 +193,13 @@ class _Inliner:
         if not any(True for _ in nodes_of(tree.Aggregate, term)):
             return term
         return replace(term, **{part.name: self.term(getattr(term, part.name)) for part in fields(term)})  # type: ignore[type-var]
+
+    @contextmanager
+    def inside(self, operator: str | None) -> Iterator[None]:
+        """What is rewritten inside an aggregate; None for one that says only whether there are any members."""
+        around, self.aggregate = self.aggregate, operator
+        yield
+        self.aggregate = around
 
     # --- one atom --------------------------------------------------------------------------------------------------
 
@@ -181,7 +212,12 @@ class _Inliner:
     def negative(self, atom: tree.Atom, span: Span) -> tree.Body:
         found: list[tree.Literal] = []
         for head, body in self.rules(atom):
-            found.extend(negate(self.negated_instance(atom, head, body), span))
+            instance = self.negated_instance(atom, head, body)
+            if instance is not None:
+                found.extend(negate(instance, span))
+                continue
+            with self.inside(None):
+                found.append(none_of(self.instance(atom, head, body), span))
         return tuple(found) or (tree.Truth(True, span),)
 
     def rules(self, atom: tree.Atom) -> list[_Rule]:
@@ -211,7 +247,9 @@ class _Inliner:
                     meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
                     equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in nodes_of(tree.Variable, (head, body)) if v.name not in terms]
-        if self.aggregate not in (None, "min", "max") and (own or any(True for _ in nodes_of(tree.Wildcard, body))):
+        counts = own or any(True for _ in nodes_of(tree.Wildcard, body))
+        counts = counts or (self.aggregate == AUTOINC and len(self.rules(atom)) > 1)
+        if self.aggregate not in (None, "min", "max") and counts:
             faults.changes_aggregate(atom, self.aggregate, head, self.findings)
         for variable in own:
             if variable.name not in terms:
@@ -221,17 +259,20 @@ class _Inliner:
             equal.append(tree.Comparison("=", given, meant, given.span, given.span))
         return (*equal, *substitute(body, terms, self.fresh))
 
-    def negated_instance(self, atom: tree.Atom, head: tree.Atom, body: tree.Body) -> tree.Body:
-        """Like `instance`, to be negated: no variable may be left that is the rule's own, unless it is like a `_`."""
+    def negated_instance(self, atom: tree.Atom, head: tree.Atom, body: tree.Body) -> tree.Body | None:
+        """Like `instance`, to be negated literal by literal: None if a variable is left that is the rule's own, unless
+        it is like a `_`, or if an argument may have no value."""
         terms: dict[str, tree.Term] = {}
         equal: list[tree.Literal] = []
         for given, wanted in zip(self.typed(atom), head.arguments, strict=True):
+            if is_partial(given):
+                return None
             if type(wanted) is tree.Variable and wanted.name not in terms:
                 terms[wanted.name] = given
             elif type(given) is not tree.Wildcard:
                 meant = substitute_term(wanted, terms, _wildcard)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
-        outside = Counter(v.name for v in variables_of(body, is_deep=False))
+        outside = Counter(v.name for v in variables_of((head, *body), is_deep=False))
         alone = {
             term.name
             for literal in body
@@ -242,7 +283,7 @@ class _Inliner:
         for name in outside:
             if name not in terms or type(terms[name]) is tree.Wildcard:
                 if name not in alone:
-                    faults.negated_with_own(atom, head, name, self.findings)
+                    return None
                 terms[name] = tree.Wildcard(atom.span)
         for variable in nodes_of(tree.Variable, body):  # those inside aggregates
             if variable.name not in terms:

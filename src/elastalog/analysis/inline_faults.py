@@ -11,27 +11,17 @@ from elastalog.syntax import tree
 _ADVICE = "remove the qualifier `inline`"
 
 
-def has_directive(item: tree.Directive, declared: tree.RelationDeclaration, findings: Findings) -> None:
+def needs_facts(
+    declared: tree.RelationDeclaration, span: Span, what: str, instance: tree.Instance | None, findings: Findings
+) -> None:
     """E0226."""
-    findings.instance = item.instance
-    findings.error(
-        "E0226",
-        f"relation {quoted(item.relation)} is inline and has no facts of its own",
-        primary(item.span, f"`.{item.kind}` needs them"),
-        secondary(_place(declared), "declared inline here"),
-        advice=f"{_ADVICE}, or the directive",
-    )
-
-
-def has_subsumption(item: tree.Subsumption, declared: tree.RelationDeclaration, findings: Findings) -> None:
-    """E0226."""
-    findings.instance = item.instance
+    findings.instance = instance
     findings.error(
         "E0226",
         f"relation {quoted(declared.name)} is inline and has no facts of its own",
-        primary(item.span, "a subsumption needs them"),
+        primary(span, f"{what} needs them"),
         secondary(_place(declared), "declared inline here"),
-        advice=f"{_ADVICE}, or the subsumption",
+        advice=f"{_ADVICE}, or {what}",
     )
 
 
@@ -50,26 +40,15 @@ def is_cyclic(members: list[tree.RelationDeclaration], uses: Mapping[str, Span],
     )
 
 
-def negated_with_own(atom: tree.Atom, head: tree.Atom, variable: str, findings: Findings) -> None:
-    """E0226."""
-    findings.error(
-        "E0226",
-        f"relation {quoted(atom.relation)} is inline and cannot be negated here",
-        primary(atom.span, "negated here"),
-        secondary(head.span, f"a rule for it has the variable {quoted(variable)} of its own, or `_` stands for it"),
-        note="a negated rule may have no variables but those of its head, which must have values",
-        advice=_ADVICE,
-    )
-
-
 def changes_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
     """E0226."""
     findings.error(
         "E0226",
-        f"relation {quoted(atom.relation)} is inline and would change what {quoted(operator)} ranges over",
-        primary(atom.span, "aggregated here"),
-        secondary(head.span, "a rule for it has variables of its own"),
-        note="an aggregate ranges over all variables of its body, also those of rules that take the place of an atom",
+        f"relation {quoted(atom.relation)} is inline and would change what {quoted(operator)} "
+        + ("numbers" if operator == "autoinc" else "ranges over"),
+        primary(atom.span, "used here"),
+        secondary(head.span, "a rule for it has variables of its own, or is one of several"),
+        note="all variables of a body count, also those of rules that take the place of an atom",
         advice=_ADVICE,
     )
 

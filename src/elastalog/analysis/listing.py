@@ -27,7 +27,7 @@ from elastalog.analysis.program import (
 from elastalog.analysis.values import NIL, Branch, written
 from elastalog.analysis.variable_names import is_made_name, is_wildcard_name
 from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.printer import print_comparison
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
@@ -89,10 +89,7 @@ def show_literal(literal: Literal) -> str:
         case Negation():
             return f"!{show_literal(literal.atom)}"
         case Comparison():
-            left, right = show_expression(literal.left), show_expression(literal.right)
-            if literal.operator in TEXT_TESTS:
-                return f"{literal.operator}({left}, {right})"
-            return f"{left} {literal.operator} {right}"
+            return print_comparison(literal.operator, show_expression(literal.left), show_expression(literal.right))
         case Aggregation():
             bodies = " ; ".join(_conjunction(body) for body in literal.bodies) or "false"
             return f"{literal.result.name} = {_operator_and_target(literal)}{{ {bodies} }}"

@@ -94,7 +94,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides have base type `base`; operator one of `= != < <= > >=`, or of `TEXT_TESTS`."""
+    """Both sides have base type `base`; operator one of `= != < <= > >= match contains`, or `not` and one of them."""
 
     operator: str
     base: Base

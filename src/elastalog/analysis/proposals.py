@@ -8,7 +8,7 @@ from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Base
 from elastalog.analysis.structures import is_constructor
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 from elastalog.syntax.walk import nodes_of
 
 _Place = tuple[str | int, str | int]
@@ -29,7 +29,7 @@ class Proposals:
                     self._read_atom(number, atom)
                 for comparison in nodes_of(tree.Comparison, (item.heads, item.body)):
                     sides = [self._place(number, side) for side in (comparison.left, comparison.right)]
-                    is_text = comparison.operator in TEXT_TESTS
+                    is_text = comparison.operator.removeprefix(NOT) in TEXT_TESTS
                     self._unite(*sides, *[Base.SYMBOL.value] * is_text)
 
     def declaration(self, atom: tree.Atom) -> str:

@@ -62,6 +62,8 @@ class Renamer:
                     return literal
                 left, right = self.term(literal.left), self.term(literal.right)
                 return tree.Comparison(literal.operator, left, right, literal.operator_span, literal.span)
+            case tree.NegatedGroup():
+                return tree.NegatedGroup(tuple([self.literal(x) for x in literal.body]), literal.span)
             case tree.Disjunction():
                 return replace(
                     literal,

@@ -84,6 +84,8 @@ def _aggregates(nodes: Iterable[tree.Term | tree.Literal]) -> Iterator[tree.Aggr
                 yield from _aggregates((node.term,))
             case tree.Comparison():
                 yield from _aggregates((node.left, node.right))
+            case tree.NegatedGroup():
+                yield from _aggregates(node.body)
             case tree.Disjunction():
                 for alternative in node.alternatives:
                     yield from _aggregates(alternative)

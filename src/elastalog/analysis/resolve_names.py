@@ -10,6 +10,7 @@ from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
+from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.proposals import Proposals
 from elastalog.analysis.scopes import pieces
 from elastalog.analysis.structures import Structure, is_constructor
@@ -118,7 +119,7 @@ class _ClauseResolver:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    is_nested = is_nested or is_rewritten(node.functor)
+                    is_nested = is_nested or is_rewritten(node.functor) or has_partial_part(node)
                     self.check_call(node)
                     if is_constructor(node.functor):
                         pending.extend(node.arguments)
@@ -140,6 +141,9 @@ class _ClauseResolver:
                 case tree.Negation():
                     self.check_atom(node.atom)
                     pending.extend(node.atom.arguments)
+                case tree.NegatedGroup():
+                    is_nested = True
+                    pending.extend(negate(node.body, node.span))
                 case tree.Comparison():
                     self.push_operands((node.left, node.right), "a comparison", pending)
                 case tree.Disjunction():

@@ -97,8 +97,8 @@ class _Scope:
             case tree.Truth():  # only `false` is left, and only inside an aggregate
                 zero, one = tree.Integer(0, False, literal.span), tree.Integer(1, False, literal.span)
                 self.literals.append(tree.Comparison("=", zero, one, literal.span, literal.span))
-            case tree.Disjunction():
-                raise InternalError("scopes", "a disjunction is left")
+            case tree.Disjunction() | tree.NegatedGroup():
+                raise InternalError("scopes", "a group is left")
 
     def atom(self, atom: tree.Atom) -> tree.Atom:
         arguments = [self.term(term) for term in atom.arguments]

@@ -26,7 +26,7 @@ from elastalog.analysis.program import (
 from elastalog.analysis.structures import Kind, base_of
 from elastalog.analysis.variable_names import wildcard_name
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.keywords import COMPARISONS
 
 
 def simple_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
@@ -84,7 +84,7 @@ def _comparison(comparison: tree.Comparison, known: dict[str, Kind]) -> Comparis
     is one of its sides."""
     operator, one, other = comparison.operator, comparison.left, comparison.right
     base = _base_in(one, known) or _base_in(other, known)
-    if base is None or operator in TEXT_TESTS:
+    if base is None or operator not in COMPARISONS:
         return None
     if operator == "=":
         for side in (one, other):

@@ -16,6 +16,7 @@ from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import NOT
 
 _CONVERSIONS = {
     Base.NUMBER: "to_number",
@@ -75,9 +76,10 @@ class TypeReports:
         raise ClauseAtFaultError
 
     def operand(self, comparison: tree.Comparison, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+        operator = quoted(comparison.operator.removeprefix(NOT))
         self.findings.error(
             "E0303",
-            f"{quoted(comparison.operator)} compares two {expected.value}s, not {with_article(found)}",
+            f"{operator} compares two {expected.value}s, not {with_article(found)}",
             primary(term.span, with_article(found)),
             *self.origin(term, found),
             advice=self.constant_advice(term, found, expected),
@@ -87,7 +89,7 @@ class TypeReports:
     def comparison(self, comparison: tree.Comparison, left: Kind, right: Kind) -> NoReturn:
         self.findings.error(
             "E0303",
-            f"{quoted(comparison.operator)} compares {with_article(left)} with {with_article(right)}",
+            f"{quoted(comparison.operator.removeprefix(NOT))} compares {with_article(left)} with {with_article(right)}",
             primary(comparison.left.span, with_article(left)),
             primary(comparison.right.span, with_article(right)),
             *self.origin(comparison.left, left),
@@ -218,7 +220,7 @@ class TypeReports:
         self.findings.error(
             "E0342",
             f"values of type {quoted(structure.name)} have no order",
-            primary(comparison.span, f"{quoted(comparison.operator)} needs one"),
+            primary(comparison.span, f"{quoted(comparison.operator.removeprefix(NOT))} needs one"),
             note="only a type whose branches have no fields has an order: by the names of the branches",
             advice="compare the fields",
         )

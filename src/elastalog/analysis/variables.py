@@ -29,6 +29,8 @@ def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> li
         elif type(node) is tree.Disjunction:
             for alternative in reversed(node.alternatives):
                 pending.extend(alternative[::-1])
+        elif type(node) is tree.NegatedGroup:
+            pending.extend(node.body[::-1])
         elif type(node) is tree.Aggregate and is_deep:
             pending.extend(node.body[::-1])
             if node.target is not None:

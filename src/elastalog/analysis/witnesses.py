@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from elastalog.analysis.negation import without_groups
 from elastalog.analysis.substitute import substitute, substitute_term
 from elastalog.analysis.variables import grounded_by, variables_inside
 from elastalog.diagnostics.source import Span
@@ -29,7 +30,7 @@ def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh
         place = _aggregate_in(literal)
         if place is None:
             continue
-        result, aggregate = place
+        result, aggregate = place[0], replace(place[1], body=without_groups(place[1].body))
         grounded = grounded_by(body) if grounded is None else grounded
         own = {variable.name for variable in variables_inside(aggregate)}
         witnesses = (own & visible) - grounded

@@ -80,3 +80,24 @@ def _kernel_with_device(
 
     place = DevicePlace(arrays, dictionary, program.checked.source, watch, is_asked=is_asked)
     return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)
+
+
+def by_sorted_arrays(
+    program: LogicalProgram,
+    dictionary: Dictionary,
+    *,
+    annotation: Annotation,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> Backend:
+    """A kernel that has strata evaluated as for a device, by joins of sorted arrays, on NumPy and to the end. Nothing
+    of that is in its own way to evaluate them, by indexes and compiled rounds, which it is there to check."""
+    from elastalog.backends.gpu.arrays import on_numpy
+    from elastalog.backends.gpu.place import DevicePlace
+    from elastalog.backends.kernel.backend import KernelBackend
+
+    watch = watch or Watch()
+    place = DevicePlace(
+        on_numpy(), dictionary, program.checked.source, watch, is_asked=True, chunk=1 << 20, goes_to_the_end=True
+    )
+    return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any
 
-from elastalog.diagnostics import deadline, memory_limit
+from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.quota import CURRENT, Quota, within
 from elastalog.late import dataclass
 
 ROWS_A_DERIVATION = 6
@@ -37,18 +38,18 @@ class Progress:
 class Watch:
     """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
 
-    `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
+    `quota`: what the work may take; `memory`: bytes that this process may have. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
     little; updates have `touched` facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,
-        deadline: float | None = None,
+        quota: Quota | None = None,
         memory: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        self.deadline = deadline
+        self.quota = quota
         self.memory = memory
         self.on_progress = on_progress
         self.derivations = 0
@@ -66,11 +67,13 @@ class Watch:
         self._blocks = 0
         self._steps = 0
 
-    def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it. What
-        is to be large in it is held against the memory limit before it is made, and what the system does not give is
-        beyond that limit too."""
-        return _Within(self, seconds)
+    def within(
+        self, seconds: float | None, memory: int | None = None, asked: str | None = None
+    ) -> AbstractContextManager[None]:
+        """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
+        the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
+        the system does not give is beyond these limits too. `asked`: the question that it answers."""
+        return _Within(self, seconds, memory, asked)
 
     def allow(
         self,
@@ -165,48 +168,46 @@ class Watch:
         self._steps += 1
         if not self._steps & 255:
             self.check()
-        elif self.deadline is not None:
-            self._look_at_clock()
+        elif self.quota is not None:
+            self.quota.look()
 
     def check(self) -> None:
         """Raises if a limit has been reached."""
-        self._look_at_clock()
+        if self.quota is not None:
+            self.quota.look()
         self.require(0)
-
-    def _look_at_clock(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise deadline.time_is_over()
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
         memory_limit.require(size, self.memory)
 
 
+_NOTHING = (None, None, None)
+
+
 class _Within:
     """See `Watch.within`. A class, as below, since every update has such a block."""
 
-    __slots__ = ("_block", "_memory", "_seconds", "_usual", "_watch")
+    __slots__ = ("_given", "_process", "_quota", "_usual", "_watch")
 
-    def __init__(self, watch: Watch, seconds: float | None) -> None:
+    def __init__(self, watch: Watch, *given: Any) -> None:
         self._watch = watch
-        self._seconds = seconds
+        self._given = given
 
     def __enter__(self) -> None:
         watch = self._watch
-        usual = self._usual = watch.deadline
-        self._block = None if self._seconds is None else deadline.within(self._seconds)
-        end = deadline.END.get() if self._block is None else self._block.__enter__()
-        self._memory = memory_limit.LIMIT.set(watch.memory)
-        if end is not None:
-            watch.deadline = end if usual is None else min(usual, end)
+        usual = self._usual = watch.quota
+        self._quota = None if self._given == _NOTHING else within(*self._given).__enter__()
+        self._process = memory_limit.LIMIT.set(watch.memory)
+        watch.quota = self._quota or CURRENT.get() or usual
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._watch.deadline = self._usual
-        memory_limit.LIMIT.reset(self._memory)
-        if self._block is not None:
-            self._block.__exit__(kind, value, traceback)
+        self._watch.quota = self._usual
+        memory_limit.LIMIT.reset(self._process)
+        if self._quota is not None:
+            self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):
             raise _no_memory() from None
 

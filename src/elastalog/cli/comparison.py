@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from elastalog.program.preprocessing.options import Preprocessing
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.streams import StreamedUpdate
@@ -51,27 +49,35 @@ class Outcome:
 
 def run_alone(workload: Workload, strategy: str) -> Outcome:
     """Runs a workload in a fresh process, so that memory is its own. It does not outlive an interrupt of this one."""
-    from multiprocessing import get_context
+    import pickle
+    import subprocess
+    import sys
 
-    context = get_context("spawn")
-    outcome, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, workload, strategy), daemon=True)
-    process.start()
-    sender.close()
-    try:
-        found: Outcome = outcome.recv()
-    except EOFError:
+    code = f"import sys; sys.path[:] = {sys.path!r}; from elastalog.cli.comparison import answer; answer()"
+    pipe = subprocess.PIPE
+    # In a session of its own, where Ctrl-C does not reach it.
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, start_new_session=True) as process:
+        try:
+            told, _ = process.communicate(pickle.dumps((workload, strategy)))
+        finally:
+            process.kill()
+    if not told:
         return Outcome(strategy, fault="its process died, perhaps for lack of memory")
-    else:
-        return found
-    finally:
-        process.kill()
-        process.join()
-        outcome.close()
+    found: Outcome = pickle.loads(told)
+    return found
 
 
-def _send(sender: Connection, workload: Workload, strategy: str) -> None:
-    sender.send(run_here(workload, strategy))
+def answer() -> None:
+    """In that process: runs what comes by standard input. Nothing comes if the other has ended meanwhile."""
+    import os
+    import pickle
+    import sys
+
+    given = sys.stdin.buffer.read()
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)  # whatever is printed is no part of the answer
+        if given:
+            out.write(pickle.dumps(run_here(*pickle.loads(given))))
 
 
 def run_here(workload: Workload, strategy: str) -> Outcome:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
 import click
 
@@ -90,9 +90,14 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
         sys.exit(FINE)
     except OSError as fault:
         # A file that cannot be read or written is a diagnostic where it is used: what is left is standard output.
-        _silence_output()
-        click.echo(f"error: standard output cannot be written: {(fault.strerror or str(fault)).lower()}", err=True)
-        sys.exit(AT_FAULT)
+        end_without_output(fault)
+
+
+def end_without_output(fault: OSError) -> NoReturn:
+    """Ends a command whose standard output cannot be written."""
+    _silence_output()
+    click.echo(f"error: standard output cannot be written: {(fault.strerror or str(fault)).lower()}", err=True)
+    sys.exit(AT_FAULT)
 
 
 def code_of(end: BaseException) -> int:

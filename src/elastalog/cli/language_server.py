@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 from lsprotocol import types
 from pygls import uris
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 
 from elastalog import __version__
 from elastalog.cli import protocol_values as values
@@ -30,11 +32,36 @@ LONGEST_COUNT: Final = 60.0
 """How many seconds an evaluation for numbers of facts may take."""
 
 
+class Protocol(LanguageServerProtocol):
+    """Every request gets an answer to its id, also one that cannot be understood."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            self._refuse(data, error)
+            raise
+
+    def handle_message(self, message: Any) -> None:
+        is_message = getattr(message, "jsonrpc", None) == self.VERSION
+        if is_message and not (self._shutdown and getattr(message, "method", types.EXIT) != types.EXIT):
+            super().handle_message(message)
+            return
+        for one in message if isinstance(message, list) else [message]:
+            told = one if isinstance(one, dict) else {"id": getattr(one, "id", None), "method": ""}
+            self._refuse(told, JsonRpcInvalidRequest("the server has been shut down" if is_message else None))
+
+    def _refuse(self, request: dict[str, Any], error: JsonRpcException) -> None:
+        if "method" in request and isinstance(request.get("id"), int | str):
+            self._send_response(request["id"], error=error.to_response_error())
+
+
 class Server(LanguageServer):
     """`facts`: the folder that numbers of facts are counted from."""
 
     def __init__(self, options: Preprocessing, facts: str | None) -> None:
-        super().__init__("elastalog", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        kind = types.TextDocumentSyncKind.Full
+        super().__init__("elastalog", __version__, text_document_sync_kind=kind, protocol_cls=Protocol)
         self.options = options
         self.facts = facts
         self.counts: dict[str, dict[str, int]] = {}
@@ -116,14 +143,17 @@ def count_facts(program: str, facts: str, options: Preprocessing) -> dict[str, i
 
 def file_at(uri: str) -> str:
     """The path of a document; one that is not in a file is named by what it has."""
-    path = uris.to_fs_path(uri)
-    return path if path else uri
+    try:
+        return uris.to_fs_path(uri) or uri
+    except ValueError:  # it is no address
+        return uri
 
 
 def serve(options: Preprocessing, facts: str | None) -> None:
     """Answer over standard input and output until the editor goes."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
-    server(options, facts).start_io()
+    # The server closes its output when the editor says `exit`; that of the process is still flushed.
+    server(options, facts).start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
 
 
 def server(options: Preprocessing, facts: str | None) -> Server:
@@ -155,7 +185,8 @@ def _opened(ls: Server, given: types.DidOpenTextDocumentParams) -> None:
 
 def _changed(ls: Server, given: types.DidChangeTextDocumentParams) -> None:
     file = file_at(given.text_document.uri)
-    ls.desk.write(file, given.content_changes[-1].text)
+    for change in given.content_changes[-1:]:
+        ls.desk.write(file, change.text)
     ls.check_soon(file)
 
 

@@ -116,7 +116,12 @@ def main() -> Any:
     gc.set_threshold(250_000, 20, 20)
     atexit.register(gc.freeze)
     run: Callable[..., Any] = cli.main
-    return run(prog_name="elastalog")
+    try:
+        return run(prog_name="elastalog")
+    except OSError as fault:
+        from elastalog.cli.exits import end_without_output
+
+        end_without_output(fault)
 
 
 if __name__ == "__main__":

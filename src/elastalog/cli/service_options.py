@@ -41,6 +41,8 @@ class ServiceOptions:
     store: str | None
     retention: int | None
     question_time: float | None
+    question_memory: int | None
+    replicas: int | None
     max_body: int | None
     max_rows: int | None
     readers_wait: bool
@@ -70,10 +72,19 @@ service_options: Final = together(
     click.option(
         "--question-time", callback=duration, metavar="TIME", help="Longest answer, as 30s.  [default: 10s]"
     ),
+    click.option(
+        "--question-memory", callback=memory_size, metavar="SIZE",
+        help="Memory that a question may allocate.  [default: 512M]",
+    ),
+    click.option(
+        "--replicas", type=click.IntRange(1), metavar="N",
+        help="Previews and repairs at a time, each on a copy of the facts, made when needed.  [default: 1]",
+    ),
     click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
     click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
     click.option(
-        "--readers-wait", is_flag=True, help="Hold facts once, not twice: readers wait for commits."
+        "--readers-wait", is_flag=True,
+        help="Hold facts once: readers wait for commits, and a question in the way of one is refused.",
     ),
 )  # fmt: skip
 """The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""
@@ -141,7 +152,10 @@ def _limits(wanted: ServiceOptions) -> Limits:
 
     from elastalog.web.limits import Limits
 
-    given = {"seconds": wanted.question_time, "body": wanted.max_body, "rows": wanted.max_rows}
+    given = {
+        "seconds": wanted.question_time, "memory": wanted.question_memory, "replicas": wanted.replicas,
+        "body": wanted.max_body, "rows": wanted.max_rows,
+    }  # fmt: skip
     found = replace(Limits(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     return replace(found, page=min(found.page, found.rows))
 

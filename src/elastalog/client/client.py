@@ -30,7 +30,7 @@ from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import faults
-from elastalog.storage.entries import LogEntry
+from elastalog.storage.entries import LogEntry, in_utc
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +88,7 @@ class Client:
     def _path_at(self, path: str) -> str:
         if self._at is None:
             return path
-        moment = self._at if isinstance(self._at, int) else self._at.astimezone().isoformat()
+        moment = self._at if isinstance(self._at, int) else in_utc(self._at).isoformat()
         return f"/at/{quote(str(moment))}{path}"
 
     def _post(self, path: str, body: Mapping[str, Any], key: str | None = None, method: str = "POST") -> Any:

@@ -15,7 +15,7 @@ from elastalog.relations.schema import UnknownRelation
 
 API: Final = "/api/v1"
 ARROW: Final = "application/vnd.apache.arrow.stream"
-_LIMITS: Final = (503, 504)
+_LIMITS: Final = (503, 504, 507)
 
 
 class Transport:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from elastalog.backends.protocol import Backend
 from elastalog.debugging import faults
+from elastalog.debugging.laboratory import are_present
 from elastalog.debugging.rules import RuleElements
 from elastalog.diagnostics.arguments import listed, require_mapping
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -71,6 +70,7 @@ class Asking:
         return unwanted_facts, missing_facts
 
     def fact(self, written: Written) -> Fact:
+        self._reading.look()
         try:
             # 1, 1.0 and True are equal, but not all of them are values of a column.
             key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
@@ -99,9 +99,9 @@ class Asking:
 
     def hold(self, facts: Iterable[Fact]) -> list[bool]:
         """Which facts hold in the present state."""
-        contains = self._backend.contains
-        found = map(self.word_fact, facts)
-        return [words is not None and bool(contains(words[0], np.array([words[1]], np.int32))[0]) for words in found]
+        known = [self.word_fact(fact) for fact in facts]
+        present = iter(are_present(self._backend, [words for words in known if words is not None]))
+        return [words is not None and next(present) for words in known]
 
     # --- elements --------------------------------------------------------------------------------------------------
 

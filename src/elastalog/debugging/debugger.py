@@ -35,6 +35,9 @@ from elastalog.provenance.reading import Reading, WordFact
 TIME_LIMIT = 60.0
 """Seconds that a search may take unless the user says otherwise."""
 
+FEW_FAULTS = 10
+"""So many are looked for in what the last epoch changed; for more, the state before it is tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -293,7 +296,7 @@ class Debugger:
         sides = [(fact, True) for fact in question.unwanted] + [(fact, False) for fact in question.missing]
         facts = [fact for fact, _ in sides]
         after = self._asking.hold(facts)
-        if question.last == question.first + 1:
+        if question.last == question.first + 1 and len(facts) <= FEW_FAULTS:
             before = [held != self._has_turned(question.last, fact) for fact, held in zip(facts, after, strict=True)]
         else:
             with question.investigation.in_first():

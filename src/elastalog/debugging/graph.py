@@ -18,6 +18,7 @@ import numpy as np
 from elastalog.backends.protocol import Vector
 from elastalog.debugging.edges import NOT, Edges
 from elastalog.debugging.word_set import WordSet
+from elastalog.diagnostics.quota import look
 from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
 
@@ -155,6 +156,7 @@ class State:
     def reason(self, node: int) -> set[int]:
         """Why a node holds: the leaves of one proof. Or why it does not: the switches of an unfounded set, in which
         every derivation of a fact uses another fact of the set. Each leads to the other through absences."""
+        look()
         switch_of, negates = self.graph.plain
         ranks, by = self._plain
         pending = [node]

@@ -121,7 +121,18 @@ class Laboratory:
 
     def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
         """Which facts hold in the state being tried."""
-        return [bool(self.backend.contains(name, np.array([row], np.int32))[0]) for name, row in facts]
+        return are_present(self.backend, list(facts))
+
+
+def are_present(backend: Backend, facts: Sequence[WordFact]) -> list[bool]:
+    """Which facts hold in the present state of a backend."""
+    places: dict[str, list[int]] = {}
+    for place, (relation, _) in enumerate(facts):
+        places.setdefault(relation, []).append(place)
+    found = np.empty(len(facts), np.bool_)
+    for relation, of_relation in places.items():
+        found[of_relation] = backend.contains(relation, np.array([facts[i][1] for i in of_relation], np.int32))
+    return list(map(bool, found))
 
 
 def words_by_relation(facts: Iterable[WordFact]) -> dict[str, Matrix]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +20,10 @@ class WrongArgument(ElastalogError, TypeError):
 def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     """Says `what` an argument is (`an epoch is a number`), what was given instead, and what to do."""
     kind = type(given).__name__
-    shown = reprlib.repr(given)
+    try:
+        shown = reprlib.repr(given)
+    except ValueError:  # Python writes no integer of so many digits
+        shown = "a number of many digits"
     told = shown if given is None or kind in shown else f"{shown} ({kind})"
     return WrongArgument([Diagnostic("E0617", f"{what}, not {told}", help=advice)])
 
@@ -44,6 +48,19 @@ def require_path(what: str, given: object, advice: str) -> None:
     """Raises WrongArgument unless an argument is a path: a text, or a `Path`."""
     if not isinstance(given, str) and not (isinstance(given, os.PathLike) and isinstance(os.fspath(given), str)):
         raise wrong_kind(what, given, advice)
+
+
+def require_place(what: str, given: object, advice: str) -> None:
+    """Raises WrongArgument unless an argument is a path that a file can have, or an address."""
+    require_path(what, given, advice)
+    path: str = os.fspath(given)  # type: ignore[call-overload]
+    try:
+        if "://" not in path:
+            os.lstat(path)
+    except (ValueError, OSError) as error:
+        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+            told = f"{what}, and no file can have the name {reprlib.repr(path)}"
+            raise WrongArgument([Diagnostic("E0617", told, help=advice)]) from None
 
 
 def require_mapping(what: str, given: object, advice: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar
 
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
 LEAST = 1 << 20
@@ -14,8 +15,10 @@ LIMIT: ContextVar[int | None] = ContextVar("memory of the work", default=None)
 """Bytes of this process."""
 
 
-def ask(size: int) -> None:
-    """Raises LimitReached if so many bytes more would go beyond the limit of the work that is under way."""
+def ask(size: int, replaced: int = 0) -> None:
+    """Raises LimitReached if so many bytes more would go beyond a limit of the work that is under way: that of the
+    process, or what the work itself may allocate. The bytes that are `replaced` are free afterwards."""
+    quota.take(size - replaced)
     if size >= LEAST:
         require(size, LIMIT.get())
 

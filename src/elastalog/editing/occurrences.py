@@ -130,6 +130,8 @@ class _Rule:
                     yield from self.atom(literal.atom)
                 case tree.Comparison():
                     yield from self.terms((literal.left, literal.right))
+                case tree.NegatedGroup():
+                    yield from self.body(literal.body)
                 case tree.Disjunction():
                     for alternative in literal.alternatives:
                         yield from self.body(alternative)

@@ -48,6 +48,8 @@ def _body_atoms(body: tree.Body) -> Iterator[tree.Atom]:
                 yield literal
             case tree.Negation():
                 yield literal.atom
+            case tree.NegatedGroup():
+                yield from _body_atoms(literal.body)
             case tree.Disjunction():
                 for alternative in literal.alternatives:
                     yield from _body_atoms(alternative)

@@ -142,11 +142,14 @@ def difference(
 @dataclass(frozen=True, slots=True)
 class Verification:
     """How a materialisation compares with the fixpoint, by relation: facts that should be there, facts that should
-    not, and facts with a wrong level or count. Empty when all is well."""
+    not, and facts with a wrong level or count. Empty when all is well. `same_way`: the relations whose rules were
+    evaluated in the way that sessions evaluate them, since there is no other for them: choice domains, subsumption,
+    equivalences. A mistake of that way would not be seen there."""
 
     missing: Mapping[str, int]
     unwanted: Mapping[str, int]
     misplaced: Mapping[str, int]
+    same_way: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
@@ -159,8 +162,10 @@ def compare(
     backend: Backend,
     right_dictionary: Dictionary,
     right: Backend,
+    is_annotated: bool = True,
 ) -> Verification:
-    """Compares the declared relations of a backend with those of one that is right. Which level a fact has that
+    """Compares the declared relations of a backend with those of one that is right; their levels and counts only if
+    both mean the same by them. Which level a fact has that
     subsumption has left is a matter of history: only whether it is explicit is compared. So it is which pairs a
     recursion has stored of an equivalence: the classes are compared, and the explicit pairs."""
     subsumed = {name for stratum in backend.program.strata if stratum.dominance for name in stratum.relations}
@@ -191,7 +196,7 @@ def compare(
         assert want.level is not None
         assert want.count is not None
         levels, right_levels = have.level[is_there], want.level[place[is_there]]
-        if name in subsumed:
+        if name in subsumed or not is_annotated:
             wrong = (levels == 0) != (right_levels == 0)
         else:
             wrong = (levels != right_levels) | (have.count[is_there] != want.count[place[is_there]])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from elastalog.backends.protocol import Backend, Matrix
-from elastalog.diagnostics import deadline
+from elastalog.diagnostics import quota
 from elastalog.storage.interrupts import uninterrupted
 
 
@@ -16,10 +16,10 @@ def go_back(
     """Takes an update that deleted and inserted explicit facts back, whatever limits there are; `bring` brings strata
     to their fixpoints."""
     watch = backend.watch
-    limits = watch.deadline, watch.memory
-    watch.deadline = watch.memory = None
+    limits = watch.quota, watch.memory
+    watch.quota = watch.memory = None
     try:
-        with deadline.lifted():
+        with quota.lifted():
             backend.begin(inserted, deleted)
             bring()
             backend.commit()
@@ -28,4 +28,4 @@ def go_back(
             backend.rollback()
         raise
     finally:
-        watch.deadline, watch.memory = limits
+        watch.quota, watch.memory = limits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from elastalog.diagnostics.arguments import listed, require_path, wrong_kind
+from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.draft import DraftUpdate, once_committed
@@ -107,6 +107,11 @@ class PendingUpdate(DraftUpdate):
                 self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
         return self._target.encode(relation, rows, self.schemas)
 
+    @property
+    def added_rules(self) -> list[str]:
+        """The texts of rules that are to be added."""
+        return list(self._edits.added)
+
     def add_rules(self, rules: str | Iterable[str]) -> None:
         texts = _rules_in("rules to add are program text", rules, (str,))
         self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
@@ -148,7 +153,7 @@ class PendingUpdate(DraftUpdate):
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
-        require_path("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
+        require_place("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
         with self._target.reading():
             from elastalog.pipeline.files.diff import read_diff
 

@@ -27,6 +27,7 @@ from elastalog.planning.steps import (
     Variant,
 )
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
+from elastalog.syntax.printer import print_comparison
 
 
 def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]:
@@ -146,7 +147,8 @@ def _action(action: Action, slots: object) -> str:
         case Generate():
             return f"for {names.get(action.slot, action.slot)} in {show_expression(action.expression)}"
         case Keep():
-            return f"if {show_expression(action.left)} {action.operator} {show_expression(action.right)}"
+            left, right = show_expression(action.left), show_expression(action.right)
+            return f"if {print_comparison(action.operator, left, right)}"
         case KeepEqual():
             return f"if {names.get(action.left, action.left)} = {names.get(action.right, action.right)}"
         case KeepConstant():

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import assert_never
 
 from elastalog.analysis import program as checked
+from elastalog.analysis.negation import may_lack_value
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes, told_apart
@@ -27,6 +28,7 @@ from elastalog.planning.logical import (
 from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
 from elastalog.planning.lower_numbering import numbered_variable, with_numbers
 from elastalog.planning.needed_groups import Needed
+from elastalog.syntax.keywords import NOT
 
 
 def lower(
@@ -193,8 +195,9 @@ class Lowering:
     def lower_literal(
         self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
     ) -> list[list[Goal]]:
-        """The alternatives of one literal: one, or two for a negated equivalence. Where a fact is read for it, that is
-        the first goal. `is_counted`: every value of a wildcard counts."""
+        """The alternatives of one literal: one, but for a negated equivalence, and a negated atom whose arguments may
+        have no value. Where a fact is read for it, that is the first goal. `is_counted`: every value of a wildcard
+        counts."""
         match literal:
             case checked.Atom():
                 terms, tests = self.lower_arguments(literal)
@@ -206,7 +209,7 @@ class Lowering:
                 classes = self.relations[literal.atom.relation].classes
                 if classes is not None:
                     return self.in_other_classes(literal.atom, classes)
-                return [self.lower_negation(literal.atom)]
+                return self.lower_negation(literal.atom)
             case checked.Comparison():
                 if numbered_variable(literal) is not None:
                     return [[]]  # see `with_numbers`
@@ -254,23 +257,24 @@ class Lowering:
             return [[Absent(self.projection(classes, ()), (ZERO,))]]
         in_none: list[Goal] = [*tests, Absent(self.projection(classes, (0,)), terms[:1])]
         if len(set(terms)) == 1:
-            return [in_none]
+            return [*_without_value(tests), in_none]
         representative = self.variable(self.relations[classes].bases[1]).name
         return [
+            *_without_value(tests),
             in_none,
             [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
         ]
 
     # --- negation -------------------------------------------------------------------------------------------------
 
-    def lower_negation(self, atom: checked.Atom) -> list[Goal]:
+    def lower_negation(self, atom: checked.Atom) -> list[list[Goal]]:
         kept = [i for i, argument in enumerate(atom.arguments) if not isinstance(argument, checked.Wildcard)]
         relation = atom.relation
         if len(kept) < len(atom.arguments):
             relation = self.projection(relation, tuple(kept))
             atom = checked.Atom(relation, tuple(atom.arguments[i] for i in kept), atom.span)
         terms, tests = self.lower_arguments(atom)
-        return [*tests, Absent(relation, terms)]
+        return [[*tests, Absent(relation, terms)], *_without_value(tests)]
 
     def projection(self, relation: str, columns: tuple[int, ...]) -> str:
         """The hidden relation of the values in some columns."""
@@ -283,6 +287,15 @@ class Lowering:
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
             self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
         return name
+
+
+def _without_value(computed: list[Goal]) -> list[list[Goal]]:
+    """That one of some arguments has no value, and those before it do."""
+    return [
+        [*computed[:i], Test(NOT + "=", test.base, test.right, test.right)]
+        for i, test in enumerate(computed)
+        if isinstance(test, Test) and may_lack_value(test.right)
+    ]
 
 
 def _recursive(goals: tuple[Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from elastalog.analysis.functor_values import TESTS
@@ -12,6 +13,7 @@ from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.values import Branch, sort_key
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Run, Unbound, no_ordinal, normal, value_of
+from elastalog.syntax.keywords import NOT
 
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
@@ -91,17 +93,19 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left > right)
         case ">=":
             return bool(left >= right)
-        case "match" | "!match":
+        case "match":
             try:
-                return matcher(left)(right) == (operator == "match")
+                return matcher(left)(right)
             except NotRegular:
-                return False  # a pattern that is none matches nothing, and its negation does not hold either
+                return False  # a pattern that is none matches nothing
         case _:
-            return TESTS[operator.removeprefix("!")](left, right) == (operator[0] != "!")
+            return TESTS[operator](left, right)
 
 
 def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:
-    """Whether a comparison holds; False where a side has no value. Raises Unbound."""
+    """Whether a comparison holds; where a side has no value it does not, and its negation does. Raises Unbound."""
+    if comparison.operator.startswith(NOT):
+        return not holds(replace(comparison, operator=comparison.operator.removeprefix(NOT)), bindings, ordinal)
     try:
         left = value_of(comparison.left, bindings, ordinal)
         if isinstance(comparison.right, Apply) and comparison.right.functor == "range":

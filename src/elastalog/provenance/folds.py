@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
 
+from elastalog.analysis.functor_values import greatest, least
 from elastalog.analysis.program import Apply, Base, Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.source import Span
@@ -28,8 +29,7 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
             case "mean":
                 return _exact_sum(values) / len(values) if values else None
             case "min" | "max":
-                numbers = [value for value in values if value == value] or values
-                return None if not numbers else min(numbers) if operator == "min" else max(numbers)
+                return None if not values else least(*values) if operator == "min" else greatest(*values)
             case _ if operator[0] == "@":
                 return _folded(operator, values, base, getattr(ordinal, "functions", {}))
             case _:

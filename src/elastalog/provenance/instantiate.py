@@ -23,7 +23,7 @@ from elastalog.analysis.variable_names import is_made_name, is_wildcard_name, wr
 from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of
-from elastalog.syntax.keywords import TEXT_TESTS
+from elastalog.syntax.printer import print_comparison
 
 
 def substitute(term: Expression | Wildcard, bindings: Bindings) -> Expression | Wildcard:
@@ -86,10 +86,7 @@ def show(literal: Literal, bindings: Bindings) -> str:
             arguments = ", ".join(map(_shown_argument, atom.arguments))
             return f"{'!' if isinstance(ground, Negation) else ''}{atom.relation}({arguments})"
         case Comparison():
-            left, right = _bare(ground.left), _bare(ground.right)
-            if ground.operator in TEXT_TESTS:
-                return f"{ground.operator}({left}, {right})"
-            return f"{left} {ground.operator} {right}"
+            return print_comparison(ground.operator, _bare(ground.left), _bare(ground.right))
         case Aggregation():
             groups = {group.name: bindings[group.name] for group in ground.groups if group.name in bindings}
             inside = show_literal(instantiate(literal, groups)).partition(" = ")[2]

@@ -158,8 +158,7 @@ def is_matched(atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal
     try:
         values = ground_values(atom, bindings, ordinal)
     except NoValue:
-        # The negation of what has no value fails, as the literal without negation does.
-        return True
+        return False
     return next(iter(look_up(atom.relation, values)), None) is not None
 
 

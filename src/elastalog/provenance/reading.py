@@ -83,6 +83,7 @@ class Reading:
 
     def fact(self, words: WordFact) -> Fact:
         """The fact that words stand for."""
+        self.look()
         name, row = words
         return Fact(name, self._values(name, row)[: self._arity[name]])
 
@@ -97,6 +98,7 @@ class Reading:
 
     def words(self, fact: Fact) -> WordFact | None:
         """The words of a fact; None if a value occurs in no fact at all."""
+        self.look()
         found = [self._find(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
         known = [word for word in found if word is not None]
         return (fact.relation, tuple(known) or (0,)) if len(known) == len(found) else None
@@ -279,7 +281,9 @@ class Reading:
     def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
         try:
             return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
-        except (NoValue, Unbound):
+        except NoValue:
+            return True
+        except Unbound:
             return False
 
 

@@ -43,6 +43,9 @@ def as_base_column(
         if not _is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
         kind = kind.value_type
+    if pa.types.is_float16(kind):  # of which Arrow computes nothing
+        kind = pa.float32()
+        array = array.cast(kind)
     if column.record is not None:
         if not (_is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
             raise ElastalogError([_wrong_column_type(schema, column, kind, location)])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor
-from elastalog.diagnostics.arguments import require_path
+from elastalog.diagnostics.arguments import require_place
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 
@@ -53,7 +53,7 @@ def library_functions(
     for a library that cannot be loaded."""
     found: dict[str, LibraryFunction] = {}
     for library in libraries:
-        require_path("a library is a file", library, "give its path")
+        require_place("a library is a file", library, "give its path")
         path = os.path.abspath(library)
         opened = _library(path)
         for name, functor in program.functors.items():

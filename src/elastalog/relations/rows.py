@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def value_fault(column: Column, value: Any) -> Fault | None:
         try:
             column.record.typed(value)
         except NotOfType as fault:
-            return Fault(faults.TYPE, f"{shown(repr(value))} is not of type `{column.record.name}`: {fault}")
+            return Fault(faults.TYPE, f"{_shown(value)} is not of type `{column.record.name}`: {fault}")
         return None
     if value is None:
         return Fault(faults.NULL, f"`{column.name}` is null")
@@ -163,15 +163,22 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
+def _shown(value: object, written: Callable[[object], str] = repr) -> str:
+    try:
+        return shown(written(value))
+    except ValueError:  # Python writes no integer of so many digits
+        return f"{type(value).__name__} of more digits than are shown"
+
+
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
     return Fault(
-        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {shown(repr(value))}"
+        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}"
     )
 
 
 def _range_fault(column: Column, value: object) -> Fault:
-    return Fault(faults.RANGE, f"{shown(str(value))} does not fit {column.base.value} `{column.name}`")
+    return Fault(faults.RANGE, f"{_shown(value, str)} does not fit {column.base.value} `{column.name}`")
 
 
 def _arity_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
@@ -200,7 +207,7 @@ def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
 
 def _no_row(row: object) -> Fault:
     advice = "give rows as tuples, one for each fact: `[(1, 2), (2, 3)]`"
-    return Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple", advice)
+    return Fault(faults.TYPE, f"{_shown(row)} is {type(row).__name__}, not a tuple", advice)
 
 
 def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elastalog.diagnostics.arguments import require_path
+from elastalog.diagnostics.arguments import require_place
 from elastalog.folders.addresses import is_address
 from elastalog.relations.display import html_table
 from elastalog.session.questions import Questions
@@ -254,7 +254,7 @@ class Answering:
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
         on. Returns the epoch of the copy."""
-        require_path("a copy of a store is a folder", path, "give its path")
+        require_place("a copy of a store is a folder", path, "give its path")
         if is_address(path):
             from elastalog.storage.objects.copying import copied_to
 
@@ -262,7 +262,8 @@ class Answering:
         return self._history.back_up(Path(path))
 
     def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        """Evaluates the program anew over the explicit facts, by joins of sorted arrays instead of indexes and compiled
+        rounds, and compares all facts, levels and counts."""
         from elastalog.session.verifying import verify
 
         return verify(self._materialisation)

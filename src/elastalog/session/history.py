@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
-from elastalog.storage.entries import LogEntry
+from elastalog.storage.entries import LogEntry, in_utc
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class History:
         if not isinstance(given, datetime):
             _require_epochs(given)
             return moment  # type: ignore[return-value]
-        when = given.astimezone(UTC)
+        when = in_utc(given)
         entries = self.log()
         # A clock may have gone backwards: no epoch was in force before the one before it.
         since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +14,7 @@ from elastalog.backends.engines import backend_maker
 from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
+    from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
@@ -93,32 +94,34 @@ class Materialisation:
         equivalences: frozenset[str] | None = None,
         watch: Watch | None = None,
         strategy: str | None = None,
+        make_backend: BackendMaker | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
         classes, and `strategy`: unless given the same as here. `watch`: that of this one, if it is asked in the same
-        thread."""
+        thread. `make_backend`: how it is evaluated, unless by the kernel alone."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
         strategy = self._settings.strategy if strategy is None else strategy
         settings = replace(
-            self._settings, make_backend=None, on_cluster=False, equivalences=equivalences, strategy=strategy
+            self._settings, make_backend=make_backend, on_cluster=False, equivalences=equivalences, strategy=strategy
         )
         return Materialisation(program, settings, dictionary, watch)
 
-    def asking(self) -> AbstractContextManager[None]:
-        """A block in which something is evaluated or asked, under the lock, for as long as the settings say."""
-        return self.within(self.timeout)
+    def asking(self, *asked: object) -> AbstractContextManager[None]:
+        """A block in which something is evaluated or asked, under the lock, for as long as the settings say. `asked`:
+        texts and facts of the question, or lists of them."""
+        each = [one for given in asked for one in (given[:10] if isinstance(given, list) else (given,)) if one]
+        return self.within(self.timeout, None, ", ".join(map(str, each))[:1000] or None)
 
     @contextmanager
-    def within(self, seconds: float | None) -> Iterator[None]:
-        """The same, for so many seconds. What is in the block may take less, never more."""
-        with self.lock, self.watch.within(seconds):
+    def within(self, seconds: float | None, memory: int | None = None, asked: str | None = None) -> Iterator[None]:
+        """The same, for so many seconds and bytes. What is in the block may take less, never more."""
+        with self.lock, self.watch.within(seconds, memory, asked):
             yield
 
-    def own_watch(self, seconds: float | None) -> Watch:
-        """The limits of something that is evaluated beside this, without its lock."""
-        deadline = None if seconds is None else time.monotonic() + seconds
-        return Watch(deadline, self.watch.memory)
+    def own_watch(self, seconds: float | None, asked: str) -> Watch:
+        """The limits of a question that is answered beside this, without its lock."""
+        return Watch(within(seconds, None, asked), self.watch.memory)
 
     @property
     def strategy_name(self) -> str:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
-from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
-from elastalog.diagnostics.deadline import within
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address
@@ -252,10 +252,10 @@ def _first_epoch(
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
     if facts is not None and not isinstance(facts, Mapping):
         advice = 'give the path of a folder, or rows by relation: `{"edge": [(1, 2)]}`'
-        require_path("facts are a folder or a mapping", facts, advice)
+        require_place("facts are a folder or a mapping", facts, advice)
     if store is not None:
-        require_path("a store is a folder", store, "give its path")
-    require_path("`quarantine` is a folder", quarantine, "give its path")
+        require_place("a store is a folder", store, "give its path")
+    require_place("`quarantine` is a folder", quarantine, "give its path")
     if on_progress is not None and not callable(on_progress):
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):

@@ -42,12 +42,12 @@ class Questions:
 
     def explain(self, fact: Written, depth: int | None) -> Proof:
         """The best proof of a fact."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             return self._answerers.explainer.explain(self._materialisation.fact(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             return self._answerers.explainer.derivations(self._materialisation.fact(fact))
 
     def proofs(self, fact: Written, limit: int) -> Iterator[Proof]:
@@ -68,7 +68,7 @@ class Questions:
         self, fact: Written, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
     ) -> Absence:
         """Why a fact, or every fact of a pattern that is not there, does not hold."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
             pattern = parse_pattern(fact, self._materialisation.program.checked) if isinstance(fact, str) else None
             if pattern is not None and not pattern.is_fact:
@@ -79,7 +79,7 @@ class Questions:
         """The facts that follow directly from a fact, or all that would go with it."""
         from elastalog.provenance.uses import world_without
 
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
             known = explainer.explain(self._materialisation.fact(fact), 0).fact
             if not is_all:
@@ -103,7 +103,7 @@ class Questions:
         """A smallest part of what happened that alone shows all faults."""
         from elastalog.session.repair import as_facts
 
-        with self._materialisation.asking():
+        with self._materialisation.asking(unwanted, missing):
             unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
             return self._answerers.debugger.localise(
                 unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
@@ -114,7 +114,7 @@ class Questions:
         from elastalog.session.repair import suggest_over_facts, with_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
-        with self._materialisation.asking():
+        with self._materialisation.asking(asked.unwanted, asked.missing):
             asked = with_facts(asked, self._materialisation, self._reader.relation)
             is_new = epochs is None and self._history.oldest == self._materialisation.epoch
             if over == "facts" or (over is None and (asked.candidates is not None or is_new)):
@@ -131,5 +131,5 @@ class Questions:
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what did that."""
-        with self._materialisation.asking():
+        with self._materialisation.asking(fact):
             return self._answerers.debugger.blame(fact)

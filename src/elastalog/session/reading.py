@@ -72,7 +72,7 @@ class Reader:
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         values = parameter_values(parameters)
         now = self._materialisation
-        with now.asking():
+        with now.asking(text):
             program = now.program
             if not values and _ONE_ATOM.fullmatch(text):
                 pattern = parse_query(text, program.checked)
@@ -84,10 +84,18 @@ class Reader:
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         values = parameter_values(parameters)
         now = self._materialisation
-        with now.lock:
-            program, watch = now.program, now.own_watch(time_limit)
-            query = check_query(text, program.tree, program.checked, values)
-            return asking(query, now.backend, now.dictionary, watch, is_later=True)
+        watch = now.own_watch(time_limit, text)
+        assert watch.quota is not None
+        with now.lock, watch.quota:
+            query = check_query(text, now.program.tree, now.program.checked, values)
+            answer = asking(query, now.backend, now.dictionary, watch, is_later=True)
+
+        def later() -> Relation:
+            assert watch.quota is not None
+            with watch.quota:
+                return answer()
+
+        return later
 
     def ask(self, query: Query) -> Relation:
         """The answers to a query that has been checked."""

@@ -11,6 +11,7 @@ from elastalog.analysis.values import sort_key
 from elastalog.debugging import faults
 from elastalog.debugging.asking import facts_in
 from elastalog.debugging.elements import Element
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
     from elastalog.session.answerers import Answerers
     from elastalog.session.materialisation import Materialisation
+
+
+FACT_SIZE = 500
+"""Bytes that a fault takes in a search, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,9 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
 
 def _fitting(pattern: Pattern, relation: Relation) -> Iterator[Fact]:
     for values in relation:
+        quota.look()
         if _fits(pattern, values):
+            quota.take(FACT_SIZE)
             yield Fact(pattern.relation, tuple(values))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from elastalog.diagnostics.arguments import stays_here
+from elastalog.diagnostics.arguments import require_number, stays_here
 from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import as_program
 from elastalog.session.answering import Answering
@@ -76,11 +76,12 @@ class Session(Answering):
         """A block in which no other thread updates the session: updates and questions of others wait."""
         return self._lock
 
-    def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block in which all that is asked and evaluated may take so many seconds together: then the call that is
-        under way raises LimitReached, and the session is as it was. No other thread uses the session meanwhile. What
-        the session was opened with as `timeout` limits every single call."""
-        return self._materialisation.within(seconds)
+    def within(self, seconds: float | None = None, memory: int | None = None) -> AbstractContextManager[None]:
+        """A block in which all that is asked and evaluated may take so many seconds, and allocate so many bytes,
+        together: beyond that the call that is under way raises LimitReached, and the session is as it was. No other
+        thread uses the session meanwhile. What the session was opened with as `timeout` limits every single call."""
+        require_number("memory", memory, 0, whole=True)
+        return self._materialisation.within(seconds, memory)
 
     # --- updating ----------------------------------------------------------------------------------------------------
 

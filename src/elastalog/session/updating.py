@@ -99,7 +99,9 @@ class Updates:
         if bad_rows is not None:
             require_one_of("bad_rows", bad_rows, MODES)
             policy = replace(policy, mode=bad_rows)
-        return PendingUpdate(self, source, _batch_id(source, batch), policy)
+        batch = _batch_id(source, batch)
+        self._history.batches.refuse_other(source, batch)
+        return PendingUpdate(self, source, batch, policy)
 
     def apply(
         self,
@@ -181,7 +183,7 @@ class Updates:
     def preview(self, update: PendingUpdate) -> Changes:
         """What an update would change."""
         now = self._materialisation
-        with now.asking():
+        with now.asking(update.added_rules):
             wanted = update.as_update()
             now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)
@@ -284,6 +286,11 @@ def _batch_id(source: object, batch: object) -> str | int | None:
     """A batch, once it and its source are what they must be."""
     if source is not None:
         require_text("`source` is a text", source, "give the name of where updates come from")
-    if batch is None or isinstance(batch, str | int):
-        return batch
-    raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")
+    if batch is not None and not isinstance(batch, str | int):
+        raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")
+    try:
+        f"{source}{batch}".encode()
+    except ValueError:  # a lone surrogate, or more digits than Python writes
+        advice = "give shorter ones, without lone surrogates"
+        raise wrong_kind("`source` and `batch` are short texts", (source, batch), advice) from None
+    return batch

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elastalog.backends.annotation import Support
+from elastalog.backends.engines import by_sorted_arrays
 from elastalog.evaluation.differences import Verification, compare
 from elastalog.relations.tables import to_table
 
@@ -14,15 +17,26 @@ if TYPE_CHECKING:
 
 
 def verify(now: Materialisation) -> Verification:
-    """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+    """Evaluates the program anew over the explicit facts, in another way than sessions do, and compares all facts,
+    levels and counts. A strategy that keeps other annotations is asked for these as well, in its own way."""
     with now.lock:
-        again = now.another(now.program)
-        tables = {
-            name: to_table(schema, now.explicit_words(name), now.dictionary) for name, schema in now.schemas.items()
-        }
-        _give_numbers(now, again)
-        again.bootstrap({name: again.encode(name, table) for name, table in tables.items()})
-        return compare(now.schemas, now.dictionary, now.backend, again.dictionary, again.backend)
+        if now.epochs.strategy.annotation.support is Support.LEVELS:
+            return _compared(now, now.another(now.program, make_backend=by_sorted_arrays))
+        again = now.another(now.program, strategy="elastic", make_backend=by_sorted_arrays)
+        found = _compared(now, again, is_annotated=False)
+        annotated = _compared(now, now.another(now.program))
+        return found if annotated.is_exact else replace(annotated, same_way=found.same_way)
+
+
+def _compared(now: Materialisation, again: Materialisation, is_annotated: bool = True) -> Verification:
+    tables = {name: to_table(schema, now.explicit_words(name), now.dictionary) for name, schema in now.schemas.items()}
+    _give_numbers(now, again)
+    again.bootstrap({name: again.encode(name, table) for name, table in tables.items()})
+    found = compare(now.schemas, now.dictionary, now.backend, again.dictionary, again.backend, is_annotated)
+    same_way = {
+        name for placed in again.backend.profile().places if placed.where == "kernel" for name in placed.relations
+    }
+    return replace(found, same_way=tuple(name for name in now.schemas if name in same_way))
 
 
 def _give_numbers(now: Materialisation, again: Materialisation) -> None:

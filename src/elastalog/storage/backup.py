@@ -18,6 +18,8 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     meanwhile. Returns the epoch of the copy, which is on the disk and is a store once this returns; before, it is
     none. `files`: through which it is written."""
     files = files or FileSystem()
+    if to.resolve().is_relative_to(root.resolve()):
+        raise faults.inside_store(to, root)
     refuse_existing(to)
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts
         manifest = read_manifest(root)

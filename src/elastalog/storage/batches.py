@@ -3,7 +3,8 @@
 What is kept stays small however long a stream runs. Batches that differ in a number only, as `7` and `8`, or `7.diff`
 and `8.diff`, are kept as ranges of it. A batch `12 step 3` or `12 file edge.csv` is a part of the twelfth batch of a
 source that sends one batch after the other, and again only the last: so it says that all before the twelfth have been
-applied, and only parts of that are kept.
+applied, and only parts of that are kept. A batch `key K DIGEST` is an update that came with a key of its own: of those
+the digest of the content is kept, so that another content under the same key is found out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from dataclasses import field
 from typing import Any
 
 from elastalog.late import dataclass
+from elastalog.storage import faults
 
+_KEYED = re.compile(r"key (.+) ([0-9a-f]{32})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"(0|[1-9][0-9]{0,17}) ((?:step|file) .+)", re.ASCII | re.DOTALL)
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
 
@@ -25,14 +28,17 @@ _Ranges = list[list[int]]
 @dataclass(slots=True)
 class _Known:
     """The batches of a source: ranges of the number in names that are otherwise the same, the names without a number,
-    and the last batch that came in parts, with those."""
+    the last batch that came in parts, with those, and keys with the digests of what came with them."""
 
     ranges: dict[str, _Ranges] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
     parted: int = -1
     parts: set[str] = field(default_factory=set)
+    keys: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, batch: str) -> bool:
+        if (keyed := _KEYED.fullmatch(batch)) is not None:  # stores of earlier versions have the key alone
+            return keyed[1] in self.keys or f"key {keyed[1]}" in self
         if (part := _PART.fullmatch(batch)) is not None:
             number = int(part[1])
             return number < self.parted or (number == self.parted and part[2] in self.parts)
@@ -45,7 +51,9 @@ class _Known:
 
     def add(self, batch: str) -> None:
         """Remembers one that is not known."""
-        if (part := _PART.fullmatch(batch)) is not None:
+        if (keyed := _KEYED.fullmatch(batch)) is not None:
+            self.keys[keyed[1]] = keyed[2]
+        elif (part := _PART.fullmatch(batch)) is not None:
             if int(part[1]) != self.parted:
                 self.parted = int(part[1])
                 self.parts = set()
@@ -70,6 +78,7 @@ class Batches:
                 known.parted, known.parts = int(kept["parts"][0]), {str(part) for part in kept["parts"][1]}
             for batch in kept["others"]:
                 known.add(str(batch))
+            known.keys.update(kept.get("keys", {}))
 
     def __contains__(self, identity: tuple[str | None, str | int | None]) -> bool:
         source, batch = identity
@@ -81,6 +90,13 @@ class Batches:
         if batch is None or (source, batch) in self:
             return
         self._known.setdefault(source or "", _Known()).add(str(batch))
+
+    def refuse_other(self, source: str | None, batch: str | int | None) -> None:
+        """Raises ElastalogError if the key that a batch has came with other content before."""
+        keyed = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
+        known = self._known.get(source or "")
+        if keyed is not None and known is not None and known.keys.get(keyed[1], keyed[2]) != keyed[2]:
+            raise faults.other_update(keyed[1])
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
@@ -94,6 +110,7 @@ def _written(known: _Known) -> dict[str, Any]:
         "others": sorted(known.others),
         **({"names": names} if names else {}),
         **({"parts": [known.parted, sorted(known.parts)]} if known.parts else {}),
+        **({"keys": known.keys.copy()} if known.keys else {}),
     }
 
 

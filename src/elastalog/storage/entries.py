@@ -20,6 +20,14 @@ _NOTED = "batch"
 _NOTE_BEGINS = b'{"batch":'
 
 
+def in_utc(moment: datetime) -> datetime:
+    """A time, of this machine's zone unless it has one, in UTC. At the ends of the calendar no zone matters."""
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, ValueError):
+        return moment.replace(tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class StratumEntry:
     """What was done to one stratum; see `evaluation.strategies.protocol.StratumWork`."""

@@ -23,6 +23,11 @@ def already_there(path: Path) -> ElastalogError:
     return _error("E0802", f"`{path}` already exists", path, "choose a folder that is new or empty")
 
 
+def inside_store(path: Path, store: Path) -> ElastalogError:
+    message = f"`{path}` is in the folder of the store `{store}`, which belongs to the store alone"
+    return _error("E0802", message, path, "choose a folder elsewhere")
+
+
 def newer_format(path: Path, version: int, known: int) -> ElastalogError:
     message = f"the store has format {version}, this version of Elastalog knows formats up to {known}"
     return _error("E0803", message, path, "use a newer version of Elastalog")
@@ -146,6 +151,11 @@ def closed() -> ElastalogError:
 def other_process(path: Path) -> ElastalogError:
     message = "the session belongs to the process that opened it, and this one was forked from that"
     return _error("E0819", message, path, "open the store again in this process: one process at a time writes it")
+
+
+def other_update(key: str) -> ElastalogError:
+    message = f"the key `{key[:100]}` came with another update of this source before"
+    return ElastalogError([Diagnostic("E0932", message, help="give every update a key of its own")])
 
 
 def no_history() -> ElastalogError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.quota import look
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import JournalRecord, LogEntry
@@ -66,6 +67,7 @@ class RecordedEpochs:
                 continue
             reader = self._reader(journal)
             for record in reader:
+                look()
                 if record.entry.epoch > after:
                     yield record
                 if record.entry.epoch == end:

@@ -20,6 +20,7 @@ from elastalog.syntax.tree import (
     Disjunction,
     Item,
     Literal,
+    NegatedGroup,
     Negation,
     Plan,
     Subsumption,
@@ -230,6 +231,8 @@ class ClauseParser(LiteralParser):
                     inner = (node.term,)
                 case Aggregate():
                     inner = node.body if node.target is None else (node.target, *node.body)
+                case NegatedGroup():
+                    inner = node.body
                 case Disjunction():
                     inner = tuple(literal for body in node.alternatives for literal in body)
                 case _:

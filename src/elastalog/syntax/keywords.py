@@ -13,9 +13,11 @@ AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
 ENDS = frozenset({"starts_with", "ends_with"})
 """Constraints, unless a relation has the name."""
+TEXT_TESTS = CONSTRAINTS | ENDS
+"""The comparisons of texts, which are written like atoms."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
-TEXT_TESTS = CONSTRAINTS | ENDS | {f"!{word}" for word in CONSTRAINTS | ENDS}
-"""The comparisons that are written like atoms, and their negations."""
+NOT = "not "
+"""What the operator of a negated comparison begins with, `not <`; programs write `!(x < y)`."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
 """Words that can not name a relation or a variable."""
 

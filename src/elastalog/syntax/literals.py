@@ -6,10 +6,20 @@ from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
-from elastalog.syntax.negation import negate
 from elastalog.syntax.terms import TermParser
 from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
-from elastalog.syntax.tree import Atom, Body, Call, Comparison, Disjunction, Literal, Negation, Term, Truth
+from elastalog.syntax.tree import (
+    Atom,
+    Body,
+    Call,
+    Comparison,
+    Disjunction,
+    Literal,
+    NegatedGroup,
+    Negation,
+    Term,
+    Truth,
+)
 
 # What other languages write, and what it is here.
 _COMPARISON_HABITS = {"==": "=", "=<": "<=", "=>": ">=", "<>": "!=", "\\=": "!=", ":=": "="}
@@ -111,7 +121,7 @@ class LiteralParser(TermParser):
                 return
             if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
                 self.report_habit(index, f"`{text}` does not negate an atom", "!")
-                into.extend(self.negated(index))
+                into.append(self.negated(index))
                 return
             if follow == "." and self.is_qualified(index):
                 into.append(self.qualified_atom())
@@ -122,7 +132,7 @@ class LiteralParser(TermParser):
         elif text == "!" or text in _NEGATION_HABITS:
             if text != "!":
                 self.report_habit(index, f"`{text}` does not negate an atom", "!")
-            into.extend(self.negated(index))
+            into.append(self.negated(index))
             return
         elif text == "(":
             if self.is_group(index):
@@ -198,8 +208,8 @@ class LiteralParser(TermParser):
             )
         return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
 
-    def negated(self, first: int) -> Body:
-        """Behind a `!`, or a habit for it, at `first`: what its negation says."""
+    def negated(self, first: int) -> Negation | NegatedGroup:
+        """What stands behind a `!`, or a habit for it, at `first`."""
         index = self.position = first + 1
         if (
             self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.texts[index] not in ENDS
@@ -207,13 +217,18 @@ class LiteralParser(TermParser):
             atom = self.atom()
             after = self.texts[self.position]
             if after == "," or after == "." or not self.continues_term(after):
-                return (Negation(atom, self.span_from(first)),)
+                return Negation(atom, self.span_from(first))
             self.position = index
         self.enter(first)
         literals: list[Literal] = []
         self.literal(literals)
         self.depth -= 1
-        return negate(tuple(literals), self.span_from(first))
+        span = self.span_from(first)
+        match literals:
+            case [Atom() as atom]:
+                return Negation(atom, span)
+            case _:
+                return NegatedGroup(tuple(literals), span)
 
     def is_declared(self, name: str) -> bool:
         """Whether the text declares a relation of that name."""

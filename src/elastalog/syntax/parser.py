@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.components import ComponentParser

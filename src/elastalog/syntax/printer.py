@@ -6,7 +6,7 @@ from typing import assert_never
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
+from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
@@ -26,6 +26,7 @@ from elastalog.syntax.tree import (
     Integer,
     Item,
     Literal,
+    NegatedGroup,
     Negation,
     Override,
     Plan,
@@ -139,16 +140,25 @@ def print_literal(literal: Literal) -> str:
             return f"{literal.relation}({_print_arguments(literal.arguments)})"
         case Negation():
             return f"!{print_literal(literal.atom)}"
-        case Comparison() if literal.operator in TEXT_TESTS:
-            return f"{literal.operator}({print_term(literal.left)}, {print_term(literal.right)})"
+        case NegatedGroup(body=(Comparison(operator=operator) as single,)) if operator in TEXT_TESTS:
+            return f"!{print_literal(single)}"
+        case NegatedGroup():
+            return f"!({_print_body(literal.body)})"
         case Comparison():
-            return f"{print_term(literal.left)} {literal.operator} {print_term(literal.right)}"
+            return print_comparison(literal.operator, print_term(literal.left), print_term(literal.right))
         case Truth():
             return "true" if literal.value else "false"
         case Disjunction():
             return f"({_print_alternatives(literal)})"
         case _:
             assert_never(literal)
+
+
+def print_comparison(operator: str, left: str, right: str) -> str:
+    """A comparison of two terms that have been printed."""
+    plain = operator.removeprefix(NOT)
+    text = f"{plain}({left}, {right})" if plain in TEXT_TESTS else f"{left} {plain} {right}"
+    return text if plain == operator else f"!{text}" if plain in TEXT_TESTS else f"!({text})"
 
 
 def print_term(term: Term) -> str:

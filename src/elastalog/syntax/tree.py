@@ -105,9 +105,18 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
+class NegatedGroup:
+    """`!( a, b )`, `!x < y`: anything behind a `!` but a single atom."""
+
+    body: Body
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`
-    and their negations `!match`, `!contains`."""
+    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`.
+    Behind the parser also `not` and one of these, as in `not <`: the comparison does not hold, be it that it has no
+    value (see `analysis.negation`)."""
 
     operator: str
     left: Term
@@ -126,14 +135,13 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group is written out
-    by De Morgan."""
+    """`( a, b ; c )`: at least two alternatives, each a conjunction."""
 
     alternatives: tuple[Body, ...]
     span: Span
 
 
-Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
+Literal: TypeAlias = Atom | Negation | NegatedGroup | Comparison | Truth | Disjunction
 Body: TypeAlias = tuple[Literal, ...]
 
 # --- declarations and clauses --------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
-"""How the sessions of a service are come by: to read an epoch, or to try something out on it. All within a time."""
+"""How the sessions of a service are come by: to read an epoch, or to ask about it. All within a quota."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeAlias, TypeVar
 
-from elastalog.diagnostics.deadline import time_left
+from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
 from elastalog.session import Session
 from elastalog.storage.faults import epoch_unknown
 from elastalog.web import faults
@@ -23,7 +22,7 @@ Moment: TypeAlias = int | datetime | None
 
 
 class Access:
-    """Whoever is still at work when its time is over gets LimitReached, and its thread is free again."""
+    """A question whose time or memory is used up gets LimitReached, and its thread is free again."""
 
     def __init__(self, sides: Sides, worker: Worker, earlier: Earlier, limits: Limits) -> None:
         self.sides = sides
@@ -31,39 +30,58 @@ class Access:
         self._earlier = earlier
         self.limits = limits
 
+    def question(self, seconds: float | None = None) -> Quota:
+        """What a block that answers a question may take: so many seconds, if that is within the limits."""
+        return within(self.time(seconds), self.limits.memory)
+
     @contextmanager
-    def at(self, epoch: Moment = None, seconds: float | None = None) -> Iterator[Session]:
+    def at(self, epoch: Moment = None) -> Iterator[Session]:
         """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
         epoch is not kept."""
-        end = time.monotonic() + self.time(seconds)
-        with self.sides.reading() as session:
-            number = session.epoch if epoch is None else session.epoch_at(epoch)
-            if number == session.epoch:
-                with session.within(end - time.monotonic()):
-                    yield session
-                return
-            if number < 1 and session.store is not None:
-                raise epoch_unknown(session.store, number, session.log()[0].epoch, session.epoch)
-        with self._earlier.at(number) as earlier, earlier.within(end - time.monotonic()):
-            yield earlier
+        with self.question():
+            with self.sides.reading() as session:
+                number = self._earlier_than(session, epoch)
+                if number is None:
+                    with session.within():
+                        yield session
+                    return
+            with self._earlier.at(number) as earlier, earlier.within():
+                yield earlier
 
-    def work(self, question: Callable[[Session, float], T], seconds: float | None, epoch: Moment = None) -> T:
-        """Asks what changes facts for a moment, and changes them back. The question is told how long it may take. About
-        the last epoch, in the one thread that works; about an earlier one, here."""
-        allowed = self.time(seconds)
-        with self.sides.reading() as session:
-            is_present = epoch is None or session.epoch_at(epoch) == session.epoch
-        if not is_present:
-            with self.at(epoch, allowed) as earlier:
-                return question(earlier, self.time(allowed))
+    def ask(
+        self,
+        question: Callable[[Session], T],
+        epoch: Moment = None,
+        seconds: float | None = None,
+        *,
+        changes: bool = False,
+    ) -> T:
+        """Asks a session of an epoch. `changes`: the question changes facts, and changes them back. It may be asked a
+        second time, if it was in the way of a commit."""
+        with self.question(seconds):
+            with self.sides.reading() as session:
+                number = self._earlier_than(session, epoch)
+            if number is not None:
+                with self._earlier.at(number) as session, session.within():
+                    return question(session)
+            if not (changes and self.sides.has_replicas):
+                try:
+                    with Quota() as own, self.sides.reading(own) as session, session.within():
+                        return question(session)
+                except Stopped:
+                    if not self.sides.has_replicas:
+                        raise
+            with self.sides.replica() as session, session.within():
+                return question(session)
 
-        def work(left: float | None) -> T:
-            with self.sides.working(left) as session:
-                return question(session, allowed if left is None else left)
+    def _earlier_than(self, session: Session, epoch: Moment) -> int | None:
+        """The number of an epoch, None if it is that of a session."""
+        number = session.epoch if epoch is None else session.epoch_at(epoch)
+        if number < 1 and session.store is not None:
+            raise epoch_unknown(session.store, number, session.log()[0].epoch, session.epoch)
+        return None if number == session.epoch else number
 
-        return self.worker.do(work, allowed)
-
-    def time(self, seconds: float | None) -> float:
+    def time(self, seconds: float | None = None) -> float:
         """How long what is asked now may take, if it wants so many seconds. Raises LimitReached if the time of the
         question that it belongs to is over."""
         limit = self.limits.seconds

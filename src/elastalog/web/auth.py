@@ -53,7 +53,7 @@ class Guard:
         connection = HTTPConnection(scope)
         headers = connection.headers
         host = headers.get("host", "")
-        if _hostname(host) not in self._hosts and "*" not in self._hosts:
+        if _address(host)[0] not in self._hosts and "*" not in self._hosts:
             return problem((_other_host(host),))
         if not self._is_own_origin(headers, host):
             return problem((_other_site(headers.get("origin", "")),))
@@ -86,7 +86,7 @@ class Guard:
 
     def _is_own_origin(self, headers: Headers, host: str) -> bool:
         origin = headers.get("origin")
-        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+        return origin is None or origin.lower().partition("://")[1:] == ("://", host.lower())
 
     def _unknown(self, scope: Scope) -> Response:
         told = Diagnostic(
@@ -116,7 +116,7 @@ async def may_write(connection: HTTPConnection) -> None:
 
 def cookie_name(host: str) -> str:
     """The cookie of a service: browsers do not tell the ports of a machine apart."""
-    return f"elastalog-{urlsplit(f'//{host}').port or 0}"
+    return f"elastalog-{_address(host)[1]}"
 
 
 def _exchanged(scope: Scope, token: str, host: str) -> Response:
@@ -143,16 +143,18 @@ def _bearer(headers: Headers) -> str | None:
 def _cookie(headers: Headers, host: str) -> str | None:
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(host))
-    except (CookieError, ValueError):
+    except CookieError:
         return None
     return None if found is None else found.value
 
 
-def _hostname(host: str) -> str:
+def _address(host: str) -> tuple[str, int]:
+    """The name and the port that a request says it is for; no name if that is none."""
     try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
+        found = urlsplit(f"//{host}")
+        return (found.hostname or "").lower(), found.port or 0
     except ValueError:
-        return ""
+        return "", 0
 
 
 def _other_host(host: str) -> Diagnostic:

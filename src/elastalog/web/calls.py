@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 from typing import ParamSpec, TypeVar
 
-from elastalog.diagnostics.deadline import until
+from elastalog.diagnostics.quota import Quota
 from elastalog.web import faults
 from elastalog.web.limits import Limits
 from elastalog.web.waiting import Waiting
@@ -21,19 +22,38 @@ PATIENCE = 1.25
 large answer is being written, nobody waits."""
 
 
-def works(method: Callable[Asked, T]) -> Callable[Asked, T]:
-    """Marks what is done by the one thread that commits: whoever waits for that must not keep readers from a thread."""
-    method.works = True  # type: ignore[attr-defined]
+class Kind(Enum):
+    """What a call does, each in threads of its own, so that none keeps the others from theirs: it reads, it asks what
+    may take long, or it commits."""
+
+    READ = "reader"
+    ASK = "question"
+    COMMIT = "waiting"
+
+
+def asks(method: Callable[Asked, T]) -> Callable[Asked, T]:
+    """Marks a question that may take long."""
+    method.kind = Kind.ASK  # type: ignore[attr-defined]
+    return method
+
+
+def commits(method: Callable[Asked, T]) -> Callable[Asked, T]:
+    """Marks what waits for the one thread that commits."""
+    method.kind = Kind.COMMIT  # type: ignore[attr-defined]
     return method
 
 
 class Calls:
-    """Threads for readers, and others for those who wait for the one that commits."""
+    """Threads for every kind of call."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._readers = ThreadPoolExecutor(limits.concurrent, "elastalog-reader")
-        self._writers = ThreadPoolExecutor(limits.concurrent, "elastalog-waiting")
+        self._threads = {
+            kind: ThreadPoolExecutor(
+                limits.questions if kind is Kind.ASK else limits.concurrent, f"elastalog-{kind.value}"
+            )
+            for kind in Kind
+        }
         self._waiting = Waiting(limits.waiting)
 
     @property
@@ -43,17 +63,17 @@ class Calls:
 
     async def call(self, function: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
         """Calls a function in a thread. A commit may take as long as it takes."""
-        is_working = getattr(function, "works", False)
-        threads = self._writers if is_working else self._readers
+        kind: Kind = getattr(function, "kind", Kind.READ)
+        if kind is Kind.COMMIT:
+            committing = self._waiting.submit(self._threads[kind], lambda: function(*asked, **options))
+            return await asyncio.wrap_future(committing)
         end = time.monotonic() + self._limits.seconds
 
         def answer() -> T:
-            with until(end):
+            with Quota(end):
                 return function(*asked, **options)
 
-        future = self._waiting.submit(threads, answer)
-        if is_working:
-            return await asyncio.wrap_future(future)
+        future = self._waiting.submit(self._threads[kind], answer)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds * PATIENCE)
         except TimeoutError:
@@ -61,5 +81,5 @@ class Calls:
 
     def close(self) -> None:
         """Ends after what was begun."""
-        self._writers.shutdown(wait=False, cancel_futures=True)
-        self._readers.shutdown(wait=False, cancel_futures=True)
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)

@@ -12,7 +12,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.session.materialisation import Written
 from elastalog.web.access import Access, Moment
-from elastalog.web.calls import works
+from elastalog.web.calls import asks
 
 SEARCHED = 0.8
 """The part of its time that a search may take: the rest is for the proofs of what it found."""
@@ -25,7 +25,7 @@ class Debugging:
         self._access = access
         self._undo = undo
 
-    @works
+    @asks
     def uses(
         self,
         fact: Written,
@@ -34,12 +34,9 @@ class Debugging:
         epoch: Moment = None,
     ) -> tuple[Fact, ...]:
         """The facts that follow directly from a fact; with `all`, those that would go with it."""
-        if not all:
-            with self._access.at(epoch, seconds) as session:
-                return tuple(session.uses(fact))
-        return self._access.work(lambda session, left: tuple(session.uses(fact, all=True)), seconds, epoch)
+        return self._access.ask(lambda session: tuple(session.uses(fact, all=all)), epoch, seconds, changes=all)
 
-    @works
+    @asks
     def localise(
         self,
         unwanted: Sequence[Any] = (),
@@ -50,13 +47,14 @@ class Debugging:
         epoch: Moment = None,
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        return self._access.work(
-            lambda session, left: session.localise(unwanted, missing, epochs=epochs, time_limit=SEARCHED * left),
-            seconds,
+        return self._access.ask(
+            lambda session: session.localise(unwanted, missing, epochs=epochs, time_limit=self._time_to_search()),
             epoch,
+            seconds,
+            changes=True,
         )
 
-    @works
+    @asks
     def suggest(
         self,
         unwanted: Sequence[Any] = (),
@@ -70,16 +68,20 @@ class Debugging:
         epoch: Moment = None,
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`."""
-        found = self._access.work(
-            lambda session, left: session.suggest(
-                unwanted, missing, rejected, weights, SEARCHED * left, epochs=epochs, over=over
+        found = self._access.ask(
+            lambda session: session.suggest(
+                unwanted, missing, rejected, weights, self._time_to_search(), epochs=epochs, over=over
             ),
-            seconds,
             epoch,
+            seconds,
+            changes=True,
         )
         return replace(found, undo=self._undo)
 
-    @works
+    @asks
     def blame(self, fact: Written, seconds: float | None = None, epoch: Moment = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self._access.work(lambda session, left: session.blame(fact), seconds, epoch)
+        return self._access.ask(lambda session: session.blame(fact), epoch, seconds, changes=True)
+
+    def _time_to_search(self) -> float:
+        return SEARCHED * self._access.time()

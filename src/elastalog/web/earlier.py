@@ -7,8 +7,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import TIMEOUT_MAX
 
 import elastalog
+from elastalog.diagnostics.quota import lifted, time_left, within
 from elastalog.session import Session
 from elastalog.storage import faults
 
@@ -38,7 +40,9 @@ class Earlier:
             if self._store is None:
                 raise faults.no_history()
             # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
-            session = elastalog.open(store=self._store, read_only=True, at=epoch)
+            left = time_left(TIMEOUT_MAX)
+            with lifted(), within(left):  # it is kept for others: only its time is the question's
+                session = elastalog.open(store=self._store, read_only=True, at=epoch)
             self._kept[epoch] = session
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)  # closed when nobody reads it any more

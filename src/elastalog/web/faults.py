@@ -42,11 +42,6 @@ def too_many_listeners(number: int) -> Busy:
     return Busy([Diagnostic("E0922", told, help="end one of them, or ask for the changes by long poll")])
 
 
-def other_update(key: str) -> ElastalogError:
-    told = f"the key `{key[:100]}` came with another update before"
-    return ElastalogError([Diagnostic("E0932", told, help="give every update a key of its own")])
-
-
 def not_after(wanted: int, now: int) -> ElastalogError:
     told = f"the update was to come after epoch {wanted}, and the last one is {now}"
     return ElastalogError([Diagnostic("E0938", told, help="see what changed since, and ask again")])

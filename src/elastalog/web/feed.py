@@ -15,8 +15,11 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.update import NO_RULES, RuleTexts
 from elastalog.web import faults
 
-MOST_FACTS, MOST_EVENTS = 200_000, 10_000
-"""What is kept at hand: so many changed facts, so many events."""
+MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4
+"""What is kept at hand: so many changed facts, so many events, so many sums of events."""
+
+AT_ONCE = 64
+"""Events that a listener who is behind gets together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,8 @@ class Feed:
         self._epoch = epoch
         self._since = since
         self._events: dict[int, Event] = {}
+        self._sums: dict[int, Event] = {}
+        self._summing = threading.Lock()
         self._facts = 0
         self._lock = threading.Lock()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
@@ -94,21 +99,37 @@ class Feed:
             found = self._events.get(epoch)
         if self.is_closed:
             return None
-        return found if found is not None else await asyncio.to_thread(self._since, epoch)
+        return found if found is not None else await asyncio.to_thread(self.since, epoch)
 
-    async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[Event | None]:
-        """Every event from an epoch on; None after so many seconds without. Ends when the feed is closed."""
+    def since(self, epoch: int) -> Event:
+        """All that came after an epoch, until the last one or one from which the next event is at hand: made once for
+        all that ask. Raises ElastalogError if the epoch is not kept."""
+        with self._summing:
+            known = self._sums.get(epoch)
+            if known is not None and (known.epoch == self._epoch or known.epoch in self._events):
+                return known
+            self._sums.pop(epoch, None)
+            while len(self._sums) >= MOST_SUMS:
+                self._sums.pop(next(iter(self._sums)))
+            found = self._sums[epoch] = self._since(epoch)
+            return found
+
+    async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[list[Event]]:
+        """Every event from an epoch on, those that are at hand together; none after so many seconds without. Ends when
+        the feed is closed."""
         if self.listeners >= most:
             raise faults.too_many_listeners(self.listeners)
         self.listeners += 1
         try:
             while not self._is_closed:
                 event = await self.after(epoch, seconds)
-                if event is not None:
+                events: list[Event] = []
+                while event is not None and len(events) < AT_ONCE:
+                    events.append(event)
                     epoch = event.epoch
-                    yield event
-                elif not self._is_closed:
-                    yield None
+                    event = self._events.get(epoch)
+                if events or not self._is_closed:
+                    yield events
         finally:
             self.listeners -= 1
 

@@ -25,6 +25,7 @@ STATUS: Final[Mapping[str, int]] = {
     "E0701": 404,  # a fact that does not hold
     "E0702": 409,  # a fact that holds
     "E0603": 504,  # too slow
+    "E0663": 507,  # it needs too much memory
     "E0813": 410,  # an epoch that is gone, or still to come
     "E0814": 403,  # a store that is only read
     "E0815": 410,  # no store that would keep epochs
@@ -40,6 +41,7 @@ STATUS: Final[Mapping[str, int]] = {
     "E0931": 406,
     "E0936": 503,
     "E0938": 409,
+    "E0939": 503,
     "E1007": 409,  # an answer about an epoch that is not the last any more
 }
 """What the status of an answer is, by the code of the diagnostic; 422 for all others."""
@@ -77,7 +79,7 @@ def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> R
         headers["WWW-Authenticate"] = 'Bearer realm="elastalog"'
     if number == 503:
         headers["Retry-After"] = RETRY_AFTER
-    return JSONResponse(body, number, headers, PROBLEM)
+    return Response(json.dumps(body), number, headers, PROBLEM)  # in ASCII: a name may hold what UTF-8 cannot
 
 
 async def of_error(_: Request, error: Exception) -> Response:

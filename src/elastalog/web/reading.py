@@ -3,8 +3,9 @@ kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -22,9 +23,12 @@ from elastalog.storage.history import Turn
 from elastalog.web import rules
 from elastalog.web.access import Access, Moment
 from elastalog.web.answers import RelationSummary
+from elastalog.web.calls import asks
 from elastalog.web.feed import Event
 from elastalog.web.pager import Pager
 from elastalog.web.paging import Page
+
+T = TypeVar("T")
 
 
 class Reading:
@@ -40,6 +44,10 @@ class Reading:
         """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
         epoch is not kept."""
         return self._access.at(epoch)
+
+    def ask(self, question: Callable[[Session], T], epoch: Moment = None) -> T:
+        """Asks a session of an epoch what may take longer; a second time, if it was in the way of a commit."""
+        return self._access.ask(question, epoch)
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -89,11 +97,18 @@ class Reading:
         `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, `-` before those
         that are turned; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
         many rows a page may have, and has without a `limit`, instead of what the limits say."""
-        with self.at(epoch) as session:
-            cut = self._pager.cut(offset, limit, order, most)
-            make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
-        return make()
+        cut = self._pager.cut(offset, limit, order, most)
+        with self._access.question():
+            with self.at(epoch) as session:
+                make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
+            return make()
 
+    @asks
+    def search(self, *asked: Any, **options: Any) -> Page:
+        """A `page` of what has to be filtered or sorted, which may take longer."""
+        return self.page(*asked, **options)
+
+    @asks
     def query(
         self,
         text: str,
@@ -107,10 +122,9 @@ class Reading:
         most: int | None = None,
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
-        with self.at(epoch) as session:
-            answer = session.asking(text, parameters, time_limit=self._access.time(seconds))
-            number = session.epoch
-        return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
+        with self._access.question(seconds):
+            answer, number = self.ask(lambda session: (session.asking(text, parameters), session.epoch), epoch)
+            return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
 
     def statistics(self, epoch: Moment = None) -> Statistics:
         """What rules and relations cost."""
@@ -119,16 +133,17 @@ class Reading:
 
     # --- why -------------------------------------------------------------------------------------------------------
 
+    @asks
     def proof(self, fact: Written, depth: int | None = None, epoch: Moment = None) -> Proof:
         """Why a fact holds, to a depth (that of the limits unless given)."""
-        with self.at(epoch) as session:
-            return session.explain(fact, self._limits.depth if depth is None else depth)
+        return self.ask(lambda session: session.explain(fact, self._limits.depth if depth is None else depth), epoch)
 
+    @asks
     def derivations(self, fact: Written, epoch: Moment = None) -> tuple[Proof, ...]:
         """Every derivation of a fact, as proofs of one level."""
-        with self.at(epoch) as session:
-            return session.derivations(fact)
+        return self.ask(lambda session: session.derivations(fact), epoch)
 
+    @asks
     def why_not(
         self,
         fact: Written,
@@ -139,13 +154,12 @@ class Reading:
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
         """Why a fact does not hold."""
-        with self.at(epoch) as session:
-            return session.explain_absence(fact, limit, rule=rule, bindings=bindings)
+        return self.ask(lambda session: session.explain_absence(fact, limit, rule=rule, bindings=bindings), epoch)
 
+    @asks
     def turns(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level; needs a store."""
-        with self.at() as session:
-            return session.turns(fact)
+        return self.ask(lambda session: session.turns(fact))
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -154,10 +168,10 @@ class Reading:
         with self.at() as session:
             return session.log()
 
+    @asks
     def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together; needs a store."""
-        with self.at() as session:
-            return session.diff(first, last)
+        return self.ask(lambda session: session.diff(first, last))
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that went and came from one epoch to another."""
@@ -166,6 +180,9 @@ class Reading:
 
     def changes_since(self, epoch: int) -> Event:
         """What the epochs after one have changed together."""
-        with self.at() as session:
-            changes = session.changes_since(epoch)
-            return Event(epoch, session.epoch, changes, session.changed_rules(epoch, session.epoch))
+
+        def changes(session: Session) -> Event:
+            rules = session.changed_rules(epoch, session.epoch)
+            return Event(epoch, session.epoch, session.changes_since(epoch), rules)
+
+        return self.ask(changes)

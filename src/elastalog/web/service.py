@@ -3,7 +3,7 @@
 This is all that the interface over HTTP and the pages know of the engine: `reading`, `writing` and `debugging` are its
 three rooms. Their methods may be called from any thread; they wait for their answers, so that an event loop calls them
 by `await service.call(service.reading.page, "path")`, which also keeps the limits. Readers see the last committed epoch
-and never wait for a commit (see `sides`).
+and never wait for a commit, nor a commit for questions (see `sides`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from elastalog.web.access import Access
-from elastalog.web.calls import Calls, works
+from elastalog.web.calls import Calls, asks, commits
 from elastalog.web.debugging import Debugging
 from elastalog.web.earlier import Earlier
 from elastalog.web.feed import Event, Feed
@@ -37,7 +37,7 @@ class Service:
         """Not `is_twofold`: in half the memory; readers wait for commits."""
         self.limits = limits or Limits()
         self.metrics_kept = Metrics()
-        self._sides = Sides(session, is_twofold=is_twofold)
+        self._sides = Sides(session, is_twofold=is_twofold, replicas=self.limits.replicas)
         self._worker = Worker(self.limits.waiting)
         self._calls = Calls(self.limits)
         self._earlier = Earlier(session.store, self.limits.earlier)
@@ -52,7 +52,8 @@ class Service:
     def close(self) -> None:
         """Ends after the commit that is under way, and the session with it. Listeners hear nothing more."""
         self.feed.close()
-        self._worker.close()
+        with self._sides.wanting():
+            self._worker.close()
         self._calls.close()
         self._earlier.close()
         self._sides.close()
@@ -67,15 +68,19 @@ class Service:
         not done in time."""
         return await self._calls.call(function, *asked, **options)
 
-    async def wait(self, function: Callable[[], T]) -> T:
-        """The same for a function that calls methods which wait for the one thread that commits."""
-        return await self._calls.call(works(function))
+    async def ask(self, function: Callable[[], T]) -> T:
+        """The same for a function that asks what may take long."""
+        return await self._calls.call(asks(function))
 
-    async def subscribe(self, since: int | None = None, seconds: float | None = None) -> AsyncIterator[Event | None]:
+    async def commit(self, function: Callable[[], T]) -> T:
+        """The same for a function that makes an epoch."""
+        return await self._calls.call(commits(function))
+
+    async def subscribe(self, since: int | None = None, seconds: float | None = None) -> AsyncIterator[list[Event]]:
         """Every change from an epoch on (by default from now), without gaps: the `since` of an event is the `epoch` of
-        the one before. None comes after so many seconds without news. Ends when the service does."""
-        async for event in self.feed.listen(self.epoch if since is None else since, seconds, self.limits.listeners):
-            yield event
+        the one before. No event comes after so many seconds without news. Ends when the service does."""
+        async for events in self.feed.listen(self.epoch if since is None else since, seconds, self.limits.listeners):
+            yield events
 
     def metrics(self) -> str:
         """What is counted, in the text format of Prometheus."""

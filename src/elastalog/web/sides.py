@@ -1,20 +1,25 @@
-"""Two sessions of the same epoch: while one is worked on, the other is read.
+"""Sessions of the same program: one is updated, others are read and asked meanwhile.
 
-The first has the store, if there is one. Before it commits, readers go to the second; when the epoch is in force they
-come back, and the second follows. What changes facts for a moment (previews, trials of the debugger) is done on the
-second, while the first is read. So no reader ever waits for any of that, and each sees a committed epoch.
+The *first* has the store, if there is one, and makes epochs. Readers have the *second*; when an epoch is in force they
+go to the first, the second follows, and they come back. So no commit waits for readers of the second, and no reader
+waits for a commit. What changes facts for a moment (previews, trials of the debugger) is done on *replicas*, one
+question at a time on each, which are made when they are needed and follow when they are asked.
+
+A question that is in the way of a commit, on the first or on a second that has to follow, is stopped; it starts over on
+a replica. A commit waits no longer than 100 ms for it: if it does not stop, readers wait for that commit instead.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.quota import Quota
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
@@ -23,19 +28,44 @@ from elastalog.session import Session
 
 log = logging.getLogger("elastalog.web")
 
+PATIENCE, GRACE = 0.01, 0.04
+"""Seconds that a commit waits for questions before they are told to stop, and after that. Twice at most, for the second
+and for the first: a tenth of a second in all."""
+
+MOST_PENDING = 1_000
+"""Epochs that a replica may be behind: then it is dropped, and made anew when it is needed."""
+
+Pending = deque[tuple[Update, EpochRecord]]
+
+
+class Replica:
+    """A session for one question at a time, and the epochs that it has not followed yet."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.pending: Pending | None = None
+
+    def drop(self) -> None:
+        """Gives its memory back."""
+        self.session = self.pending = None
+
 
 class Sides:
-    """Readers come in any thread; `commit`, `follow` and `working` are for one thread alone."""
+    """Readers and questions come in any thread; `commit` and `follow` are for one thread alone."""
 
-    def __init__(self, first: Session, *, is_twofold: bool = True) -> None:
-        """Not `is_twofold`: without a second, in half the memory; readers wait for whatever is done."""
+    def __init__(self, first: Session, *, is_twofold: bool = True, replicas: int = 1) -> None:
+        """Not `is_twofold`: the first alone, in less memory; readers wait for whatever is done, and questions that are
+        in the way of a commit are refused."""
         first.prepare()  # otherwise the first update would make the indexes
         self._first = first
         self._second = first.twin() if is_twofold else None
-        self._front = first
+        self._front = self._second or first
         self._gate = threading.Condition()
-        self._readers: Counter[int] = Counter()
-        self._behind: deque[tuple[Update, EpochRecord]] = deque()
+        self._readers: dict[Session, list[Quota | None]] = {first: []}
+        self._behind: Pending = deque()
+        self._free = [Replica() for _ in range(replicas if is_twofold else 0)]
+        self._replicas = tuple(self._free)
+        self._wanted = 0
         self._begun = first.epoch
         self._changed: dict[str | None, list[int]] = {}
         self._last: EpochRecord | None = None
@@ -46,23 +76,61 @@ class Sides:
         return self._front.epoch
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A block in which the session of the last committed epoch is only read, and stays as it is."""
+    def reading(self, stoppable: Quota | None = None) -> Iterator[Session]:
+        """A block in which the session of the last committed epoch is only read, and stays as it is. Briefly, unless
+        there is a quota that can be stopped."""
         with self._gate:
             session = self._front
-            self._readers[id(session)] += 1
+            self._readers.setdefault(session, []).append(stoppable)
         try:
             with session.exclusively():
                 yield session
         finally:
             with self._gate:
-                self._readers[id(session)] -= 1
+                self._readers[session].remove(stoppable)
+                if stoppable is not None:
+                    stoppable.stop(False)  # what it goes on to do is in nobody's way
                 self._gate.notify_all()
 
     @property
     def readers(self) -> int:
         """How many read at this moment."""
-        return self._readers.total()
+        return sum(map(len, tuple(self._readers.values())))
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether there are sessions for questions alone."""
+        return bool(self._replicas)
+
+    @contextmanager
+    def replica(self) -> Iterator[Session]:
+        """A block in which a session of the last epoch may be changed and changed back, in nobody's way."""
+        with self._gate:
+            if not self._gate.wait_for(lambda: self._free, quota.time_left(threading.TIMEOUT_MAX)):
+                quota.look()  # the time is over
+            taken = self._free.pop()
+        try:
+            yield self._up_to_date(taken)
+        finally:
+            with self._gate:
+                if taken.session is None or (taken.pending is not None and len(taken.pending) > MOST_PENDING):
+                    taken.drop()
+                self._free.append(taken)
+                self._gate.notify_all()
+
+    def _up_to_date(self, replica: Replica) -> Session:
+        """A replica's session at the last epoch. What that needs is not taken from the question, but for its time."""
+        asked = quota.CURRENT.get()
+        with quota.lifted():
+            if replica.session is not None and replica.pending is not None:
+                if _follow(replica.session, replica.pending, asked):
+                    return replica.session
+                replica.drop()  # its memory first
+            with self.reading() as front:
+                with self._gate:
+                    replica.pending = deque(one for one in tuple(self._behind) if one[1].epoch > front.epoch)
+                replica.session = front.twin()
+            return replica.session
 
     def version(self, session: Session, relation: str | None = None) -> int:
         """The epoch in which a relation last changed, as a session that is being read sees it; None: any relation. For
@@ -81,6 +149,18 @@ class Sides:
         """What an epoch changed."""
         return self._first.changes_of(record)
 
+    @contextmanager
+    def wanting(self) -> Iterator[None]:
+        """A block in which a commit waits for its turn: questions that are in its way are stopped."""
+        with self._gate:
+            self._wanted += 1
+            self._gate.notify_all()
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._wanted -= 1
+
     # --- for the one thread that works -----------------------------------------------------------------------------
 
     def update(self, source: str | None, batch: str | None) -> PendingUpdate:
@@ -94,80 +174,97 @@ class Sides:
         self.follow()
         first = self._first
         before = first.epoch
-        if self._second is not None:
-            self._read_from(self._second)
+        if self._second is not None and not self._behind:
+            self._front = self._second
+        self._drain(first)
         try:
             with first.exclusively():
                 wanted = update.as_update()
                 with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
                     record = first.commit(wanted)
-            if record.epoch > before:
-                self._note(record)
-                if self._second is not None:
-                    self._behind.append((wanted, record))
+                if record.epoch > before:
+                    self._note(record, wanted)
         finally:
-            self._front = first
+            if self._behind:
+                self._front = first
         if record.epoch > before:
             committed(record)
         return record
 
-    def _note(self, record: EpochRecord) -> None:
+    def _note(self, record: EpochRecord, update: Update) -> None:
         """Remembers what an epoch changed, before anybody sees it."""
         self._last = record
         for name in (None,) if record.rules else record.changes:
             self._changed[name] = [*self._changed.get(name, ())[-1:], record.epoch]
+        with self._gate:
+            if self._second is not None:
+                self._behind.append((update, record))
+            for replica in self._replicas:
+                if replica.pending is not None:
+                    replica.pending.append((update, record))
+                    if replica in self._free and len(replica.pending) > MOST_PENDING:
+                        replica.drop()
 
     def follow(self) -> None:
-        """Brings the second to the epoch of the first, if it is behind."""
-        if not self._behind:
-            return
-        self._read_from(self._first)
+        """Brings the second to the epoch of the first, if it is behind, unless a question keeps it too long."""
         second = self._second
-        while self._behind and second is not None:
-            update, record = self._behind.popleft()
+        if not self._behind or second is None:
+            return
+        self._front = self._first
+        if not self._drain(second):
+            return
+        if not _follow(second, self._behind):
+            self._second = None  # its memory first
+            with self._gate:
+                del self._readers[second]
+            self._behind.clear()
             try:
-                if not second.follow(update, record):
-                    second = self._anew()
+                self._second = second = self._first.twin()
             except ElastalogError as error:
-                log.warning("the readers' side could not follow epoch %d, and is made anew: %s", record.epoch, error)
-                second = self._anew()
-
-    def _anew(self) -> Session | None:
-        """Another second, of the epoch of the first; none if there is no room for it."""
-        self._behind.clear()
-        self._second = None  # its memory first
-        try:
-            self._second = self._first.twin()
-        except ElastalogError as error:
-            log.warning("there is no second side: readers wait for commits from now on: %s", error)
-        return self._second
+                log.warning("there is no second side: readers wait for commits from now on: %s", error)
+                return
+        self._front = second
 
     def prepare(self) -> None:
         """Makes the indexes of the second, too, that updates need."""
-        with self.working() as session:
-            session.prepare()
+        if self._second is not None:
+            self._front = self._first
+            if self._drain(self._second):
+                self._second.prepare()
+            self._front = self._second
 
-    @contextmanager
-    def working(self, seconds: float | None = None) -> Iterator[Session]:
-        """A block in which a session of the last epoch may be changed and changed back, for as long as is said, while
-        nobody reads it."""
-        began = time.monotonic()
-        self.follow()
-        session = self._second or self._first
-        self._read_from(self._first)
-        with session.within(None if seconds is None else seconds - (time.monotonic() - began)):
-            yield session
-
-    def _read_from(self, session: Session) -> None:
-        """Readers that come are sent to one side; waits until those of the other have gone."""
-        other = self._second if session is self._first else self._first
+    def _drain(self, session: Session) -> bool:
+        """Waits until nobody reads a session, for as long as no commit waits; then questions are told to stop. Returns
+        whether it is so."""
+        reading = self._readers.setdefault(session, [])
         with self._gate:
-            self._front = session
-            if other is not None:
-                self._gate.wait_for(lambda: not self._readers[id(other)])
+            self._gate.wait_for(lambda: not reading or self._wanted)
+            if not self._gate.wait_for(lambda: not reading, PATIENCE):
+                for stoppable in reading:
+                    if stoppable is not None:
+                        stoppable.stop()
+                self._gate.wait_for(lambda: not reading, GRACE)
+            return not reading
 
     def close(self) -> None:
-        """Ends both sessions."""
+        """Ends all sessions."""
         self._first.close()
         if self._second is not None:
             self._second.close()
+
+
+def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> bool:
+    """Does what the first did, in the time of a question. Returns whether it came to the same, which numbers of
+    `autoinc` may prevent."""
+    while pending:
+        if asked is not None:
+            asked.look()
+        update, record = pending[0]
+        try:
+            if not session.follow(update, record):
+                return False
+        except ElastalogError as error:
+            log.warning("a session could not follow epoch %d, and is made anew: %s", record.epoch, error)
+            return False
+        pending.popleft()
+    return True

@@ -18,7 +18,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.relations.facts import Relation
 from elastalog.relations.json_rows import row_from_json
 from elastalog.relations.schema import Schema
-from elastalog.web.feed import Event
+from elastalog.web.feed import AT_ONCE, Event
 
 
 def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
@@ -80,7 +80,7 @@ def event_as_json(event: Event, most: int, only: Collection[str] | None = None) 
     }
 
 
-@lru_cache(16)
+@lru_cache(4 * AT_ONCE)
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
     """The same as a text of one line: many listeners hear the same."""
     return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))

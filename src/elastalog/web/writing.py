@@ -1,9 +1,10 @@
-"""What makes epochs, and what says beforehand what an epoch would do. One thread does it, in the order in which it is
-asked for."""
+"""What makes epochs, in one thread, in the order in which they are asked for; and what says beforehand what an epoch
+would do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 
 from elastalog.debugging.answers import Suggestion
 from elastalog.evaluation.changes import Changes
@@ -16,8 +17,7 @@ from elastalog.storage.entries import LogEntry
 from elastalog.web import faults, rules
 from elastalog.web.access import Access, Moment
 from elastalog.web.answers import Committed
-from elastalog.web.calls import works
-from elastalog.web.keys import Keys
+from elastalog.web.calls import asks, commits
 
 SOURCE = "http"
 """Where updates with a key come from, unless they say."""
@@ -33,11 +33,10 @@ class Writing:
         self._sides = access.sides
         self._committed = committed
         self._log = log
-        self._keys = Keys()
 
     # --- what if ---------------------------------------------------------------------------------------------------
 
-    @works
+    @asks
     def preview(
         self,
         inserted: Mapping[str, Rows] | None = None,
@@ -50,11 +49,11 @@ class Writing:
     ) -> Changes:
         """What an update would change, or would have changed at an earlier epoch; also with rules that come and go."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.work(
-            lambda session, left: session.preview(inserted, deleted, added=texts, removed=gone), seconds, epoch
+        return self._access.ask(
+            lambda session: session.preview(inserted, deleted, added=texts, removed=gone), epoch, seconds, changes=True
         )
 
-    @works
+    @asks
     def forecast(
         self,
         inserted: Mapping[str, Rows] | None = None,
@@ -65,36 +64,38 @@ class Writing:
     ) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches first."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.work(
-            lambda session, left: session.forecast(inserted, deleted, added=texts, removed=gone), None
+        return self._access.ask(
+            lambda session: session.forecast(inserted, deleted, added=texts, removed=gone), changes=True
         )
 
-    @works
+    @asks
     def preview_program(self, program: str, *, seconds: float | None = None) -> Changes:
         """What another program in the place of this one would change."""
 
-        def preview(session: Session, left: float) -> Changes:
+        def preview(session: Session) -> Changes:
             return session.upgrade(rules.read_text(program, session.program), preview=True)
 
-        return self._access.work(preview, seconds)
+        return self._access.ask(preview, None, seconds, changes=True)
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
-    @works
+    @commits
     def apply(
         self,
         inserted: Mapping[str, Rows] | None = None,
         deleted: Mapping[str, Rows] | None = None,
         *,
         key: str | None = None,
+        told: Iterable[Mapping[str, Rows] | None] | None = None,
         source: str | None = None,
         added: str | Iterable[str] = "",
         removed: Iterable[int | str] = (),
         after: int | None = None,
     ) -> Committed:
         """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
-        however often it comes, also after a crash if there is a store; `source` says from where. `after`: only if this
-        is still the last epoch."""
+        however often it comes, also after a crash if there is a store; `source` says from where, and has keys of its
+        own. Another update with such a key is refused; `told` are the facts as they were sent, for that to be known
+        whatever they are read as. `after`: only if this is still the last epoch."""
         texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
@@ -108,9 +109,9 @@ class Writing:
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source, (inserted, deleted, texts, gone))
+        return self._commit(fill, key, source, (*map(_unordered, told or (inserted, deleted)), texts, gone))
 
-    @works
+    @commits
     def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
         """Puts another program in the place of this one."""
 
@@ -119,7 +120,7 @@ class Writing:
 
         return self._commit(fill, key, source, ([], [], program))
 
-    @works
+    @commits
     def undo(self, suggestion: Suggestion) -> Committed:
         """Undoes what a suggestion names. Raises ElastalogError if there have been other epochs since."""
         from elastalog.session.undoing import fill_undoing
@@ -132,18 +133,29 @@ class Writing:
     def _commit(
         self, fill: Callable[[PendingUpdate], None], key: str | None, source: str | None, what: object
     ) -> Committed:
-        batch = None if key is None else self._keys.batch(key, what)
+        batch = None if key is None else _keyed(key, what)
         origin = source if source is not None or key is None else SOURCE
 
-        def commit(left: float | None) -> Committed:
+        def commit() -> Committed:
             update = self._sides.update(origin, batch)
             fill(update)
             record = self._sides.commit(update, self._committed)
             return Committed(record, self._sides.changes_of(record))
 
-        done = self._access.worker.do(commit)
+        with self._sides.wanting():
+            done = self._access.worker.do(commit)
         self._access.worker.afterwards(self._sides.follow)
         return done
+
+
+def _keyed(key: str, what: object) -> str:
+    """The batch of an update that comes with a key; see `storage.batches`."""
+    return f"key {key} {sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _unordered(rows_of: Mapping[str, Rows] | None) -> list[tuple[str, list[str]]]:
+    """Facts by relation, the same whatever the order in which they come."""
+    return sorted((name, sorted(map(repr, rows))) for name, rows in (rows_of or {}).items())
 
 
 def _refused_or(added: str | Iterable[str]) -> list[str]:

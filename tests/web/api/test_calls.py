@@ -292,6 +292,41 @@ def test_other_hosts_and_other_sites_are_refused(running: Running) -> None:
     assert httpx.get(url, headers={**AS_WRITER, "Origin": running.url}).status_code == 200
 
 
+@pytest.mark.parametrize("hosts", [{}, {"hosts": ("*",)}])
+def test_headers_that_are_no_addresses_are_refused(start: Callable[..., Running], hosts: dict[str, Any]) -> None:
+    running = start(**hosts)
+    url = f"{running.url}/api/v1/health"
+    for origin in ("http://[", "http://[::1", "http://", "://", "file://", "http://127.0.0.1:abc"):
+        refused(httpx.get(url, headers={"Origin": origin}), 403, "E0929")
+    for host in ("127.0.0.1:abc", "127.0.0.1:99999999", "[", "[::1"):
+        answer = httpx.get(f"{running.url}/?token={READ_TOKEN}", headers={"Host": host})
+        assert answer.status_code == (303 if hosts else 421)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00"])
+def test_an_epoch_before_all_is_not_kept(http: httpx.Client, moment: str) -> None:
+    refused(http.get("/relations/edge", params={"epoch": moment}), 410, "E0813")
+    refused(http.get(f"/at/{moment}/relations"), 410, "E0813")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "detail"),
+    [
+        ('{"inserted": {"weight": [[1e400]]}}', 400, "E0926", "`1e400` does not fit any type of numbers"),
+        (f'{{"deleted": {{"edge": [[{"7" * 5000}, 1]]}}}}', 400, "E0926", "does not fit any type of numbers"),
+        ('{"inserted": {"edge": [[4, 5]], "edge": [[5, 6]]}}', 400, "E0926", "the object has `edge` twice"),
+        ('{"inserted": {"\\ud800": [[4, 5]]}}', 404, "E0606", "there is no relation `\ud800`"),
+    ],
+)
+def test_a_body_is_taken_as_it_was_written_or_refused(
+    http: httpx.Client, body: str, status: int, code: str, detail: str
+) -> None:
+    kind = {"Content-Type": "application/json"}
+    for call in ("/updates", "/updates/preview"):
+        assert detail in refused(http.post(call, content=body, headers=kind), status, code)["detail"]
+    assert http.get("/health").json()["epoch"] == 1
+
+
 def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
     with httpx.Client(base_url=running.url, follow_redirects=False) as browser:
         assert browser.get("/facts?token=wrong").status_code == 401

@@ -87,6 +87,19 @@ def test_another_address_needs_a_token_or_that_none_is_wanted(tmp_path: Path) ->
     assert "E0935" in ended.stderr
 
 
+def test_a_key_stands_for_one_update_when_the_service_is_started_again(tmp_path: Path, started: list[Server]) -> None:
+    program, facts = made(tmp_path)
+    store = str(tmp_path / "store")
+    for arguments in ((program, "-F", facts, "--store", store), (store,)):
+        server = Server(started, *arguments)
+        db = elastalog.connect(server.url, TOKEN)
+        db.apply({"edge": [(2, 3)]}, key="1")
+        with pytest.raises(ElastalogError, match="E0932"):
+            db.apply({"edge": [(7, 8)]}, key="1")
+        assert sorted(db["edge"]) == [(1, 2), (2, 3)]
+        assert server.end(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 30))])
 def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: list[Server], seed: int) -> None:
     """A writer sends updates with keys, again until each is acknowledged; a listener adds up what it hears. The service

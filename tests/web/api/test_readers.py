@@ -119,6 +119,16 @@ def test_a_commit_of_ten_seconds_delays_no_reader() -> None:
     assert max(during, after) < 0.1 + usual
 
 
+def sides(service: Service) -> tuple[elastalog.Session, elastalog.Session, elastalog.Session]:
+    """The sessions of a service that has been asked for a preview, when all have followed."""
+    while service._worker.waiting:
+        time.sleep(0.001)
+    second, replica = service._sides._second, service._sides._replicas[0].session
+    assert second is not None
+    assert replica is not None
+    return service._sides._first, second, replica
+
+
 def len_of(service: Service) -> int:
     return service.reading.page("path", limit=1).total
 
@@ -150,13 +160,14 @@ def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
         service.writing.apply(added=".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).")
         service.writing.apply(deleted={"edge": [(2, 3)]})
         service.writing.apply(removed=["far(x) :- path(1, x), !edge(1, x)."])
-        service.writing.preview({"edge": [(7, 7)]})  # by now the other side has followed
-        first, second = service._sides._first, service._sides._second
-        assert second is not None
-        assert first.epoch == second.epoch == 5
+        service.writing.preview({"edge": [(7, 7)]})
+        first, *others = sides(service)
+        assert [side.epoch for side in others] == [first.epoch] * 2 == [5, 5]
         for name in first:
-            levels = [sorted(map(str, side[name].to_arrow(annotations=True).to_pylist())) for side in (first, second)]
-            assert levels[0] == levels[1]
+            expected, *levels = (
+                sorted(map(str, side[name].to_arrow(annotations=True).to_pylist())) for side in (first, *others)
+            )
+            assert levels == [expected] * 2
         assert sorted(twin["path"]) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]  # nobody told it
     finally:
         service.close()
@@ -178,10 +189,11 @@ def test_what_depends_on_an_order_is_the_same_on_both_sides() -> None:
         for _ in range(20):
             came, went = ([(chance.randrange(12), chance.randrange(12)) for _ in range(3)] for _ in range(2))
             service.writing.apply({"edge": came}, {"edge": went})
+            if chance.random() < 0.5:
+                service.writing.preview()
         service.writing.preview()
-        first, second = service._sides._first, service._sides._second
-        assert second is not None
-        assert {name: sorted(first[name]) for name in first} == {name: sorted(second[name]) for name in second}
+        expected, *others = ({name: sorted(side[name]) for name in side} for side in sides(service))
+        assert others == [expected] * 2
     finally:
         service.close()
 

@@ -19,6 +19,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import Fetched
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -159,7 +160,8 @@ class KernelBackend:
         self.updates.commit()
 
     def rollback(self) -> None:
-        self.updates.rollback()
+        with lifted():  # half a rollback would be no epoch at all
+            self.updates.rollback()
 
     # --- for a backend that holds this one -------------------------------------------------------------------------
 

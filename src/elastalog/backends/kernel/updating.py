@@ -20,6 +20,7 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.rows import are_in, distinct
+from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 T = TypeVar("T")
@@ -209,5 +210,5 @@ class KernelUpdates:
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
         if self.held.annotation.has_levels_only and not self.departures:
-            with contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
+            with lifted(), contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
                 relation.compact()

@@ -170,8 +170,8 @@ FACTS: tuple[Entry, ...] = (
         title="a symbol cannot be written as plain text",
         explanation=(
             "A symbol with a tab (or the delimiter that was chosen) or a line end in it would be read back as "
-            "something else, and so would a text with a comma, a bracket or blanks around it inside of a record. "
-            "Quoted output can hold any text."
+            "something else, and so would a text with a comma, a bracket or blanks around it inside of a record, and "
+            "a text at the beginning of a file that starts with a byte order mark. Quoted output can hold any text."
         ),
         example=".output message",
         fix=".output message(rfc4180=true)",

@@ -245,8 +245,8 @@ NAMES: tuple[Entry, ...] = (
         "E0226",
         "relation that cannot be inlined",
         "The rules of an `inline` relation take the place of the atoms that use it, and the relation itself has no "
-        "facts. So it cannot be read or written, use itself, be negated where a rule for it has variables of its own, "
-        "or be aggregated where these would count.",
+        "facts. So it cannot be read or written, use itself, or be aggregated where variables of its rules would "
+        "count.",
         ".decl e(x: number, y: number)\ne(1, 2).\n.decl p(x: number, y: number) inline\np(x, y) :- e(x, y).\n.output p",
         ".decl e(x: number, y: number)\ne(1, 2).\n.decl p(x: number, y: number)\np(x, y) :- e(x, y).\n.output p",
     ),

@@ -16,8 +16,8 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0802",
         "the folder exists already",
-        "A store, or a copy of one, is made in a folder that is new or empty. A store that is there is opened and"
-        " updated: `elastalog apply`, or `elastalog.open(store=PATH)`.",
+        "A store, or a copy of one, is made in a folder that is new or empty; a copy never in the folder of the store"
+        " itself. A store that is there is opened and updated: `elastalog apply`, or `elastalog.open(store=PATH)`.",
         "elastalog init here reach.dl -F facts  # a second time",
         "elastalog apply here monday.diff",
     ),

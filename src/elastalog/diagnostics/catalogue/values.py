@@ -61,6 +61,15 @@ VALUES: Final[tuple[Entry, ...]] = (
         'elastalog.open(store="db")["same"].to_spark()',
     ),
     Entry(
+        "E0663",
+        "question that needs too much memory",
+        "A question may allocate a number of bytes of its own: in a service as `--question-memory` says, in a session"
+        " within a block of `db.within(memory=…)`. Beyond it, it is cancelled; nothing was changed. Often a query has a"
+        " product in it that was not meant: atoms that share no variable.",
+        "person(X), person(Y), person(Z)",
+        "person(X), knows(X, Y), knows(Y, Z)",
+    ),
+    Entry(
         "E0740",
         "fact that rests on what was superseded",
         "Subsumption takes facts away that others dominate, and what they have given before stays. A proof of such a "

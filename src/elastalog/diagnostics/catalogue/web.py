@@ -101,8 +101,8 @@ WEB: tuple[Entry, ...] = (
     Entry(
         "E0932",
         "a key that was used for another update",
-        "An `Idempotency-Key` stands for one update, which is done once however often it is sent. Another update under"
-        " the same key would be lost.",
+        "An `Idempotency-Key` stands for one update of its source, which is done once however often it is sent. Another"
+        " update under the same key would be lost. A store keeps keys with digests of what came with them.",
         "two different updates with `Idempotency-Key: 1`",
         "`Idempotency-Key: 1` and `Idempotency-Key: 2`",
     ),
@@ -136,6 +136,15 @@ WEB: tuple[Entry, ...] = (
         " The undoing of a suggestion is such an update.",
         '{"deleted": {"edge": [[1, 2]]}, "after": 3}, when epoch 4 is there',
         "look at what epoch 4 changed, and send the update again with `after` 4",
+    ),
+    Entry(
+        "E0939",
+        "a question in the way of an update",
+        "A service that holds its facts once (`--readers-wait`) cannot answer and update at once, and an update"
+        " does not wait for a question: the question is cancelled, and nothing was changed by it. Ask again. A service"
+        " that holds its facts twice starts such a question over on a replica instead.",
+        "elastalog serve reach.dl -F facts --readers-wait",
+        "elastalog serve reach.dl -F facts",
     ),
     Entry(
         "E0936",

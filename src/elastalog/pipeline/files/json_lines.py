@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base
 from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.column_order import values_by_name
 from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
 from elastalog.relations.rows import array_of_values, first_fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
@@ -30,13 +32,14 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
     rows: list[list[Any]] = []
     numbers: list[int] = []
     bad: list[BadRow] = []
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    values = JsonValues(data)
     for number, raw in enumerate(lines, 1):
         if not number & 0xFFF:
             allowance().check()
         if not raw.strip():
             continue
-        row = _row(schema, raw)
+        row = _row(schema, raw, values)
         if isinstance(row, Fault):
             bad.append(_bad_row(file, number, row, raw))
         else:
@@ -88,19 +91,21 @@ def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
+def _row(schema: Schema, raw: bytes, values: JsonValues) -> list[Any] | Fault:
     try:
-        value = json.loads(raw.decode())
+        value = values.one(raw.decode())
     except UnicodeDecodeError as error:
         return Fault(faults.ENCODING, f"byte 0x{raw[error.start]:02x} is not UTF-8")
     except (ValueError, RecursionError) as error:
-        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep or too long a number"
+        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep"
         return Fault(faults.JSON, f"not JSON: {reason}")
     return row_of_json(schema, value)
 
 
 def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
-    """The row that a JSON object or array is."""
+    """The row that a JSON object or array is; of a fault, that."""
+    if isinstance(value, Fault):
+        return value
     if isinstance(value, dict):
         value = values_by_name(schema, value)
         if isinstance(value, Fault):

@@ -14,6 +14,7 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_lines import json_rows, row_of_json, table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
 from elastalog.relations.schema import Schema
 
 _WHITE = re.compile(r"[ \t\n\r]*")
@@ -21,39 +22,39 @@ _WHITE = re.compile(r"[ \t\n\r]*")
 
 def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good facts of a list and the bad ones, which count from 1."""
-    facts, rows, numbers, bad = list[Any](), [], [], []
-    for number, fact in enumerate(_elements(data, file), 1):
+    texts, rows, numbers, bad = list[str](), [], [], []
+    for number, (fact, text) in enumerate(_elements(data, file), 1):
         if not number & 0xFFF:
             allowance().check()
-        facts.append(fact)
         row = row_of_json(schema, fact)
         if isinstance(row, Fault):
-            bad.append(BadRow(file, number, row, json.dumps(fact, ensure_ascii=False)))
+            bad.append(BadRow(file, number, row, text))
         else:
             rows.append(row)
             numbers.append(number)
+            texts.append(text)
 
     def bad_row(index: int, fault: Fault) -> BadRow:
-        return BadRow(file, numbers[index], fault, json.dumps(facts[numbers[index] - 1], ensure_ascii=False))
+        return BadRow(file, numbers[index], fault, texts[index])
 
     return table_of_rows(schema, rows, bad, bad_row)
 
 
-def _elements(data: bytes, file: str) -> Iterator[Any]:
-    """The elements of a list, one by one, so that limits hold meanwhile."""
+def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
+    """The elements of a list with their texts, one by one, so that limits hold meanwhile."""
     try:
         text = data.decode("utf-8-sig")
+        values = JsonValues(data)
         at = _skip(text, 0)
         if text[at : at + 1] != "[":
-            json.loads(text)
+            values.one(text)
             raise ElastalogError([_no_list(file, "it is not a list")])
-        decode = json.JSONDecoder().raw_decode
         at = _skip(text, at + 1)
         is_first = True
         while text[at : at + 1] != "]" or not is_first:
-            element, at = decode(text, at)
-            yield element
-            at, is_first = _skip(text, at), False
+            element, end = values.next(text, at)
+            yield element, text[at:end]
+            at, is_first = _skip(text, end), False
             if text[at : at + 1] == "]":
                 break
             if text[at : at + 1] != ",":

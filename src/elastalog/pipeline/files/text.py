@@ -1,8 +1,9 @@
 """Text files of facts: one row a line, fields between delimiters.
 
 A line ends with `\\n` or `\\r\\n` (the `\\r` is no part of the last field, as in Soufflé); the last line needs no end;
-a byte order mark is ignored. Every line is a row: for a relation of one symbol the empty line is the empty text. A
-nullary relation has lines `()`. Under rfc4180 a field may be quoted and then hold delimiters and line ends.
+a byte order mark at the beginning of a file is ignored, and is text anywhere else. Every line is a row: for a relation
+of one symbol the empty line is the empty text. A nullary relation has lines `()`. Under rfc4180 a field may be quoted
+and then hold delimiters and line ends.
 
 Arrow's reader is tried first. It says only that something is wrong, not where, and is more generous than the language
 in a few places; then, and only then, the rows are read one by one, in the blocks concerned.
@@ -114,6 +115,8 @@ def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
 def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_quotes: bool) -> pa.Table:
     from pyarrow import csv
 
+    if piece[:3].to_pybytes() == BYTE_ORDER_MARK:  # that of the file is gone, and Arrow would take this for another
+        piece = pa.py_buffer(BYTE_ORDER_MARK + piece.to_pybytes())
     return csv.read_csv(
         pa.BufferReader(piece),
         # One thread encodes what another has read: only beyond these there is something to share out.

@@ -17,6 +17,7 @@ from elastalog.analysis.program import Base, Relation
 from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
+from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.paths import resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
@@ -35,6 +36,7 @@ Doubt: TypeAlias = Callable[[Diagnostic], None] | None
 """Told of the first text of a column that will not be read back as what it is, which is written so all the same. None:
 what is in doubt is refused, and texts inside of records stand in quotes where that is needed."""
 
+MARK = BYTE_ORDER_MARK.decode()
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
@@ -121,6 +123,8 @@ def write_lines(
     path = resolve_under(root, name, is_confined=is_confined)
     if len(facts) < LEAST_ROWS and not facts.dictionary.symbols.are_many:
         return None
+    if _begins_with_mark(facts.schema, to_table(facts.schema, facts.fact_words().words[:1], facts.dictionary)):
+        return None
     from elastalog.relations.blocks_of_lines import kinds_of, lines_of
 
     words, kinds, delimiter = facts.fact_words().words, kinds_of(facts.schema), ord(form.delimiter)
@@ -183,6 +187,8 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
+            elif not form.is_rfc4180 and _begins_with_mark(schema, table):
+                _tell(doubt, _not_plain(schema, schema.columns[0], table.column(0)[0].as_py(), "a byte order mark"))
             for block in _text_blocks(schema, table, form, doubt):
                 out.write(block)
         case Kind.PARQUET:
@@ -227,7 +233,7 @@ def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
                 texts = array.to_pylist()
             case _:
                 return None
-        special = (form.delimiter[:1], "\r", "\n", '"')
+        special = (form.delimiter[:1], "\r", "\n", '"', MARK)
         if any(character in text for text in texts for character in special):
             return None
         fields.append(texts)
@@ -266,22 +272,31 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format,
         texts = array.cast(pa.large_string())
     if column.base not in (Base.SYMBOL, Base.RECORD) and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
-    special = b"\r\n" + form.delimiter.encode()[:1] + (b'"' if form.is_rfc4180 else b"")
+    special = b"\r\n" + form.delimiter.encode()[:1] + (b'"\xef' if form.is_rfc4180 else b"")
     if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):
         return texts
     if form.is_rfc4180:
-        needs_quotes = pc.match_substring_regex(texts, f'["\\r\\n]|{_pattern(form.delimiter)}')
+        needs_quotes = pc.match_substring_regex(texts, f'["\\r\\n]|^{MARK}|{_pattern(form.delimiter)}')
         if not pc.any(needs_quotes).as_py():
             return texts
         quoted = _join('"', pc.replace_substring(texts, '"', '""'), '"')
         return pc.if_else(needs_quotes, quoted, texts)
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
-        found = _not_plain(schema, column, texts.filter(breaks_line)[0].as_py())
-        if doubt is None:
-            raise ElastalogError([found])
-        doubt(found)
+        _tell(doubt, _not_plain(schema, column, texts.filter(breaks_line)[0].as_py(), "the delimiter or a line end"))
     return texts
+
+
+def _begins_with_mark(schema: Schema, table: pa.Table) -> bool:
+    """Whether the first character of the lines would be taken for the byte order mark of the file."""
+    is_text = bool(table.num_rows and schema.columns) and schema.columns[0].base is Base.SYMBOL
+    return is_text and table.column(0)[0].as_py().startswith(MARK)
+
+
+def _tell(doubt: Doubt, found: Diagnostic) -> None:
+    if doubt is None:
+        raise ElastalogError([found])
+    doubt(found)
 
 
 def _without_quotes(
@@ -291,7 +306,7 @@ def _without_quotes(
     is told."""
     differs = pc.not_equal(texts, bare)
     if pc.any(differs).as_py():
-        doubt(_not_plain(schema, column, bare.filter(differs)[0].as_py()))
+        doubt(_not_plain(schema, column, bare.filter(differs)[0].as_py(), "texts without quotes"))
     return bare
 
 
@@ -317,10 +332,8 @@ def _pattern(delimiter: str) -> str:
     return "\\Q" + delimiter.replace("\\E", "\\E\\\\E\\Q") + "\\E"
 
 
-def _not_plain(schema: Schema, column: Column, text: str) -> Diagnostic:
-    kind, what = (
-        ("symbol", "the delimiter or a line end") if column.record is None else ("value", "texts without quotes")
-    )
+def _not_plain(schema: Schema, column: Column, text: str, what: str) -> Diagnostic:
+    kind = "symbol" if column.record is None else "value"
     return Diagnostic(
         code="E0516",
         message=f"{kind} {shown(text)} of `{schema.name}` cannot be written as plain text",

@@ -17,7 +17,7 @@ from elastalog.folders.files import remove
 from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.pipeline.files.text import read_text
+from elastalog.pipeline.files.text import read_lines as read_these
 from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.pipeline.spark.texts import alike, numbered_facts
@@ -125,9 +125,7 @@ def _judge(schema: Schema, rows: list[Any], form: Format) -> tuple[pa.Table, lis
     for row in rows:
         file, line, raw = path_of(row[_FILE]), int(row[_LINE]), bytes(row[_TEXT])
         text = raw.removeprefix(BYTE_ORDER_MARK) if line == 1 else raw
-        # A mark in the middle of a file is text, which the reader of a whole file would not see at the beginning.
-        guard = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else b""
-        table, bad_here = read_text(schema, guard + text + b"\n", file, form)
+        table, bad_here = read_these(schema, text + b"\n", file, form, line)
         tables.append(table)
-        bad += [BadRow(file, line, found.fault, found.text) for found in bad_here]
+        bad += bad_here
     return joined(tables), bad

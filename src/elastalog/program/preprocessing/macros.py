@@ -8,8 +8,8 @@ from collections.abc import Collection
 from string import ascii_letters
 from typing import Any, Final
 
-from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 

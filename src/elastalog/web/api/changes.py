@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -46,7 +47,7 @@ async def changes(
         await service.call(service.reading.require_relations, only)
     most = most_rows(service, rows)
     if known is not None and known != service.epoch:
-        await service.call(service.reading.changes_since, known)  # says so here if it is not kept
+        await asyncio.to_thread(service.feed.since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):
         if service.feed.listeners >= service.limits.listeners:
             raise faults.too_many_listeners(service.feed.listeners)
@@ -70,9 +71,6 @@ def _known(since: int | None, last: str | None) -> int | None:
 
 async def _stream(service: Service, start: int, only: frozenset[str] | None, most: int) -> AsyncIterator[str]:
     yield f"retry: 1000\nid: {start}\nevent: epoch\ndata: {json.dumps({'epoch': start})}\n\n"
-    async for event in service.subscribe(start, HEARTBEAT):
-        if event is None:
-            yield ": nothing new\n\n"
-        else:
-            text = event_text(event, most, only)
-            yield f"id: {event.epoch}\nevent: changes\ndata: {text}\n\n"
+    async for events in service.subscribe(start, HEARTBEAT):
+        told = (f"id: {one.epoch}\nevent: changes\ndata: {event_text(one, most, only)}\n\n" for one in events)
+        yield "".join(told) or ": nothing new\n\n"

@@ -10,10 +10,10 @@ from fastapi import APIRouter
 from elastalog.analysis.listing import json_value
 from elastalog.debugging.answers import Suggestion
 from elastalog.web.api.models import BlameGiven, FaultsGiven, Moment, SuggestGiven
-from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.parts import Asked, ExactRoute, refusals
 from elastalog.web.api.questions import fact_as_json
 
-router = APIRouter(tags=["debugging"])
+router = APIRouter(tags=["debugging"], route_class=ExactRoute)
 
 
 @router.post("/localise", responses=refusals(404, 409, 410, 422))
@@ -26,7 +26,7 @@ async def localise(service: Asked, given: FaultsGiven, epoch: Moment = None) -> 
         )
         return _object(found.to_json())
 
-    return await service.wait(ask)
+    return await service.ask(ask)
 
 
 @router.post("/suggest", responses=refusals(404, 409, 410, 422))
@@ -41,7 +41,7 @@ async def suggest(service: Asked, given: SuggestGiven, epoch: Moment = None) -> 
         )  # fmt: skip
         return {**_object(found.to_json()), "undo": undoing(found)}
 
-    return await service.wait(ask)
+    return await service.ask(ask)
 
 
 @router.post("/blame", responses=refusals(404, 409, 410, 422))
@@ -52,7 +52,7 @@ async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict
         found = service.debugging.blame(given.fact, given.seconds, epoch)
         return {**_object(found.to_json()), "fact": fact_as_json(found.fact)}
 
-    return await service.wait(ask)
+    return await service.ask(ask)
 
 
 def undoing(found: Suggestion) -> dict[str, Any]:

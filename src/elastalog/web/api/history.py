@@ -56,7 +56,7 @@ async def diff(
             "rules": {"added": list(rules.added), "removed": list(rules.removed)},
         }  # fmt: skip
 
-    return await service.call(told)
+    return await service.ask(told)
 
 
 @router.get("/turns", responses=refusals(410, 422))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
+from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
 from elastalog.web.api.models import Problem
 from elastalog.web.auth import may_write
 from elastalog.web.problems import PROBLEM
@@ -24,6 +28,27 @@ Asked: TypeAlias = Annotated[Service, Depends(_service)]
 """The service that is asked."""
 
 WRITES = [Depends(may_write)]
+
+
+class _ExactRequest(Request):
+    async def json(self) -> Any:
+        data = await self.body()
+        found = JsonValues(data).one(data.decode("utf-8-sig"))
+        if isinstance(found, Fault):
+            raise HTTPException(400, found.reason)
+        return found
+
+
+class ExactRoute(APIRoute):
+    """A call whose body is taken as it was written, or refused."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def exact(request: Request) -> Response:
+            return await answer(_ExactRequest(request.scope, request.receive))
+
+        return exact
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -50,4 +75,4 @@ _TITLES = {
     503: "too many at once",
     504: "too slow",
 }
-__all__ = ["WRITES", "Asked", "Problem", "bearer", "refusals"]
+__all__ = ["WRITES", "Asked", "ExactRoute", "Problem", "bearer", "refusals"]

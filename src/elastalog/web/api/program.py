@@ -12,12 +12,12 @@ from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.web.answers import Committed
 from elastalog.web.api.models import Moment, ProgramGiven, TextGiven
-from elastalog.web.api.parts import WRITES, Asked, refusals
+from elastalog.web.api.parts import WRITES, Asked, ExactRoute, refusals
 from elastalog.web.api.updates import Key, commit_as_json, most_rows
 from elastalog.web.values import changes_as_json, malformed
 
-router = APIRouter(tags=["program"])
-present = APIRouter(tags=["program"])
+router = APIRouter(tags=["program"], route_class=ExactRoute)
+present = APIRouter(tags=["program"], route_class=ExactRoute)
 
 
 @router.get("/program", responses=refusals(410))
@@ -59,5 +59,5 @@ async def change(service: Asked, given: ProgramGiven, key: Key = None) -> dict[s
         return writing.become(program, key=key, source=given.source)
 
     if given.preview:
-        return await service.call(changes_as_json, await service.wait(preview), most_rows(service, given.rows))
-    return await service.call(commit_as_json, await service.wait(commit), service, given.rows)
+        return await service.call(changes_as_json, await service.ask(preview), most_rows(service, given.rows))
+    return await service.call(commit_as_json, await service.commit(commit), service, given.rows)

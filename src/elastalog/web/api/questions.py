@@ -12,10 +12,10 @@ from elastalog.analysis.parameters import parameter_from_json
 from elastalog.provenance.fact import Fact
 from elastalog.web.api.forms import JSON, OTHER_FORMS, form_of, page_in
 from elastalog.web.api.models import FactText, Moment, PageTold, QueryGiven
-from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.parts import Asked, ExactRoute, refusals
 from elastalog.web.values import malformed
 
-router = APIRouter(tags=["questions"])
+router = APIRouter(tags=["questions"], route_class=ExactRoute)
 _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 
 
@@ -42,11 +42,10 @@ async def proof(
     most = service.limits.depth if depth is None else depth
 
     def ask() -> dict[str, Any]:
-        with service.reading.at(epoch) as session:
-            found, number = session.explain(fact, most), session.epoch
+        found, number = service.reading.ask(lambda session: (session.explain(fact, most), session.epoch), epoch)
         return {"epoch": number, **_object(found.to_json())}
 
-    return await service.call(ask)
+    return await service.ask(ask)
 
 
 @router.get("/derivations", responses=refusals(404, 410, 422))
@@ -54,11 +53,10 @@ async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict
     """Every derivation of a fact, as proofs of one level."""
 
     def ask() -> dict[str, Any]:
-        with service.reading.at(epoch) as session:
-            found, number = session.derivations(fact), session.epoch
+        found, number = service.reading.ask(lambda session: (session.derivations(fact), session.epoch), epoch)
         return {"epoch": number, "fact": fact, "derivations": [_object(one.to_json()) for one in found]}
 
-    return await service.call(ask)
+    return await service.ask(ask)
 
 
 @router.get("/why-not", responses=refusals(404, 409, 410, 422))
@@ -82,11 +80,12 @@ async def why_not(
         raise malformed("`bindings` is no JSON object")
 
     def ask() -> dict[str, Any]:
-        with service.reading.at(epoch) as session:
-            found, number = session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch
+        found, number = service.reading.ask(
+            lambda session: (session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch), epoch
+        )
         return {"epoch": number, **_object(found.to_json())}
 
-    return await service.call(ask)
+    return await service.ask(ask)
 
 
 @router.get("/uses", responses=refusals(404, 410, 422))

@@ -55,7 +55,6 @@ async def relation_page(
     `Accept`: JSON, CSV, Arrow stream or Parquet; the latter three hold all facts unless there is a `limit`."""
     form = form_of(request)
     most = None if form == JSON else service.limits.export
-    page = await service.call(
-        service.reading.page, relation, where, order, offset, limit, epoch, annotations=annotations, most=most
-    )
+    find = service.reading.search if where or order else service.reading.page
+    page = await service.call(find, relation, where, order, offset, limit, epoch, annotations=annotations, most=most)
     return await page_in(form, page, service)

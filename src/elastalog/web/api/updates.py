@@ -9,12 +9,12 @@ from fastapi import APIRouter, Header
 
 from elastalog.web.answers import Committed
 from elastalog.web.api.models import ChangesTold, CommitTold, Moment, PreviewGiven, UpdateGiven
-from elastalog.web.api.parts import WRITES, Asked, refusals
+from elastalog.web.api.parts import WRITES, Asked, ExactRoute, refusals
 from elastalog.web.service import Service
 from elastalog.web.values import changes_as_json, rows_from_json
 
-router = APIRouter(tags=["updates"])
-previews = APIRouter(tags=["updates"])
+router = APIRouter(tags=["updates"], route_class=ExactRoute)
+previews = APIRouter(tags=["updates"], route_class=ExactRoute)
 """What can be asked of any epoch."""
 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
@@ -29,10 +29,11 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
         schemas = service.reading.schemas()
         return service.writing.apply(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
-            source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
+            told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
+            removed=given.removed_rules, after=given.after,
         )  # fmt: skip
 
-    return await service.call(commit_as_json, await service.wait(apply), service, given.rows)
+    return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
 
 
 @previews.post("/updates/preview", response_model=ChangesTold, responses=refusals(404, 410, 422))
@@ -47,7 +48,7 @@ async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> 
         )  # fmt: skip
         return changes_as_json(changes, most_rows(service, given.rows))
 
-    return await service.wait(try_out)
+    return await service.ask(try_out)
 
 
 @router.post("/updates/forecast", responses=refusals(404, 422))
@@ -60,7 +61,7 @@ async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
         found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
         return [asdict(one) for one in found]
 
-    return {"strata": await service.wait(look_ahead)}
+    return {"strata": await service.ask(look_ahead)}
 
 
 def most_rows(service: Service, rows: int | None) -> int:

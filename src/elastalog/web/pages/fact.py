@@ -12,6 +12,8 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.rendering.graph import GraphNode, graph_of
+from elastalog.session import Session
+from elastalog.web.calls import asks
 from elastalog.web.pages import absence
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Side
@@ -63,13 +65,16 @@ class _Found:
     proof: Proof | None
 
 
+@asks
 def _look_up(window: Window, given: str | Fact) -> _Found:
-    with window.bench.service.reading.at(window.epoch) as session:
+    def look_up(session: Session) -> _Found:
         if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
             return _Found(None, None)
         relation, values = session.fact(given)
         fact = Fact(relation, tuple(values))
         return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
+
+    return window.bench.service.reading.ask(look_up, window.epoch)
 
 
 async def _pattern(window: Window, pattern: str) -> None:
@@ -166,6 +171,7 @@ def _claim(proof: Proof) -> str:
     return f"its height is {proof.claim}" if proof.claim else ""
 
 
+@asks
 def _graph(window: Window, fact: Fact) -> str:
     proof = window.bench.service.reading.proof(fact, 12, window.epoch)
     graph = graph_of(proof)

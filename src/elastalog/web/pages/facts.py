@@ -125,8 +125,9 @@ async def _page(window: Window, address: Address, relation: str | None) -> Page:
         )
     schemas = await window.ask(service.reading.schemas, window.epoch)
     where, parameters = _filter(address.get("where"), schemas.get(relation))
+    find = service.reading.search if where or order else service.reading.page
     return await window.ask(
-        service.reading.page, relation, where, order, offset, ROWS, window.epoch,
+        find, relation, where, order, offset, ROWS, window.epoch,
         parameters=parameters, annotations=bool(address.get("levels")),
     )  # fmt: skip
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from elastalog.relations.facts import Relation
-from elastalog.web.calls import works
+from elastalog.web.calls import commits
 
 if TYPE_CHECKING:
     from elastalog.web.answers import Committed
     from elastalog.web.service import Service
 
 
-@works
+@commits
 def undo(service: Service, committed: Committed) -> Committed:
     """The opposite of what an epoch did to explicit facts and rules. Facts that others have changed since are left as
     they are now wanted: what came goes, what went comes."""

@@ -15,7 +15,7 @@ from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVaria
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.deadline import look
+from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.order import Statistics

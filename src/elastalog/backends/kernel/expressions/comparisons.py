@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Keep
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+from elastalog.syntax.keywords import NOT
 
 log = logging.getLogger("elastalog.evaluation")
 
@@ -44,8 +46,12 @@ _most = np.maximum.reduce
 
 
 def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
-    """A closure that gives the rows for which a comparison holds; it holds nowhere an operand has no value."""
+    """A closure that gives the rows for which a comparison holds; it holds nowhere an operand has no value, and its
+    negation does there."""
     left, right = keep.left, keep.right
+    if keep.operator.startswith(NOT):
+        negated = compile_comparison(replace(keep, operator=keep.operator.removeprefix(NOT)), slots, dictionary, source)
+        return lambda block, used: ~negated(block, used)
     if isinstance(right, Apply) and right.functor == "range":
         return compile_membership(right, left, slots, dictionary, source)
     if isinstance(left, Apply) and left.functor == "range":
@@ -164,16 +170,10 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     arguments = [(side, compile_column(side, slots, dictionary, source)) for side in (keep.left, keep.right)]
     function: TextFunction
     match keep.operator:
-        case "match" | "!match":
-            function = _matcher(keep.left, source, keep.operator == "match")
-        case str(name) if name in ORDERS:
-            function = ORDERS[name]
+        case "match":
+            function = _matcher(keep.left, source)
         case name:
-            test, is_wanted = TESTS[name.removeprefix("!")], name[0] != "!"
-
-            def function(part: str, text: str) -> bool:
-                return test(part, text) == is_wanted
-
+            function = ORDERS.get(name) or TESTS[name]
     column = compile_text_function(function, arguments, np.bool_, dictionary)
 
     def holds(block: Matrix, used: int) -> Mask:
@@ -183,9 +183,9 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     return holds
 
 
-def _matcher(pattern: Expression, source: Source, is_wanted: bool) -> TextFunction:
-    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then neither
-    `match` nor `!match` holds, and that is said once."""
+def _matcher(pattern: Expression, source: Source) -> TextFunction:
+    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then nothing
+    matches it, and that is said once."""
     known: dict[str, Matches | None] = {}
     wrong = 0
 
@@ -203,7 +203,7 @@ def _matcher(pattern: Expression, source: Source, is_wanted: bool) -> TextFuncti
         if wanted not in known:
             known[wanted] = compiled(wanted)
         found = known[wanted]
-        return found is not None and found(text) == is_wanted
+        return found is not None and found(text)
 
     return matches
 

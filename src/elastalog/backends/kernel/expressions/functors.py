@@ -216,14 +216,15 @@ def _logical_complement(site: Site, a: Values, valid: Mask | None, x: int) -> Co
 
 
 # --- least and greatest --------------------------------------------------------------------------------------------
+# NaN counts only where there is nothing else, as in aggregates, whatever the order.
 
 
 def _minimum(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    return np.where(b < a, b, a), valid, max(x, y)
+    return np.fmin(a, b), valid, max(x, y)
 
 
 def _maximum(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
-    return np.where(b > a, b, a), valid, max(x, y)
+    return np.fmax(a, b), valid, max(x, y)
 
 
 # --- conversions ---------------------------------------------------------------------------------------------------

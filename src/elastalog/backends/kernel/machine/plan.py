@@ -11,6 +11,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_indexed, start_of
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.memory import STAMPS
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
@@ -87,6 +88,9 @@ class MachinePlan:
         tables = self.relations.address, len(self.names), self.indexes.address, *self.code.places, own_variants
         self.places = (c_int64 * len(tables))(*tables)
         self.is_ahead = False
+        self._stamps = [-1] * len(self.names)
+        self._index_stamps = [-1] * len(self.keys)
+        self._verified = -1
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
@@ -104,16 +108,33 @@ class MachinePlan:
             else:
                 self.refresh_index(place, relation.index(columns))
 
+    def verify(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Nothing has moved since it was written down where it is: before the machine reads what is there no more."""
+        if self._verified == STAMPS.last:
+            return
+        for number, name in enumerate(self.names):
+            # A set table that nobody looked facts up in may be made at any time.
+            if name in self._looked_up and relations[name].stamp != self._stamps[number]:
+                raise InternalError("machine", f"`{name}` has moved under a plan")
+        for place, (name, columns) in enumerate(self.keys):
+            if not self.indexes[place].is_missing:
+                index = relations[name].index_to_extend(columns)
+                if index is None or index.stamp != self._index_stamps[place]:
+                    raise InternalError("machine", f"the index of `{name}` on {columns} has moved under a plan")
+        self._verified = STAMPS.last
+
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, and how far it goes."""
         found = relation.lay_out(with_table=self.names[number] in self._looked_up)
         memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
+        self._stamps[number] = relation.stamp
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, and how far it goes."""
         row = self.indexes[place]
         memmove(addressof(row), addressof(index.lay_out()), _INDEX_WHEREABOUTS)
         row.is_missing = 0
+        self._index_stamps[place] = index.stamp
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index up to date that is missing, or had no room."""

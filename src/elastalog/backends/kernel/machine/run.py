@@ -44,6 +44,7 @@ class MachineRun:
         machine.work_allowed = SETTINGS.work_between_checks
         machine.derived_allowed = self._allowance()
         while True:
+            self.plan.verify(self.relations)
             self.plan.is_ahead = True
             try:
                 reason = int(advance(address))

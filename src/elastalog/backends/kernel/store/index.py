@@ -191,7 +191,8 @@ class Index:
 
     def _widen_table(self) -> None:
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
-        memory_limit.ask(size * (8 + 4 * postings.SLOT_WIDTH))
+        width = 8 + 4 * postings.SLOT_WIDTH
+        memory_limit.ask(size * width, len(self.keys) * width)
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.diagnostics.quota import take
 from elastalog.settings import SETTINGS
 
 _PAGE = 1 << 21
@@ -31,6 +32,7 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     memory ends, or Ctrl-C comes, it is as before."""
     array: Vector = getattr(owner, name)
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
+    take((length - former) * prod(shape) * _WORD)
     del array  # so that nobody refers to it
     if mapping is not None:
         _resize_mapping(owner, name, mapping, former, length, shape)

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from elastalog.diagnostics.quota import take
+
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
 
@@ -86,6 +88,7 @@ def slots_at_once(rows: int) -> tuple[int, int]:
 
 def grown(array: Vector, used: int, size: int) -> Vector:
     """A longer copy of an array, its first `used` entries kept."""
+    take(size * (array.nbytes // max(len(array), 1)) - array.nbytes)
     wider = np.empty((size, *array.shape[1:]), array.dtype)
     wider[:used] = array[:used]
     return wider

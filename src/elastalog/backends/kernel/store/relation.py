@@ -135,7 +135,8 @@ class KernelRelation:
         self.reserve_rows(size, growth)
         if size > self.full:
             slots = slots_for(size)
-            memory_limit.ask(4 * (slots if self.is_annotated else slots - len(self.table)))
+            size, known = 4 * slots, 4 * len(self._table)
+            memory_limit.ask(size, known) if self.is_annotated else memory_limit.ask(size - known)
             self.forget_table()
             self._fill_table(empty_table(slots))
 

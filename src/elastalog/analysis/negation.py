@@ -1,0 +1,151 @@
+"""What a negation says: that what it negates has no derivation.
+
+Groups are taken apart by De Morgan, so that single atoms and comparisons are left negated. A comparison that is negated
+holds where the comparison does not, be it that a side is NaN or has no value: `not <` is turned into `>=` only where
+types are known, and values are (`opposite`). What cannot be negated on its own, since it has several values or none
+(a range, the least of nothing), is counted: `0 = count : { … }`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, assert_never
+
+from elastalog.analysis.functors import PARTIAL, is_generator
+from elastalog.analysis.program import Apply, Base, Constant, Expression
+from elastalog.analysis.structures import is_constructor
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.keywords import NOT
+from elastalog.syntax.tree import (
+    Aggregate,
+    Atom,
+    Body,
+    Call,
+    Cast,
+    Comparison,
+    Disjunction,
+    Integer,
+    Literal,
+    NegatedGroup,
+    Negation,
+    Term,
+    Truth,
+    Wildcard,
+)
+from elastalog.syntax.walk import nodes_of
+
+_OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def without_groups(body: Body) -> Body:
+    """A conjunction with every negated group as what it says; negated are atoms and comparisons alone."""
+    found: list[Literal] = []
+    for literal in body:
+        match literal:
+            case NegatedGroup():
+                found.extend(negate(literal.body, literal.span))
+            case Negation() if not _is_single(literal.atom.arguments):
+                found.append(none_of((literal.atom,), literal.span))
+            case Disjunction():
+                found.append(replace(literal, alternatives=tuple(map(without_groups, literal.alternatives))))
+            case _:
+                found.append(literal)
+    return tuple(found)
+
+
+def negate(body: Body, span: Span) -> Body:
+    """The literals that hold together exactly when a conjunction does not. `span` is where the negation stands."""
+    if len(body) == 1:
+        return _negate_literal(body[0], span)
+    if not body:
+        return (Truth(False, span),)
+    return (Disjunction(tuple(_negate_literal(literal, literal.span) for literal in body), span),)
+
+
+def none_of(body: Body, span: Span, operator: str = "=") -> Comparison:
+    """That a conjunction has no derivation."""
+    return Comparison(operator, Integer(0, False, span), Aggregate("count", None, body, span), span, span)
+
+
+def _negate_literal(literal: Literal, span: Span) -> Body:
+    match literal:
+        case Atom():
+            return (Negation(literal, span) if _is_single(literal.arguments) else none_of((literal,), span),)
+        case Negation(atom=atom):
+            # A wildcard does not tell derivations apart that say no more than that there is one.
+            is_plain = _is_single(atom.arguments) and not any(True for _ in nodes_of(Wildcard, atom.arguments))
+            return (atom if is_plain else none_of((atom,), span, "!="),)
+        case NegatedGroup():
+            return negate(negate(literal.body, literal.span), span)
+        case Comparison(operator, left, right, operator_span):
+            if not _is_single((left, right)):
+                return (none_of((literal,), span),)
+            negated = operator.removeprefix(NOT) if operator.startswith(NOT) else NOT + operator
+            return (Comparison(negated, left, right, operator_span, span),)
+        case Truth():
+            return (Truth(not literal.value, span),)
+        case Disjunction():
+            return tuple(
+                negated for alternative in literal.alternatives for negated in negate(alternative, literal.span)
+            )
+        case _:
+            assert_never(literal)
+
+
+def _is_single(terms: Iterable[Term]) -> bool:
+    """Whether terms have one value at most, which is computed in the literal itself."""
+    pending = list(terms)
+    while pending:
+        term = pending.pop()
+        if type(term) is Aggregate:
+            if term.operator not in ("count", "sum"):
+                return False
+        elif type(term) is Call:
+            if is_generator(term.functor) or has_partial_part(term):
+                return False
+            pending.extend(term.arguments)
+        elif type(term) is Cast:
+            pending.append(term.term)
+    return True
+
+
+def has_partial_part(call: Call) -> bool:
+    """Whether a record or branch is built of what may have no value; that is computed apart from the literal."""
+    return is_constructor(call.functor) and any(
+        inner.functor in PARTIAL or inner.functor[0] == "@" for inner in nodes_of(Call, call.arguments)
+    )
+
+
+def is_partial(term: Term) -> bool:
+    """Whether a term may have no value, or several."""
+    calls = nodes_of(Call, term)
+    return any(c.functor in PARTIAL or is_generator(c.functor) or c.functor[0] == "@" for c in calls) or any(
+        True for _ in nodes_of(Aggregate, term)
+    )
+
+
+def opposite(operator: str, base: Base, left: Expression, right: Expression) -> str:
+    """The operator without `not` that says the same of values of a type; itself where there is none."""
+    turned = _OPPOSITES.get(operator.removeprefix(NOT)) if operator.startswith(NOT) else None
+    if turned is None or may_lack_value(left) or may_lack_value(right):
+        return operator
+    return operator if base is Base.FLOAT and turned not in ("=", "!=") else turned
+
+
+def may_lack_value(expression: Expression) -> bool:
+    """Whether an expression has no value for some values of its variables."""
+    if not isinstance(expression, Apply):
+        return False
+    functor, arguments = expression.functor, expression.arguments
+    last = arguments[-1].value if arguments and isinstance(arguments[-1], Constant) else None
+    match functor:
+        case "/" | "%":
+            is_partial = not last
+        case "^":
+            is_partial = expression.base is Base.NUMBER and not (isinstance(last, int) and last >= 0)
+        case "to_number" | "to_unsigned" | "to_float":
+            is_partial = arguments[0].base is Base.SYMBOL
+        case _:
+            is_partial = functor in PARTIAL or functor == "range" or functor[0] == "@"
+    return is_partial or any(map(may_lack_value, arguments))

@@ -1,0 +1,134 @@
+"""What the work of a thread may take: until when, and how much memory of its own. The caller sets it; loops that may be
+long look at it, and code that is about to make a large array takes its size from it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar, Token
+from dataclasses import replace
+
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, LimitReached
+from elastalog.diagnostics.source import Source, Span
+
+
+class Stopped(LimitReached):
+    """Another thread needs what this one works on."""
+
+
+class Quota:
+    """In force for a block: `with Quota(end, memory):`. `end` is a time of `time.monotonic`, `memory` a number of bytes
+    that the block may allocate (None: any), `asked` the text of the question that it answers, which errors show. A
+    quota within another one ends no later, and what is taken from it is taken from that one, too."""
+
+    __slots__ = ("_asked", "_is_stopped", "_memory", "_outer", "_taken", "_token", "end")
+
+    def __init__(self, end: float | None = None, memory: int | None = None, asked: str | None = None) -> None:
+        self._outer = outer = CURRENT.get()
+        self._asked: str | None = asked if asked is not None or outer is None else outer._asked
+        usual: float = math.inf if outer is None else outer.end
+        self.end: float = usual if end is None else min(usual, end)
+        self._memory = memory
+        self._taken = 0
+        self._is_stopped = False
+        self._token: Token[Quota | None] | None = None
+
+    def __enter__(self) -> Quota:
+        self._token = CURRENT.set(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self._token is not None
+        CURRENT.reset(self._token)
+
+    def stop(self, is_stopped: bool = True) -> None:
+        """From another thread: the work ends when it next looks."""
+        self._is_stopped = is_stopped
+
+    def look(self) -> None:
+        """Raises LimitReached when the time is over, Stopped if another thread said so."""
+        if time.monotonic() > self.end:
+            raise self._reached(_TIME)
+        quota: Quota | None = self
+        while quota is not None:  # asked very often, so that nothing is called
+            if quota._is_stopped:
+                raise Stopped(self._reached(_STOPPED).diagnostics)
+            quota = quota._outer
+
+    def take(self, size: int) -> None:
+        """Counts memory that is about to be allocated, less what it replaces. Raises LimitReached beyond the limit."""
+        for quota in self._nested():
+            if quota._memory is not None and quota._taken + size > quota._memory and size > 0:
+                raise self._reached(_memory_is_used_up(quota._taken + size, quota._memory))
+        for quota in self._nested():
+            quota._taken += size
+
+    def _nested(self) -> Iterator[Quota]:
+        """This one and those around it."""
+        quota: Quota | None = self
+        while quota is not None:
+            yield quota
+            quota = quota._outer
+
+    def _reached(self, limit: Diagnostic) -> LimitReached:
+        """The limit, at the question that reached it."""
+        if self._asked is None:
+            return LimitReached([limit])
+        source = Source("<question>", self._asked)
+        return LimitReached([replace(limit, source=source, labels=(Label(Span(0, len(self._asked)), "asked here"),))])
+
+
+CURRENT: ContextVar[Quota | None] = ContextVar("what the work may take", default=None)
+
+
+def within(seconds: float | None, memory: int | None = None, asked: str | None = None) -> Quota:
+    """What a block may take from now on: so many seconds and so many bytes, None for any."""
+    return Quota(None if seconds is None else time.monotonic() + seconds, memory, asked)
+
+
+class lifted:  # noqa: N801  # used like a function
+    """A block that must get to its end, whatever it takes."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = CURRENT.set(None)
+
+    def __exit__(self, *exception: object) -> None:
+        CURRENT.reset(self._token)
+
+
+def time_left(seconds: float) -> float:
+    """What is left of so many seconds: all of them, unless the time of a block around is over sooner. 0 or less when it
+    is over."""
+    quota = CURRENT.get()
+    return seconds if quota is None else min(seconds, quota.end - time.monotonic())
+
+
+def look() -> None:
+    """Raises LimitReached when the time of the block is over."""
+    quota = CURRENT.get()
+    if quota is not None:
+        quota.look()
+
+
+def take(size: int) -> None:
+    """Takes memory from the quota in force, if there is one."""
+    quota = CURRENT.get()
+    if quota is not None:
+        quota.take(size)
+
+
+_TIME = Diagnostic("E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `timeout=`")
+_STOPPED = Diagnostic(
+    "E0939",
+    "the question was in the way of an update, and is cancelled",
+    help="ask again in a moment; or start the service without `--readers-wait`",
+)
+
+
+def _memory_is_used_up(taken: int, memory: int) -> Diagnostic:
+    told = f"the question needs more than its {memory / 2**20:.3g} MiB: {taken / 2**20:.3g} MiB by now"
+    advice = "ask for less; or allow more: `--question-memory` of a service, in Python `db.within(memory=…)`"
+    return Diagnostic("E0663", told, help=advice)
