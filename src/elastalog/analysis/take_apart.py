@@ -9,6 +9,7 @@ from elastalog.analysis.alternatives import alternatives_of, report_too_large
 from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
+from elastalog.analysis.untyped_records import without_untyped_records
 from elastalog.syntax import tree
 
 
@@ -19,8 +20,12 @@ def take_apart(draft: Draft) -> Outcome:
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
         if shape is Shape.FLAT:
-            body = cast(FlatBody, clause.body)  # atoms, negations and comparisons only
-            flat.append(FlatClause(clause.heads[0], body, clause.plan, True, not body, clause.span, clause.instance))
+            body = cast(FlatBody, tuple(without_untyped_records(clause.heads[0], clause.body)))
+            if tree.Truth in map(type, body):
+                continue
+            flat.append(
+                FlatClause(clause.heads[0], body, clause.plan, True, not clause.body, clause.span, clause.instance)
+            )
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
         else:
@@ -33,7 +38,8 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
     alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
     separator = ScopeSeparator(findings)
     for head in clause.heads:
-        for alternative in alternatives:
+        for written in alternatives:
+            alternative = without_untyped_records(head, written)
             if tree.Truth in map(type, alternative):  # only `false` is left, and this alternative never holds
                 continue
             errors = findings.count

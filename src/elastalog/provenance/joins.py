@@ -24,8 +24,7 @@ from elastalog.analysis.variable_names import is_implied_name
 from elastalog.provenance.comparisons import compare, holds, range_of, take_apart
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.folds import fold
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of
 from elastalog.provenance.instantiate import are_met, ground_values, match_atom
 
 Pattern: TypeAlias = Sequence[Value | None]
