@@ -13,7 +13,7 @@ import elastalog
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.program import Program
+from elastalog.program import Program, with_arithmetic
 from elastalog.session import Session
 from tests.engine.judging import Facts, facts_of
 from tests.generators.updates import Update
@@ -26,13 +26,13 @@ _REFUSALS = {"E0901", "E0905"}
 
 @contextmanager
 def opened(program: Program, facts: Facts, **options: Any) -> Iterator[Session]:
-    with elastalog.open(program, facts=facts, arithmetic="wrap", engine="local", **options) as db:
+    with elastalog.open(with_arithmetic(program, "wrap"), facts=facts, engine="local", **options) as db:
         yield db
 
 
 def initial(program: Program, folder: Path) -> Facts:
     """The facts that a folder gives, but for those that the text gives anyway."""
-    with elastalog.open(program, facts=folder, strategy="recompute", arithmetic="wrap", engine="local") as db:
+    with elastalog.open(with_arithmetic(program, "wrap"), facts=folder, strategy="recompute", engine="local") as db:
         written = {(fact.relation, fact.values) for fact in program.checked.facts}
         read = [name for name, r in program.checked.relations.items() if any(d.kind == "input" for d in r.directives)]
         return {name: {fact for fact in db.explicit(name) if (name, fact) not in written} for name in read}
