@@ -120,7 +120,11 @@ def take(size: int) -> None:
         quota.take(size)
 
 
-_TIME = Diagnostic("E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `timeout=`")
+_TIME = Diagnostic(
+    "E0603",
+    "the time limit was reached",
+    help="allow more: `--timeout`, of a service `--question-time`, in Python `timeout=`",
+)
 _STOPPED = Diagnostic(
     "E0939",
     "the question was in the way of an update, and is cancelled",
