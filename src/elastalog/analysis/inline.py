@@ -272,15 +272,15 @@ class _Inliner:
             elif type(given) is not tree.Wildcard:
                 meant = substitute_term(wanted, terms, _wildcard)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
-        outside = Counter(v.name for v in variables_of((head, *body), is_deep=False))
+        times = Counter(v.name for v in nodes_of(tree.Variable, (head, body)))
         alone = {
             term.name
             for literal in body
             if type(literal) is tree.Atom
             for term in literal.arguments
-            if type(term) is tree.Variable and outside[term.name] == 1
+            if type(term) is tree.Variable and times[term.name] == 1
         }
-        for name in outside:
+        for name in {v.name: None for v in variables_of((head, *body), is_deep=False)}:
             if name not in terms or type(terms[name]) is tree.Wildcard:
                 if name not in alone:
                     return None

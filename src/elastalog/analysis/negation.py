@@ -86,9 +86,10 @@ def _negate_literal(literal: Literal, span: Span) -> Body:
         case Truth():
             return (Truth(not literal.value, span),)
         case Disjunction():
-            return tuple(
-                negated for alternative in literal.alternatives for negated in negate(alternative, literal.span)
-            )
+            found: list[Literal] = []
+            for each in literal.alternatives:
+                found.extend(negate(each, each[0].span if len(each) == 1 else literal.span))
+            return tuple(found)
         case _:
             assert_never(literal)
 

@@ -7,14 +7,14 @@ the body gives values, and those that get a value outside only by what the aggre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import is_rewritten
-from elastalog.analysis.variable_names import fresh_name
+from elastalog.analysis.variable_names import equal_name, fresh_name
 from elastalog.analysis.variables import given_by, grounded_by, variables_inside, variables_of
 from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import InternalError
@@ -52,9 +52,9 @@ class ScopeSeparator:
         if self.literals_left < 0:
             raise TooLargeError
 
-    def fresh(self, stem: str, span: Span) -> tree.Variable:
+    def fresh(self, stem: str, span: Span, name: Callable[[str, int], str] = fresh_name) -> tree.Variable:
         self.fresh_names += 1
-        return tree.Variable(fresh_name(stem, self.fresh_names), span)
+        return tree.Variable(name(stem, self.fresh_names), span)
 
 
 class _Scope:
@@ -131,7 +131,7 @@ class _Scope:
     def result(self, variable: tree.Variable) -> tree.Variable:
         """The variable itself where nothing else gives it a value; otherwise a new one, to be compared with it."""
         if self.definers.get(variable.name, 0) > 1:
-            return self.separator.fresh(variable.name, variable.span)
+            return self.separator.fresh(variable.name, variable.span, equal_name)
         return self.variable(variable)
 
     def meet(self, variable: tree.Variable, result: tree.Variable, comparison: tree.Comparison) -> None:
