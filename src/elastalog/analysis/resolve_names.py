@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Final, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
-from elastalog.analysis.proposals import Proposals
 from elastalog.analysis.scopes import pieces
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
+
+if TYPE_CHECKING:
+    from elastalog.analysis.proposals import Proposals
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
@@ -46,6 +48,12 @@ def constructors_of(draft: Draft) -> dict[str, Structure]:
     return {functor: structure for structure in structures for functor in structure.branches if functor != "[]"}
 
 
+def _proposals(draft: Draft) -> Proposals:
+    from elastalog.analysis.proposals import Proposals  # most programs declare what they use
+
+    return Proposals(draft)
+
+
 class _ClauseResolver:
     """Looks up the names of one clause after the other."""
 
@@ -57,7 +65,7 @@ class _ClauseResolver:
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         self.undeclared: set[str] = set()
-        self.proposals = cache(lambda: Proposals(draft))
+        self.proposals = cache(partial(_proposals, draft))
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
         self.variables: dict[str, tree.Variable | None] = {}
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from elastalog.analysis.growth import growing
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
@@ -35,6 +34,8 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
 
 def _with_growing_rules(error: LimitReached, stratum: LogicalStratum) -> LimitReached:
     """The limit that ended the evaluation of a stratum, and the rules of it that may grow without end."""
+    from elastalog.analysis.growth import growing
+
     rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
     names = [rule.head.relation for rule in rules.values()]
     found = list(growing(rules.values(), names))[:3]
