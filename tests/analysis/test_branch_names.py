@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import elastalog
 from elastalog import Branch
 from tests.analysis.checking import codes
@@ -45,10 +47,12 @@ def test_facts_and_stores_spell_them(tmp_path: Path) -> None:
         assert (Branch("d.A", 6),) in db["s"]
 
 
-def test_a_branch_of_one_type_keeps_its_name() -> None:
-    text = PROGRAM.replace(".init d = C\n", "").replace("$c.A", "$A").replace("d.T", "c.T")
+@pytest.mark.parametrize("name", ["$A", "$c.A"])
+def test_a_branch_that_only_one_instance_has_needs_no_qualifier(name: str) -> None:
+    text = PROGRAM.replace(".init d = C\n", "").replace("$c.A", name).replace("d.T", "c.T")
     with elastalog.open(text, facts={"s": []}) as db:
-        assert (Branch("A", 1),) in db["c.r"]
+        assert (Branch("c.A", 1),) in db["c.r"]
+        assert set(db["q"]) == {(1,), (2,), (3,)}
 
 
 def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:

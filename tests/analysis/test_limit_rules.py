@@ -7,7 +7,7 @@ import time
 import pytest
 
 import elastalog
-from elastalog.analysis.limit_rules import MOST_LITERALS
+from elastalog.analysis.take_apart import MOST_LITERALS
 from tests.analysis.checking import codes, only_error
 
 

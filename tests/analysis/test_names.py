@@ -30,7 +30,7 @@ def test_wrong_arity_inside_a_negation_and_an_aggregate() -> None:
     ("call", "message"),
     [
         ("strlen(s, s)", "functor `strlen` takes 1 argument, not 2"),
-        ("cat(s)", "functor `cat` takes at least 2 arguments, not 1"),
+        ("cat()", "functor `cat` takes at least 1 argument, not 0"),
         ("substr(s, 1)", "functor `substr` takes 3 arguments, not 2"),
     ],
 )
@@ -82,14 +82,14 @@ def test_pragmas_are_kept() -> None:
     assert dict(program.pragmas) == {"jobs": "4"}
 
 
-@pytest.mark.parametrize("name", ["a.csv", "sub/a.csv", "sub/../a.csv", "./a.csv", "..a", "a..b"])
-def test_file_names_that_stay_below(name: str) -> None:
+@pytest.mark.parametrize("name", ["a.csv", "sub/../a.csv", "./a.csv", "..a", "a..b", "/a", "../a", "a/../../b"])
+def test_file_names_may_lead_anywhere(name: str) -> None:
     program = accepted(f'.decl a(x: number)\n.input a(filename="{name}")')
     assert program.relations["a"].directives[0].parameters["filename"] == name
 
 
-@pytest.mark.parametrize("name", ["/a", "..", "../a", "a/../../b", "..\\\\a", "C:\\\\a", "C:a", "", ".", "a/.."])
-def test_file_names_that_leave(name: str) -> None:
+@pytest.mark.parametrize("name", ["", ".", "..", "a/..", "/", "a\\0b"])
+def test_texts_that_are_no_file_names(name: str) -> None:
     assert only_error(f'.decl a(x: number)\n.input a(filename="{name}")').code == "E0216"
 
 
@@ -163,7 +163,7 @@ def test_types_come_down_to_their_base() -> None:
     [
         (".type T = A {x: number}\n.decl t(x: T)\nt(A(1)).", "did you mean `$A`?"),
         (".functor half(x: number): number\n.decl t(x: number)\nt(half(1)).", "did you mean `@half`?"),
-        (".decl t(x: number)\nt(f(1)).", "the reference lists the functors of the dialect"),
+        (".decl t(x: number)\nt(f(1)).", "docs/reference/language.md#functions lists all functions"),
         (
             ".comp C { .decl a(x: number) }\n.decl b(x: number)\nb(x) :- C.a(x).",
             "make an instance, `.init C = …`, of a component that declares `a`",

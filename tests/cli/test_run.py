@@ -12,9 +12,12 @@ from typing import Any, BinaryIO
 import pytest
 from click.testing import CliRunner, Result
 
+import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files import lines_in_threads, write
+from elastalog.program import Program
 from elastalog.settings import SETTINGS
 
 PROGRAM = """\
@@ -228,6 +231,59 @@ def test_an_error_of_the_program_is_1_and_writes_nothing(folder: Path) -> None:
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error[E0204]")
     assert not (folder / "out").exists()
+
+
+def test_an_input_that_no_output_needs_may_have_no_file(folder: Path) -> None:
+    program = PROGRAM + ".decl other(x: number)\n.input other\n.decl more(x: number)\nmore(x) :- other(x).\n"
+    (folder / "p.dl").write_text(program)
+    result = run(folder, "-D", str(folder / "out"))
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        0,
+        "warning[E0519]: no file for `other`, which no output needs",
+    )
+    assert lines(folder / "out" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
+    (folder / "facts" / "other.facts").write_text("x\n")
+    assert "E0502" in run(folder).stderr  # what is there is read, and has to be right
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open(program, folder)
+    assert raised.value.diagnostics[0].code == "E0510"
+
+
+@pytest.mark.parametrize("use", ["!b(x)", "0 = count : { b(_) }", "x < 9, b(x)"])
+def test_an_input_that_a_rule_of_an_output_reads_is_needed(folder: Path, use: str) -> None:
+    text = f".decl a, b(x: number)\n.input b\na(1).\n.decl r(x: number)\nr(x) :- a(x), {use}.\n.output r\n"
+    (folder / "p.dl").write_text(text)
+    assert "error[E0510]: no facts for input relation `b`" in run(folder).stderr
+
+
+def test_fields_beyond_the_last_column_are_ignored_where_that_is_asked_for(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("1\t2\t9\n2\t3\n")
+    result = run(folder)
+    assert result.exit_code == 1
+    assert '`.pragma "extra-fields" "ignore"` does for all files' in result.stderr
+    assert run(folder, "-P", "extra-fields=ignore", "-D", str(folder / "out")).exit_code == 0
+    assert lines(folder / "out" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
+    (folder / "p.dl").write_text('.pragma "extra-fields" "ignore"\n' + PROGRAM)
+    assert run(folder, "-D", str(folder / "again")).exit_code == 0
+    assert lines(folder / "again" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
+    (folder / "facts" / "edge.facts").write_text("1\n")
+    assert "E0501" in run(folder).stderr
+
+
+def test_a_program_of_the_user_names_files_anywhere(folder: Path) -> None:
+    text = PROGRAM.replace(".input edge", '.input edge(filename="../edges.txt")')
+    (folder / "p.dl").write_text(text.replace(".output path", f'.output path(filename="{folder}/there.csv")'))
+    (folder / "edges.txt").write_text("4\t5\n")
+    assert run(folder, "-D", str(folder / "out")).exit_code == 0
+    assert lines(folder / "there.csv") == ["4\t5"]
+
+
+def test_a_program_of_a_store_names_files_below_its_folders(folder: Path) -> None:
+    text = PROGRAM.replace(".output path", '.output path(filename="../there.csv")')
+    program = Program.reopen(text, "p.dl")
+    with elastalog.open(program, folder / "facts") as db, pytest.raises(ElastalogError) as raised:
+        write.write_output(program.checked.relations["path"], db["path"].to_arrow(), folder / "out")
+    assert raised.value.diagnostics[0].code == "E0512"
 
 
 def test_a_missing_fact_file_is_1(folder: Path) -> None:

@@ -95,7 +95,7 @@ def is_wrong(entry: dict[str, Any]) -> bool:
     """Whether something is left to explain."""
     return any(
         run.get("reason") == "unexplained"
-        or (run["verdict"] == "failed" and run.get("theirs") == "exit code 0")
+        or (run["verdict"] == "failed" and run.get("theirs") == "exit code 0" and ":" not in run["reason"])
         or any(isinstance(told, dict) and "refused" not in told for told in run.get("strategies", {}).values())
         for run in entry.get("runs", ())
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -17,13 +18,14 @@ from random import Random
 from typing import Any
 
 from elastalog.analysis.program import CheckedProgram
+from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from tests.corpus.facts import Input, Unreadable, given_folder, inputs, provide
 from tests.corpus.finding import Found
 from tests.corpus.running import Ended, apart, count, differing, execute
-from tests.corpus.updating import judge_folder
+from tests.corpus.updating import Tell, judge_folder
 from tests.torture.comparing import TooLong, patience
 
 HERE = Path(__file__).parents[2]
@@ -81,7 +83,7 @@ class Judge:
         runs: list[dict[str, Any]] = []
         for rows in row_counts(wanted, given):
             with self.laid_out(found, checked, rows) as folder:
-                runs.append({"rows": rows, **self.verdict(found, checked, folder)})
+                runs.append({"rows": rows, **self.verdict(found, checked, folder, rows == ROWS[-1])})
             if runs[-1]["verdict"] not in ("equal", "ran"):
                 break
         return runs
@@ -94,7 +96,7 @@ class Judge:
     def is_worth_updating(self, run: dict[str, Any]) -> bool:
         """Whether updates of a run are to be judged still."""
         is_through = run["verdict"] in ("equal", "ran", "different", "Soufflé stopped")
-        return is_through and "strategies" not in run and bool(run["seconds"][0] < self.limit / 4)
+        return is_through and "strategies" not in run and bool(run.get("seconds", [0])[0] < self.limit / 2)
 
     @contextmanager
     def laid_out(self, found: Found, checked: CheckedProgram, rows: int) -> Iterator[Path]:
@@ -115,15 +117,17 @@ class Judge:
         more += [f'.output {name}(IO="file", filename="{name}{SUFFIX}")' for name in checked.relations]
         (folder / "program.dl").write_text(found.text("\n".join(more)))
 
-    def verdict(self, found: Found, checked: CheckedProgram, folder: Path) -> dict[str, Any]:
-        """What both make of a folder that has been laid out."""
-        ours = self._run_ours(found, folder)
-        told: dict[str, Any] = {"seconds": [ours.seconds], "megabytes": [ours.megabytes]}
+    def verdict(self, found: Found, checked: CheckedProgram, folder: Path, is_measured: bool = False) -> dict[str, Any]:
+        """What both make of a folder that has been laid out, with time and memory if these are asked for."""
+        told: dict[str, Any] = {}
+        ours = self._run_ours(found, folder, is_measured)
         theirs = None
         if self.souffle is not None:
             command = [*self._souffle(found), "-F", str(folder / "facts"), "-D", str(folder / "theirs")]
             theirs = execute([*command, str(folder / "program.dl")], folder / "work", self.limit)
-            told = {"seconds": [ours.seconds, theirs.seconds], "megabytes": [ours.megabytes, theirs.megabytes]}
+        if is_measured:
+            both = [ours] if theirs is None else [ours, theirs]
+            told |= {"seconds": [each.seconds for each in both], "megabytes": [each.megabytes for each in both]}
         relations = {name: r for name, r in checked.relations.items() if not name.startswith("@")}
         told["relations"], told["facts"] = count(folder / "ours", relations, SUFFIX)
         code = re.search(r"E0\d\d\d", ours.said)
@@ -135,7 +139,7 @@ class Judge:
             return {**told, "verdict": "slow" if theirs is not None else "no end"}
         if ours.code != 0:
             reason = code[0] if code else f"exit code {ours.code}"
-            return {**told, "verdict": "failed", "reason": reason, "theirs": _ending(theirs)}
+            return {**told, "verdict": "failed", "reason": _REFUSALS.get(reason, reason), "theirs": _ending(theirs)}
         if theirs is not None and theirs.code != 0:
             return {**told, "verdict": "Soufflé stopped", "theirs": _ending(theirs)}
         told["verdict"] = "ran"
@@ -144,7 +148,9 @@ class Judge:
             told["verdict"] = "different" if wrong else "equal"
             if wrong:
                 told["different"] = {name: list(pair) for name, pair in sorted(wrong.items())[:8]}
-                told["reason"] = reason_of(checked, set(wrong))
+                told["reason"] = reason_of(checked, set(wrong), folder / "ours")
+                if "wrong pattern" in theirs.said and "'match'" in repr(checked.rules).replace("!", ""):
+                    told["reason"] = "match: a pattern that only Soufflé's library refuses"
         return told
 
     def strategies(self, found: Found, folder: Path, seed: int) -> dict[str, Any]:
@@ -158,11 +164,22 @@ class Judge:
             told[name] = one["epochs"] if one.keys() == {"epochs"} else one
         return told if code in (0, None) else {**told, "failed": {"exit code": code}}
 
-    def _run_ours(self, found: Found, folder: Path) -> Ended:
-        command = [sys.executable, "-m", "elastalog", "run", "-w", "--arithmetic", "wrap", "--engine", "local"]
+    def _run_ours(self, found: Found, folder: Path, is_measured: bool) -> Ended:
+        """`elastalog run`: as a command, or without starting one, which takes longer than most programs do."""
+        command = ["run", "-w", "--arithmetic", "wrap", "--engine", "local"]
         command += [part for each in found.include for part in ("-I", str(each))]
         command += ["-F", str(folder / "facts"), "-D", str(folder / "ours"), str(folder / "program.dl")]
-        return execute(command, folder / "work", self.limit, _PATHS)
+        if is_measured:
+            return execute([sys.executable, "-m", "elastalog", *command], folder / "work", self.limit, _PATHS)
+
+        def work(_: Tell) -> None:
+            os.chdir(folder / "work")
+            with open("err", "wb") as err, open(os.devnull, "wb") as out:
+                os.dup2(err.fileno(), 2), os.dup2(out.fileno(), 1)
+            cli.main(command, prog_name="elastalog")
+
+        code, _ = apart(work, self.limit)
+        return Ended(code, 0.0, 0, (folder / "work" / "err").read_text(errors="replace")[-4000:])
 
     def _souffle(self, found: Found) -> list[str]:
         assert self.souffle is not None
@@ -197,8 +214,15 @@ _DECISIONS: Mapping[str, str] = {
 }
 
 
-def reason_of(checked: CheckedProgram, wrong: set[str]) -> str:
-    """The decision that explains every relation that differs, `unexplained` if there is one that none explains."""
+_REFUSALS: Mapping[str, str] = {
+    "E0501": "E0501: a row of more values than the relation has columns is an error",
+    "E0642": "E0642: a stateful functor is a Python function",
+}
+
+
+def reason_of(checked: CheckedProgram, wrong: set[str], ours: Path) -> str:
+    """The decision that explains every relation that differs, `unexplained` if there is one that none explains. `ours`:
+    the folder of what we make of it."""
     below = _dependencies(checked)
     reasons = set()
     for name in wrong:
@@ -207,12 +231,21 @@ def reason_of(checked: CheckedProgram, wrong: set[str]) -> str:
         found = {reason for sign, reason in _DECISIONS.items() if sign in text}
         if any(checked.relations[each].choices for each in below[name]):
             found.add("choice-domain: chosen by value")
+        if re.search(r"functor='/'[^/]*?base=<Base.FLOAT", text):
+            found.add("division by zero has no value")
         if "Base.FLOAT" in text and "Base.FLOAT" in repr(checked.relations[name].attributes):
             found.add("floats of 64 bits")
+        if any(_is_beyond_32_bits(ours / f"{each}{SUFFIX}") for each in below[name]):
+            found.add("integers of 64 bits")
         if not found:
             return "unexplained"
         reasons |= found
     return "; ".join(sorted(reasons))
+
+
+def _is_beyond_32_bits(path: Path) -> bool:
+    data = path.read_bytes() if path.exists() else b""
+    return any(not -(2**31) <= int(number) < 2**31 for number in re.findall(rb"(?<![\w.])-?\d{10,}(?![\w.])", data))
 
 
 def _dependencies(checked: CheckedProgram) -> dict[str, set[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import resource
 import select
 import signal
@@ -82,6 +83,8 @@ def apart(work: Callable[[Callable[[str], None]], None], limit: float) -> tuple[
             with open(write, "w") as pipe:
                 work(lambda line: print(line, file=pipe, flush=True))
             os._exit(0)
+        except SystemExit as over:
+            os._exit(int(over.code or 0))
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -118,8 +121,10 @@ def count(folder: Path, relations: Mapping[str, Relation], suffix: str) -> tuple
 
 
 def _facts(path: Path, relation: Relation) -> set[bytes]:
-    """The lines of a file: a line end inside of a symbol makes two, on both sides."""
+    """The lines of a file: a line end inside of a symbol makes two, on both sides. There is no float -0 here."""
     data = path.read_bytes() if path.exists() else b""
+    if any(attribute.base is Base.FLOAT for attribute in relation.attributes):
+        data = re.sub(rb"(?<![^\t\n])-0(?![^\t\n])", b"0", data)
     return set(data.split(b"\n")) - {b""} if relation.attributes else {data[:1]} - {b""}
 
 

@@ -29,6 +29,7 @@ from tests.reference.cases import parse_accepted
 MOST_ELEMENTS = 8
 POSITIVE = Features(negation=False, aggregates=False)
 NEGATION = Features(aggregates=False, arithmetic=False)
+GROUPS = Features(negated_groups=True)
 
 
 def plain(answer: Answer) -> list[Any]:
@@ -70,7 +71,7 @@ def debug(program: GeneratedProgram, steps: list[Update], choice: Random, strate
     return "mixed" if faults.unwanted and faults.missing else "unwanted" if faults.unwanted else "missing"
 
 
-@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 0), (NEGATION, 1000), (Features(), 2000)])
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 0), (NEGATION, 1000), (Features(), 2000), (GROUPS, 4000)])
 def test_seeded(features: Features, first: int) -> None:
     kinds = [debug(*seeded_case(seed, features), Random(seed)) for seed in range(first, first + 7)]
     assert len(set(kinds) - {None}) >= 2

@@ -34,6 +34,9 @@ MEANINGS: dict[str, dict[str, set[Any]]] = {
     ".once": {"p": set()},
     "#line 12": {"p": set()},
     "p(1). // comment": {"p": {1}},
+    "p(RAM_DOMAIN_SIZE)": {"p": {64}},
+    "p(n) :- n = min n": {"p": {2}},
+    "p(s) :- e(x, y), s = sum y": {"p": {2, 1, 3}},
     "p(/* comment */ 1).": {"p": {1}},
     "p(0x1f)": {"p": {31, 3, -3}},
     "u(3u).": {"u": {3}},
@@ -103,6 +106,7 @@ MEANINGS: dict[str, dict[str, set[Any]]] = {
     ".decl r(x: number, y: number) eqrel": {"r": {(1, 1), (1, 2), (2, 1), (2, 2)}},
     ".decl r(x: number, y: number) choice-domain": {"r": {(1, 2), (2, 1), (3, 3)}},
     "p(1). p(2). p(_) <=": {"p": {1}},
+    "p(1). p(2). .decl q": {"p": {1}},
 }
 
 FACTS = 'e(1, 2).\np(1).\ns("a").\n'
@@ -126,6 +130,7 @@ FILES: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
     ".input e(IO=sqlite": ({"in.db": "edges"}, ".output e", {"e.csv": "1\t2\n"}, ""),
     ".output p(IO=jsonfile": ({}, FACTS, {"p.json": '[{"x": 1}]'}, ""),
     ".printsize p": ({}, FACTS, {}, "p\t1\n"),
+    ".decl a(x: number) .input a": ({}, "", {"p.csv": "1\n"}, ""),
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import elastalog
 from elastalog.backends.gpu import arrays, place
 from elastalog.planning.lower import lower
 from elastalog.settings import SETTINGS
+from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_case
 from tests.gpu.conftest import Claims
 
@@ -23,7 +24,7 @@ NEVER = 1 << 60
 
 def _state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]]:
     tables = {name: db[name].to_arrow(annotations=annotations).to_pylist() for name in db}
-    return {name: sorted((tuple(row.values()) for row in rows), key=repr) for name, rows in tables.items()}
+    return {name: sorted((comparable(tuple(row.values())) for row in rows), key=repr) for name, rows in tables.items()}
 
 
 @pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])

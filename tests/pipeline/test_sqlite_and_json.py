@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.program import Program
 
 KINDS = """
 .decl r(n: number, u: unsigned, f: float, s: symbol)
@@ -111,10 +112,11 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     assert raised.value.diagnostics[0].code == "E0515"
 
 
-def test_databases_stay_below_the_folder(tmp_path: Path) -> None:
+def test_databases_of_a_program_that_is_opened_again_stay_below_the_folder(tmp_path: Path) -> None:
+    program = Program.reopen('.decl e(x: number)\n.input e(IO=sqlite, dbname="../base.db")\n', "p.dl")
     with pytest.raises(ElastalogError) as raised:
-        elastalog.open('.decl e(x: number)\n.input e(IO=sqlite, dbname="../base.db")\n', tmp_path)
-    assert raised.value.diagnostics[0].code == "E0216"
+        elastalog.open(program, tmp_path)
+    assert raised.value.diagnostics[0].code == "E0512"
 
 
 def test_the_size_of_a_relation_is_printed(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from elastalog.planning.solving import Solution, solve_equation
 from elastalog.planning.steps import Compute, Keep
 from elastalog.planning.variants import plan_backward
 from elastalog.program import Program
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Run, no_ordinal, value_of
+from elastalog.provenance.ground import NoValue, Run, no_ordinal, value_of
 
 HIGHEST, LOWEST, MOST = 2**63 - 1, -(2**63), 2**64 - 1
 EDGES = {

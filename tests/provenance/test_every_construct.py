@@ -45,7 +45,16 @@ def test_the_programs_hold_every_construct() -> None:
     "seed", [seed if seed < 3012 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS]
 )
 def test_every_fact_has_a_proof_and_every_other_an_absence(seed: int) -> None:
-    program, updates = seeded_case(seed, ALL, 2)
+    require_proofs_and_absences(seed, ALL)
+
+
+@pytest.mark.parametrize("seed", range(4000, 4008))
+def test_negations_of_anything(seed: int) -> None:
+    require_proofs_and_absences(seed, Features(negated_groups=True, tested_groups=True, witnesses=True))
+
+
+def require_proofs_and_absences(seed: int, features: Features) -> None:
+    program, updates = seeded_case(seed, features, 2)
     db = elastalog.open(program.text, facts=program.facts, levels="global")
     explicit = program.explicit
     for update in [None, *updates]:

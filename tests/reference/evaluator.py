@@ -216,6 +216,7 @@ class Rule:  # head :- body.
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
         self.visible = names((head, body), is_deep=False)
         self.places: dict[Any, Any] = {}
+        self.found_ranges: dict[int, Any] = {}
         self.reads = {atom.relation for atom in walk((head.arguments, body), syntax.Atom)}
         aggregates = [*walk((body, head), syntax.Aggregate)]
         self.scopes = {a.span: (names(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
@@ -255,6 +256,11 @@ class Rule:  # head :- body.
 
     def extend(self, literal: Any, env: Environment, db: Facts) -> Iterator[tuple[Environment, syntax.Body]]:
         """The environments in which a literal holds too, if more literals do."""
+        for call in self.ranges(literal):
+            if (name := f"_@{call.span.start}") not in env:
+                for value in self.values(call, env, db, self.base(call, env)):
+                    yield from self.extend(literal, {**env, name: value}, db)
+                return
         match literal:
             case syntax.Atom():
                 named, others = self.places_of(literal)
@@ -285,6 +291,17 @@ class Rule:  # head :- body.
                 yield from ((dict(env), alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def ranges(self, literal: Any) -> list[Any]:
+        """The ranges in an atom or a comparison, but for `x = range(…)`. Each of their values counts, as with `_`."""
+        if id(literal) not in self.found_ranges:
+            terms = literal.arguments if isinstance(literal, syntax.Atom) else ()
+            if isinstance(literal, syntax.Comparison):
+                named = [isinstance(side, syntax.Variable) for side in (literal.left, literal.right)]
+                terms = () if literal.operator == "=" and any(named) else (literal.left, literal.right)
+            calls = walk(tuple(terms), syntax.Call, is_deep=False)
+            self.found_ranges[id(literal)] = literal, [call for call in calls if call.functor == "range"]
+        return self.found_ranges[id(literal)][1]
 
     def candidates(
         self, atom: syntax.Atom, named: Any, env: Environment, db: Facts
@@ -370,6 +387,8 @@ class Rule:  # head :- body.
         match term:
             case syntax.Wildcard():
                 return [env[name_of(term)]]
+            case syntax.Call(functor="range") if f"_@{term.span.start}" in env:
+                return [env[f"_@{term.span.start}"]]
             case syntax.Call(functor="autoinc"):
                 assert isinstance(db, Numbered)
                 return [db.numbers[term.span, tuple(env[name] for name in self.key)]]

@@ -1,8 +1,12 @@
 """What functors, comparisons and aggregates compute, on plain Python values, for the reference evaluator."""
 
+import json
 import math
 import operator as op
 import re
+import struct
+from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from itertools import count, takewhile
 from typing import Any
 
@@ -10,6 +14,7 @@ from elastalog import Branch
 
 BOUNDS = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
 NAN, TOO_LARGE = float("nan"), 2**65  # one NaN, so that it equals itself in facts; an integer beyond all bounds
+SHORT = ",", ":"  # what JSON puts between values
 FLOAT = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 
 
@@ -47,6 +52,8 @@ def apply(functor: str, arguments: tuple[Any, ...], base: str) -> list[Any]:
     """The values of a functor whose result has type `base`: none where it fails, several for `range`."""
     if functor == "range":
         return range_values(*arguments)
+    if functor == "split":
+        return list(dict.fromkeys(parts(*arguments)))
     value: Any = None if functor in ("/", "%") and not arguments[1] else FUNCTORS[functor](*arguments)
     if functor.startswith("b"):  # the functors of bits
         value = (value - BOUNDS[base][0]) % 2**64 + BOUNDS[base][0]
@@ -94,6 +101,74 @@ def to_float(a: Any) -> float | None:
     return float(a) if not isinstance(a, str) or re.fullmatch(FLOAT, a) else None
 
 
+def parts(text: str, separator: str) -> list[str]:
+    return text.split(separator) if separator else [*text]
+
+
+def element(values: Any, place: int) -> Any:
+    return dict(enumerate(values or ())).get(place)
+
+
+def whole(a: float, rounding: str) -> float:
+    return float(Decimal(a).to_integral_value(rounding)) if math.isfinite(a) else a
+
+
+def field(text: str, path: str) -> Any:
+    """What JSON has at a path; nothing but `name`, `.name` and `[number]` leads on."""
+    try:
+        value = json.loads(text)
+        while path:
+            if found := re.match(r"\[([0-9]+)\]", path):
+                value = dict(enumerate(value if isinstance(value, list) else []))[int(found[1])]
+            elif found := re.match(r"\.?([^][.]+)", path):
+                value = value[found[1]] if isinstance(value, dict) else {}[0]
+            path = path[found.end() :] if found else {}[0]
+    except (ValueError, KeyError):
+        return None
+    return value
+
+
+def moment(text: str) -> datetime | None:
+    """A time of ISO 8601; one with a zone as it is in UTC, so that only the time itself counts here."""
+    found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,6})?)?Z?)?", text, re.ASCII)
+    try:
+        return found and datetime(*(int(part or 0) for part in found.groups()[:6]))  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
+def of_time(name: str) -> Any:
+    return lambda text: (found := moment(text)) and getattr(found, name)
+
+
+def date_text(year: int, month: int, day: int) -> str | None:
+    try:
+        return f"{date(year, month, day)}"
+    except (ValueError, OverflowError):
+        return None
+
+
+def day_later(text: str, days: int) -> str | None:
+    last = (found := moment(text)) and found.toordinal() + days
+    return None if last is None or not 0 < last <= date.max.toordinal() else f"{date.fromordinal(last)}{text[10:]}"
+
+
+def second_later(text: str, seconds: int) -> str | None:
+    try:
+        later = (found := moment(text)) and found + timedelta(0, seconds)
+    except OverflowError:
+        return None
+    return later and later.strftime("%Y-%m-%dT%H:%M:%S").zfill(19) + text[19:]
+
+
+def between(one: str, other: str, *, in_days: bool) -> int | None:
+    first, second = moment(one), moment(other)
+    if first is None or second is None or ((one[-1] == "Z") != (other[-1] == "Z") and not in_days):
+        return None
+    days = second.toordinal() - first.toordinal()
+    return days if in_days else int((second - first).total_seconds())
+
+
 def numbers_of(values: Any) -> Any:
     """NaN counts only where there is nothing else."""
     return [value for value in values if value == value] or values
@@ -119,6 +194,8 @@ AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "mi
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
 COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": matches}
 COMPARISONS |= {"contains": lambda part, text: part in text}
+COMPARISONS |= {"starts_with": lambda part, text: text[: len(part)] == part}
+COMPARISONS |= {"ends_with": lambda part, text: text[len(text) - len(part) :] == part and len(part) <= len(text)}
 FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg}
 FUNCTORS |= {"min": lambda *values: least(values), "max": lambda *values: greatest(values)}
 FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
@@ -130,7 +207,31 @@ FUNCTORS |= {"lxor": lambda a, b: int((a != 0) != (b != 0)), "strlen": len, "to_
 FUNCTORS |= {"substr": lambda text, i, n: text[i : i + n] if i >= 0 and n >= 0 else ""}
 FUNCTORS |= {"to_float": to_float, "itof": to_float, "utof": to_float, "to_number": to_integer, "ftoi": to_integer}
 FUNCTORS |= {"utoi": to_integer, "to_unsigned": to_integer, "ftou": to_integer, "itou": to_integer}
+FUNCTORS |= {"abs": abs, "round": lambda a: whole(a, ROUND_HALF_UP), "floor": lambda a: whole(a, ROUND_FLOOR)}
+FUNCTORS |= {"ceil": lambda a: whole(a, ROUND_CEILING), "sqrt": lambda a: None if a < 0 else math.sqrt(a)}
+FUNCTORS |= {"log": lambda a: math.log(a) if a > 0 else None, "exp": lambda a: math.inf if a > 709.78 else math.exp(a)}
+FUNCTORS |= {"upper": str.upper, "lower": str.lower, "trim": str.strip, "index_of": str.find, "format": str.format}
+FUNCTORS |= {"replace": lambda text, old, new: new.join(text.split(old)) if old else text}
+FUNCTORS |= {"capture": lambda p, t, n: (m := re.fullmatch(p, t)) and element([m[0], *m.groups()], n)}
+FUNCTORS |= {"split_part": lambda t, s, n: element(parts(t, s), n), "split_count": lambda t, s: len(parts(t, s))}
+FUNCTORS |= {
+    "json": lambda t, p: v if isinstance(v := field(t, p), str | None) else json.dumps(v, separators=(",", ":"))
+}
+FUNCTORS |= {"json_size": lambda t, p: len(v) if isinstance(v := field(t, p), dict | list) else None}
+FUNCTORS |= {name: of_time(name) for name in ("year", "month", "day", "hour", "minute", "second")}
+FUNCTORS |= {"weekday": lambda text: (t := moment(text)) and (t.toordinal() + 6) % 7 + 1, "date": date_text}
+FUNCTORS |= {"date_of": lambda text: moment(text) and text[:10], "add_days": day_later, "add_seconds": second_later}
+FUNCTORS |= {"days_between": lambda a, b: between(a, b, in_days=True)}
+FUNCTORS |= {"seconds_between": lambda a, b: between(a, b, in_days=False)}
+FUNCTORS |= {"as float": lambda a: struct.unpack("d", struct.pack("Q" if a >= 2**63 else "q", a))[0]}
+FUNCTORS |= {"as number": lambda a: struct.unpack("q", struct.pack("d", a))[0]}
+FUNCTORS |= {"as unsigned": lambda a: struct.unpack("Q", struct.pack("d", a))[0]}
 # The functors whose result has a type of its own; that of the others is the type of their arguments.
 RESULTS = {"strlen": "number", "to_number": "number", "ftoi": "number", "utoi": "number", "to_unsigned": "unsigned"}
 RESULTS |= {"ftou": "unsigned", "itou": "unsigned", "to_float": "float", "itof": "float", "utof": "float"}
+RESULTS |= {"as float": "float", "as number": "number", "as unsigned": "unsigned"}
 RESULTS |= {"to_string": "symbol", "substr": "symbol", "count": "number", "mean": "float"}
+RESULTS |= dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "weekday", "index_of"), "number")
+RESULTS |= dict.fromkeys(("split_count", "json_size", "days_between", "seconds_between"), "number")
+RESULTS |= dict.fromkeys(("split", "split_part", "format", "capture", "json", "date", "date_of"), "symbol")
+RESULTS |= dict.fromkeys(("add_days", "add_seconds", "upper", "lower", "trim", "replace", "cat"), "symbol")

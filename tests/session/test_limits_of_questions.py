@@ -135,6 +135,32 @@ def test_a_question_that_allocates_too_much_is_stopped(what: str) -> None:
     assert db.verify().is_exact
 
 
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_a_question_that_is_in_the_way_says_so_whatever_it_does(what: str) -> None:
+    """Who asked can tell it from a limit, and ask elsewhere."""
+    ask = QUESTIONS[what]
+    db = opened()
+    expected = ask(opened())
+    with quota.Quota() as own:
+        own.stop()
+        with pytest.raises(quota.Stopped, match="E0939"):
+            ask(db)
+    assert ask(db) == expected
+
+
+def test_a_question_that_gets_in_the_way_while_it_is_evaluated_says_so() -> None:
+    with quota.Quota() as own:
+
+        def stop(_: int) -> int:
+            own.stop()
+            return 1
+
+        program = PROGRAM + ".functor stop(x: number): number\n"
+        db = elastalog.open(program, {"edge": [(i, i + 1) for i in range(9)]}, functors={"stop": stop})
+        with pytest.raises(quota.Stopped, match="E0939"):
+            db.query("edge(x, y), @stop(x) = u, edge(y, z), @stop(z) = u")
+
+
 def test_memory_of_a_block_counts_for_the_blocks_around_it() -> None:
     with quota.within(None, 1000) as outer:
         with quota.within(None, 800):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.storage.batches import Batches
+from elastalog.storage.entries import LogEntry
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.scripted import LAST, create, expected_states, go_on, lived, state_of
 
@@ -238,6 +240,15 @@ def test_a_batch_whose_commit_failed_can_be_applied_again() -> None:
         session.apply({"a": [(2,)]}, source="s", batch=1)
     session.apply({"a": [(-1,)]}, source="s", batch=1)
     assert session.epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("clock", "year"), [(253402300800.0, 9999), (1e300, 9999), (-62135596801.0, 1), (float("nan"), 1)]
+)
+def test_a_clock_beyond_the_calendar_leaves_the_log_readable(folder: Path, clock: float, year: int) -> None:
+    with elastalog.open(REACH, store=folder / "store") as session:
+        entry = replace(session.log()[0], timestamp=clock)
+    assert LogEntry.read(json.loads(json.dumps(entry.written()))).time.year == year
 
 
 def test_a_key_stands_for_one_update_of_its_source() -> None:

@@ -208,6 +208,20 @@ def test_answers_that_get_lost(bucket: Bucket, address: str, quick: None, tmp_pa
     assert seen(address) == {"a", "n0", "n1", "n2"}
 
 
+def test_a_server_that_says_once_that_nothing_is_there(bucket: Bucket, address: str, tmp_path: Path) -> None:
+    """What a writer before may have left is removed only where there is no store."""
+    made(address).close()
+    before = bucket.keys(tmp_path.name)
+    once = Trouble(("404",), only=f"GET /bucket/{tmp_path.name}/CURRENT", first=1)
+    with bucket.troubled(once), pytest.raises(ElastalogError) as raised:
+        elastalog.open(store=address)
+    assert code_of(raised) == "E0876"
+    assert bucket.keys(tmp_path.name) == before
+    with elastalog.open(store=address) as db:
+        db.apply({"edge": [(2, "b")]})
+    assert seen(address) == {"a", "b"}
+
+
 def test_a_server_that_is_away(bucket: Bucket, address: str, quick: None) -> None:
     with made(address) as db:
         with bucket.troubled(Trouble(("503",))), pytest.raises(ElastalogError) as raised:

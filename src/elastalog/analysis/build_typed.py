@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
 from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import AGGREGATES, COMPARISONS, applied_name
+from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, applied_name
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
 from elastalog.analysis.negation import opposite
 from elastalog.analysis.program import (
@@ -35,12 +35,24 @@ from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import NOT
 
-_CASTS: Final = {
+_CASTS: Final[dict[tuple[Base, Base], str]] = {
     (Base.SYMBOL, Base.NUMBER): "ord",
     (Base.NUMBER, Base.UNSIGNED): "itou",
     (Base.UNSIGNED, Base.NUMBER): "utoi",
+    (Base.NUMBER, Base.FLOAT): "as float",
+    (Base.UNSIGNED, Base.FLOAT): "as float",
+    (Base.FLOAT, Base.NUMBER): "as number",
+    (Base.FLOAT, Base.UNSIGNED): "as unsigned",
 }
 """What reads a value of one base type as one of another."""
+
+
+_INTEGERS: Final = (Base.NUMBER, Base.UNSIGNED)
+
+
+def _names(structure: Structure, span: Span) -> Constant:
+    """The names of the branches, in their order."""
+    return Constant("|".join(sorted(name[1:] for name in structure.branches)), Base.SYMBOL, span)
 
 
 class TypedBuilder:
@@ -220,7 +232,8 @@ class TypedBuilder:
                 if is_constructor(term.functor):
                     return self.environment.calls.get(id(term))
                 functor = self.types.functor(term.functor)
-                return self.environment.calls.get(id(term)) if functor.is_uniform else functor.overloads[0].result
+                is_open = functor.is_uniform and len(functor.overloads) > 1
+                return self.environment.calls.get(id(term)) if is_open else functor.overloads[0].result
             case _:
                 return None
 
@@ -306,7 +319,10 @@ class TypedBuilder:
             self.reports.literal(term, base)
         return Constant(value, base, term.span)
 
-    def call(self, call: tree.Call, hint: Kind | None) -> Apply:
+    def call(self, call: tree.Call, hint: Kind | None) -> Expression:
+        if call.functor == "ord":
+            inner = self.expression(call.arguments[0], self.definite(call.arguments[0]) or Base.NUMBER)
+            return self.ordinal(inner, call.span)
         functor = self.types.functor(call.functor)
         expected: list[Kind]
         result: Kind
@@ -336,24 +352,47 @@ class TypedBuilder:
         return apply
 
     def cast(self, cast: tree.Cast) -> Expression:
-        """The value itself where both types are of one kind; a symbol as a number is its `ord`."""
+        """The value itself where both types are of one kind, or records alike; a symbol or record as a number is its
+        `ord`, and the bits of a number can be those of a float."""
         wanted = self.types.kind(cast.type_name)
         inner = self.expression(cast.term, self.definite(cast.term) or wanted)
         found = self.kind(inner)
-        if found is wanted:
+        taken: Expression = inner
+        if found is wanted or self.are_alike(found, wanted):
             self.casts[cast.span] = cast.type_name
-            if type(inner) is not Variable:
-                return inner
-            taken = replace(inner, span=cast.span)
-            if isinstance(wanted, Structure):
-                self.constructed[id(taken)] = taken, wanted
-            return taken
-        functor = None
-        if isinstance(found, Base) and isinstance(wanted, Base):
-            functor = _CASTS.get((found, wanted))
-        if functor is None:
+            taken = replace(inner, span=cast.span) if type(inner) is Variable else inner
+        elif isinstance(wanted, Structure):
+            if found not in _INTEGERS or not wanted.is_ordered:
+                self.reports.cast(cast, found, wanted)
+            number = inner if found is Base.NUMBER else Apply("utoi", (inner,), Base.NUMBER, cast.span)
+            taken = Apply(BRANCH_WITH_NUMBER, (number, _names(wanted, cast.span)), Base.RECORD, cast.span)
+        elif isinstance(found, Base) and (found, wanted) in _CASTS:
+            return Apply(_CASTS[found, wanted], (inner,), wanted, cast.span)
+        elif wanted in _INTEGERS:
+            number = self.ordinal(inner, cast.span)
+            return number if wanted is Base.NUMBER else Apply("itou", (number,), Base.UNSIGNED, cast.span)
+        else:
             self.reports.cast(cast, found, wanted)
-        return Apply(functor, (inner,), base_of(wanted), cast.span)
+        if isinstance(wanted, Structure):
+            self.constructed[id(taken)] = taken, wanted
+        return taken
+
+    def ordinal(self, inner: Expression, span: Span) -> Expression:
+        """The number that a value of any type is known by: that of a branch without fields is its place by name."""
+        kind = self.kind(inner)
+        if kind is Base.NUMBER:
+            return inner
+        if isinstance(kind, Structure) and kind.is_ordered:
+            return Apply(BRANCH_NUMBER, (inner, _names(kind, span)), Base.NUMBER, span)
+        return Apply(_CASTS.get((base_of(kind), Base.NUMBER), "ord"), (inner,), Base.NUMBER, span)
+
+    def are_alike(self, one: Kind, other: Kind) -> bool:
+        """Whether two types are of records that are made of parts of the same base types."""
+        if not isinstance(one, Structure) or not isinstance(other, Structure):
+            return False
+        fields = [structure.branches.get("[]", ()) for structure in (one, other)]
+        bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
+        return one.is_record and other.is_record and bases[0] == bases[1]
 
     def check_pattern(self, pattern: Constant) -> None:
         try:

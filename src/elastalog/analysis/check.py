@@ -11,13 +11,12 @@ from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_types
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.infer_types import infer_types
-from elastalog.analysis.limit_rules import limit_rules
 from elastalog.analysis.number_rules import number_rules
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
 from elastalog.analysis.subsumptions import with_pairs
-from elastalog.analysis.take_apart import take_apart
+from elastalog.analysis.take_apart import limit_rules, take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import look
 from elastalog.syntax.collection import without_collection

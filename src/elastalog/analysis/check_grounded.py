@@ -18,6 +18,7 @@ from elastalog.analysis.program import (
     Aggregation,
     Apply,
     Atom,
+    Base,
     Comparison,
     Expression,
     Literal,
@@ -134,10 +135,12 @@ class _RuleGrounder:
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
             note = f"{written} also stands outside the aggregate, which is therefore taken for each value of it"
+        texts = {v.name for v in variables_in((self.rule.head, *body), is_deep=True) if v.base is Base.SYMBOL}
+        quotes = f'write `"{written_name(name)[:60]}"`' if name in texts and name[0].islower() else ""
         if not self.rule.body:
-            advice = "write a constant; text stands in double quotes"
+            advice = f"{quotes or 'write a constant'}: every name is a variable, and texts stand in double quotes"
         else:
-            advice = f"add a positive atom with {written} to the body"
+            advice = f"add a positive atom with {written} to the body" + (f", or {quotes} for the text" * bool(quotes))
             if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"
         self.findings.error(

@@ -25,7 +25,8 @@ _SIDES: Final = {
 """What a qualifier decides; those of one thing exclude each other."""
 
 
-PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check")})
+IGNORE_EXTRA_FIELDS = ("extra-fields", "ignore")
+PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check"), IGNORE_EXTRA_FIELDS, ("extra-fields", "refuse")})
 """The pragmas that mean something: whether integers wrap, or leaving their type is an error."""
 LISTS = frozenset({"magic-transform", "magic-transform-exclude"})
 """Pragmas whose value is `*` or a list of relations: of which only what is asked for is derived, or all."""
@@ -58,7 +59,7 @@ def declare_relations(draft: Draft) -> Outcome:
             pragmas[item.name] = item.value
             if (item.name, item.value) not in PRAGMAS and item.name not in LISTS:
                 findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
-    directives = read_directives(draft.tree, declarations, findings)
+    directives = read_directives(draft, declarations, IGNORE_EXTRA_FIELDS in pragmas.items(), findings)
     relations = {
         name: Relation(
             name,

@@ -216,8 +216,7 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
             if every is not None:  # the union of a base type and parts of it is the base type
                 meanings[name] = TypeMeaning(name, first.base, (), every.same_as or every.name)
                 return
-            meanings[name] = TypeMeaning(name, first.base, (), structure=first.structure)
-            for member, _ in parents:  # a member is below its union
-                below = meanings[member.same_as or member.name]
-                if below.name not in BASE_TYPES:
-                    meanings[below.name] = replace(below, above=(*below.above, name))
+            members = tuple([member.same_as or member.name for member, _ in parents])
+            meanings[name] = TypeMeaning(name, first.base, (), structure=first.structure, members=members)
+            for member in members:  # a member is below its union
+                meanings[member] = replace(meanings[member], above=(*meanings[member].above, name))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 from elastalog.analysis.draft import TypedRule
-from elastalog.analysis.program import Aggregation, Atom, Literal, Negation, Rule
+from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule
 from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -59,6 +59,25 @@ def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedR
         base = name.removesuffix(MARK)
         uses[base].setdefault(name, next(iter(uses[name].values()), Span(0, 0)))
     return Dependencies(uses, tuple(strict.values()))
+
+
+def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
+    """The relations that others depend on, these among them."""
+    needs: dict[str, set[str]] = {}
+    for rule in (*program.rules, *program.subsumptions):
+        own = needs.setdefault(rule.head.relation.removesuffix(MARK), set())
+        for literal in rule.body:
+            own.update(
+                [literal.relation] if type(literal) is Atom else [a.relation for a, _, _ in _strict_atoms(literal)]
+            )
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(needs.get(name, ()))
+    return found
 
 
 def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:

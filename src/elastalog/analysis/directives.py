@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
+from elastalog.analysis.draft import Draft
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import Directive
 from elastalog.diagnostics.source import Source, Span
@@ -45,9 +46,22 @@ _SWITCHES: Final = frozenset(("headers", "rfc4180", "compress"))
 
 
 def read_directives(
-    program: tree.Tree, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
+    draft: Draft,
+    declarations: Mapping[str, tree.RelationDeclaration],
+    ignores_extra_fields: bool,
+    findings: Findings,
 ) -> dict[str, list[Directive]]:
-    """The directives of each declared relation, in the order written, those at fault reported and left out."""
+    """The directives of each declared relation, in the order written, those at fault reported and left out.
+    `ignores_extra_fields`: text files may have more columns than their relations. A program that is opened again may
+    be that of somebody else: its files stay below the folders given."""
+    program = draft.tree
+
+    def directive(item: tree.Directive, name: str, parameters: dict[str, str]) -> Directive:
+        if ignores_extra_fields and item.kind == "input" and parameters.get("IO", "file") in ("file", "stdin"):
+            places = map(str, range(len(declarations[name].attributes)))
+            parameters = {"columns": ":".join(places), **parameters}
+        return Directive(item.kind, MappingProxyType(parameters), item.span, not draft.is_strict)
+
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
     seen: dict[tuple[str, str], list[tuple[Span, Mapping[str, str]]]] = {}
@@ -78,12 +92,12 @@ def read_directives(
             )
             continue
         before.append((item.relation_span, parameters))
-        found.setdefault(item.relation, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
+        found.setdefault(item.relation, []).append(directive(item, item.relation, parameters))
     derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
     for item, parameters in every:
         for name in declarations:
             if (name, item.kind) not in seen and not (item.kind == "input" and name in derived):
-                found.setdefault(name, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
+                found.setdefault(name, []).append(directive(item, name, parameters))
     return found
 
 
@@ -154,17 +168,15 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
             advice=f"give {expected}"
             + ("; a file `….jsonl` is read as JSON lines without `IO`" if value in ("jsonl", "ndjson") else ""),
         )
-    elif name in ("filename", "dbname"):
-        reason = path_fault(value)
-        folder, does = ("-F", "reads") if kind == "input" else ("-D", "writes")
-        if reason is not None:
-            findings.error(
-                "E0216",
-                f"file name {quoted(value)} leaves the folder of {'facts' if kind == 'input' else 'outputs'}",
-                primary(span, reason),
-                note=f"a program {does} only below the folder given with `{folder}`",
-                advice=f'give a relative path, as in `filename="edges.csv"`, and choose the folder with `{folder}`',
-            )
+    elif name in ("filename", "dbname") and (not value or "\0" in value or PurePosixPath(value).name in ("", "..")):
+        findings.error(
+            "E0216",
+            f"{quoted(value)} is not the name of a file",
+            primary(span, "not a file name"),
+            advice="give a path, relative to the folder of "
+            + ("facts (`-F`)" if kind == "input" else "outputs (`-D`)")
+            + ', as in `filename="edges.csv"`',
+        )
 
 
 def _expected(kind: str, name: str, value: str) -> str | None:
@@ -182,17 +194,3 @@ def _expected(kind: str, name: str, value: str) -> str | None:
     if name == "delimiter" and value in ("", "\n", "\r", '"'):
         return "at least one character other than a quote or a line end"
     return None
-
-
-def path_fault(value: str) -> str | None:
-    """Why a file name does not stay below the folder it is relative to, or None when it does."""
-    if not value or "\0" in value:
-        return "not a file name"
-    if PurePosixPath(value).is_absolute() or PureWindowsPath(value).anchor:
-        return "an absolute path"
-    depth = 0
-    for part in value.replace("\\", "/").split("/"):
-        depth += -1 if part == ".." else part not in ("", ".")
-        if depth < 0:
-            return "goes above the folder"
-    return None if depth else "not a file name"

@@ -18,13 +18,15 @@ from elastalog.syntax.tree import Clause, RelationDeclaration, Tree
 
 @dataclass(frozen=True, slots=True)
 class TypeMeaning:
-    """A type by name: its base, and the types directly above it (an alias stands for its one `same_as`)."""
+    """A type by name: its base, and the types directly above it (an alias stands for its one `same_as`); of a
+    union, its `members`."""
 
     name: str
     base: Base
     above: tuple[str, ...]
     same_as: str | None = None
     structure: Structure | None = None
+    members: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind:

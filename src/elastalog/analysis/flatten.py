@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from elastalog.analysis.check import check_types
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.syntax.tree import Component, Init, Override, RelationDeclaration, Tree
+from elastalog.syntax.tree import Clause, Component, Init, Override, RelationDeclaration, Tree
 
 
 def flatten(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
@@ -18,7 +20,10 @@ def flatten(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagn
             return program, found
     if not any(type(item) is RelationDeclaration and item.is_inline for item in program.items):
         return program, ()
-    found = tuple(fault for fault in check_types(program, is_strict) if fault.severity == "error")
+    # A plan orders the atoms that there are once these are replaced.
+    items = tuple([replace(item, plan=None) if type(item) is Clause else item for item in program.items])
+    found = check_types(replace(program, items=items), is_strict)
+    found = tuple(fault for fault in found if fault.severity == "error")
     if found:
         return program, found
     from elastalog.analysis.inline import inline

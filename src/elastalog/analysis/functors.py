@@ -1,25 +1,11 @@
-"""The functors of the dialect: how many arguments they take, of which base types, and what they mean.
+"""The functors of the dialect, in one table: how many arguments they take, of which base types, what they compute, and
+what undoes them. The reference of the language says what each means; integers have 64 bits everywhere.
 
-Semantics that every evaluator keeps (integers have 64 bits):
-
-- `+` of symbols joins them, as `cat` does.
-- `+ - *`, `neg`: a result outside the type is a run-time diagnostic, never a silent wrap.
-- `/` truncates towards zero, `%` has the sign of the dividend; by zero the instantiation fails (floats too).
-- `^`: power; with integers a negative exponent makes the instantiation fail and overflow is a diagnostic.
-- `band bor bxor bnot bshl bshr bshru`: on the 64-bit pattern; the shift is taken modulo 64; `bshr` keeps the sign,
-  `bshru` fills with zeros, bits shifted out by `bshl` are lost.
-- `land lor lxor lnot`: non-zero is true; the result is 1 or 0.
-- `min max`: two or more arguments of one type; symbols are ordered by their characters; NaN only if all are NaN.
-- `cat`: the symbols joined; `strlen`: the number of characters.
-- `substr(s, i, n)`: n characters of s from the i-th (from 0), fewer at its end; `""` when i or n is out of range.
-- `ord(s)`: the number of the symbol in this run. It is stable within a session and says nothing more.
-- `to_number to_unsigned to_float`: of a symbol that does not spell such a value the instantiation fails, integers being
-  spelt as literals are (`-12`, `0x1f`, `0b101`); of a float the fraction is cut off; a value outside the type is a
-  run-time diagnostic.
-- `to_string`: integers in decimal, floats in the shortest form that reads back the same, as Python writes them.
-- `itof itou ftoi ftou utoi utof`: conversions between number (i), unsigned (u) and float (f), like the `to_` ones.
-- `range(a, b)`: a, a+1, … below b; when a > b: a, a-1, … above b. `range(a, b, step)`: a, a+step, … before b; with step
-  0 only a, unless that is b. It is the only functor with several results.
+- A result outside its type is a run-time diagnostic, never a silent wrap, but for functors of bits, which take the
+  64-bit pattern.
+- Where `compute` gives None (division by zero, text that spells no number) the instantiation fails.
+- `ord(s)`: the number of a symbol or record in this run. It is stable within a session and says nothing more.
+- `range` is a functor with several results, and `split` means two of this table: the parts with the numbers of a range.
 - `autoinc()`: the number of the derivation, which it keeps for as long as it exists. See `backends` on how it is given.
 
 Comparisons: `=` and `!=` on every type; `< <= > >=` too, symbols by their characters; `match(pattern, text)`: the whole
@@ -29,14 +15,17 @@ does not hold, also where a side has no value, is NaN, or is no regular expressi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
+from elastalog.analysis import functor_values as values
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import COMPARISONS as _COMPARISONS
-from elastalog.syntax.keywords import CONSTRAINTS, NOT
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -56,20 +45,24 @@ class Overload:
 @dataclass(frozen=True, slots=True)
 class Functor:
     """A functor by its surface name. `maximum` is None for any number of arguments; `is_uniform`: the arguments and the
-    result have one and the same type; a generator has several results."""
+    result have one and the same type; `is_rewritten`: `scopes` puts others in its place, or a literal of its own.
+    `compute` works on plain values, and gives integers that may be outside their type; None where only the run knows
+    the value. `inverse`: the functor of one integer that undoes it."""
 
     name: str
     minimum: int
     maximum: int | None
     overloads: tuple[Overload, ...]
     is_uniform: bool
-    is_generator: bool = False
+    is_rewritten: bool = False
+    compute: Callable[..., Any] | None = None
+    inverse: str | None = None
 
     @property
     def arity_text(self) -> str:
         """How many arguments it takes, in words."""
         if self.maximum is None:
-            return f"at least {self.minimum} arguments"
+            return f"at least {self.minimum} argument{'s' * (self.minimum > 1)}"
         if self.maximum != self.minimum:
             return f"{self.minimum} or {self.maximum} arguments"
         return "1 argument" if self.minimum == 1 else f"{self.minimum} arguments"
@@ -85,51 +78,174 @@ class Functor:
         return tuple(lines)
 
 
-def _uniform(name: str, minimum: int, maximum: int | None, *bases: Base, is_generator: bool = False) -> Functor:
+def _uniform(
+    name: str,
+    compute: Callable[..., Any] | None,
+    *bases: Base,
+    arity: tuple[int, int | None] = (2, 2),
+    inverse: str | None = None,
+) -> Functor:
     overloads = tuple(Overload((base,), base) for base in bases)
-    return Functor(name, minimum, maximum, overloads, is_uniform=True, is_generator=is_generator)
+    return Functor(name, *arity, overloads, is_uniform=True, compute=compute, inverse=inverse)
 
 
-def _fixed(name: str, result: Base, *choices: tuple[Base, ...]) -> Functor:
+def _fixed(
+    name: str,
+    compute: Callable[..., Any] | None,
+    result: Base,
+    *choices: tuple[Base, ...],
+    least: int | None = None,
+    inverse: str | None = None,
+) -> Functor:
     overloads = tuple(Overload(parameters, result) for parameters in choices)
-    return Functor(name, len(choices[0]), len(choices[0]), overloads, is_uniform=False)
+    most = len(choices[0])
+    return Functor(name, most if least is None else least, most, overloads, False, compute=compute, inverse=inverse)
 
 
+BRANCH_NUMBER, BRANCH_WITH_NUMBER = "number of branch", "branch with number"
 _INTEGERS = (_NUMBER, _UNSIGNED)
 _NUMERIC = (_NUMBER, _UNSIGNED, _FLOAT)
 _ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)  # a record has no order and no text
 _ANY_ONE = ((_SYMBOL,), (_NUMBER,), (_UNSIGNED,), (_FLOAT,))
+_TEXT, _TWO_TEXTS = (_SYMBOL,), (_SYMBOL, _SYMBOL)
 
 _TABLE: tuple[Functor, ...] = (
-    _uniform("+", 2, 2, *_ALL),  # of symbols: `cat`
-    *(_uniform(name, 2, 2, *_NUMERIC) for name in ("-", "*", "/", "^")),
-    _uniform("%", 2, 2, *_INTEGERS),
-    _uniform("neg", 1, 1, _NUMBER, _FLOAT),
-    *(_uniform(name, 2, 2, *_INTEGERS) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")),
-    _uniform("bnot", 1, 1, *_INTEGERS),
-    *(_uniform(name, 2, 2, *_INTEGERS) for name in ("land", "lor", "lxor")),
-    _uniform("lnot", 1, 1, *_INTEGERS),
-    *(_uniform(name, 2, None, *_ALL) for name in ("min", "max")),
-    _uniform("cat", 2, None, _SYMBOL),
-    _fixed("strlen", _NUMBER, (_SYMBOL,)),
-    _fixed("substr", _SYMBOL, (_SYMBOL, _NUMBER, _NUMBER)),
-    _fixed("ord", _NUMBER, (_SYMBOL,)),
-    _fixed("to_number", _NUMBER, *_ANY_ONE),
-    _fixed("to_unsigned", _UNSIGNED, *_ANY_ONE),
-    _fixed("to_float", _FLOAT, *_ANY_ONE),
-    _fixed("to_string", _SYMBOL, *_ANY_ONE),
-    _fixed("itof", _FLOAT, (_NUMBER,)),
-    _fixed("itou", _UNSIGNED, (_NUMBER,)),
-    _fixed("ftoi", _NUMBER, (_FLOAT,)),
-    _fixed("ftou", _UNSIGNED, (_FLOAT,)),
-    _fixed("utoi", _NUMBER, (_UNSIGNED,)),
-    _fixed("utof", _FLOAT, (_UNSIGNED,)),
-    _uniform("range", 2, 3, *_NUMERIC, is_generator=True),
-    Functor("autoinc", 0, 0, (Overload((), _NUMBER),), is_uniform=False, is_generator=True),
+    # arithmetic
+    _uniform("+", operator.add, *_ALL),  # of symbols: `cat`
+    _uniform("-", operator.sub, *_NUMERIC),
+    _uniform("*", operator.mul, *_NUMERIC),
+    _uniform("/", values.divide, *_NUMERIC),
+    _uniform("^", values.power, *_NUMERIC),
+    _uniform("%", values.modulo, *_INTEGERS),
+    _uniform("neg", operator.neg, _NUMBER, _FLOAT, arity=(1, 1), inverse="neg"),
+    _uniform("abs", abs, _NUMBER, _FLOAT, arity=(1, 1)),
+    _uniform("min", values.least, *_ALL, arity=(2, None)),
+    _uniform("max", values.greatest, *_ALL, arity=(2, None)),
+    _uniform("round", values.nearest, _FLOAT, arity=(1, 1)),
+    _uniform("floor", values.floor, _FLOAT, arity=(1, 1)),
+    _uniform("ceil", values.ceil, _FLOAT, arity=(1, 1)),
+    _uniform("sqrt", values.square_root, _FLOAT, arity=(1, 1)),
+    _uniform("log", values.logarithm, _FLOAT, arity=(1, 1)),
+    _uniform("exp", values.exponential, _FLOAT, arity=(1, 1)),
+    # bits and truth
+    _uniform("band", operator.and_, *_INTEGERS),
+    _uniform("bor", operator.or_, *_INTEGERS),
+    _uniform("bxor", operator.xor, *_INTEGERS),
+    _uniform("bshl", lambda a, b: a << b % 64, *_INTEGERS),
+    _uniform("bshr", lambda a, b: a >> b % 64, *_INTEGERS),
+    _uniform("bshru", lambda a, b: a % values.BITS >> b % 64, *_INTEGERS),
+    _uniform("bnot", operator.invert, *_INTEGERS, arity=(1, 1), inverse="bnot"),
+    _uniform("land", lambda a, b: int(bool(a) and bool(b)), *_INTEGERS),
+    _uniform("lor", lambda a, b: int(bool(a) or bool(b)), *_INTEGERS),
+    _uniform("lxor", lambda a, b: int(bool(a) != bool(b)), *_INTEGERS),
+    _uniform("lnot", lambda a: int(not a), *_INTEGERS, arity=(1, 1)),
+    # texts
+    _uniform("cat", values.joined, _SYMBOL, arity=(1, None)),
+    _fixed("strlen", len, _NUMBER, _TEXT),
+    _fixed("substr", values.part, _SYMBOL, (_SYMBOL, _NUMBER, _NUMBER)),
+    _uniform("upper", str.upper, _SYMBOL, arity=(1, 1)),
+    _uniform("lower", str.lower, _SYMBOL, arity=(1, 1)),
+    _uniform("trim", str.strip, _SYMBOL, arity=(1, 1)),
+    _uniform("replace", values.replaced, _SYMBOL, arity=(3, 3)),
+    _fixed("index_of", str.find, _NUMBER, _TWO_TEXTS),
+    _fixed("capture", values.captured, _SYMBOL, (_SYMBOL, _SYMBOL, _NUMBER)),
+    _fixed("split_part", values.nth_part, _SYMBOL, (_SYMBOL, _SYMBOL, _NUMBER)),
+    _fixed("split_count", values.number_of_parts, _NUMBER, _TWO_TEXTS),
+    _fixed("json", values.json_field, _SYMBOL, _TWO_TEXTS),
+    _fixed("json_size", values.json_size, _NUMBER, _TWO_TEXTS),
+    # dates and times, as texts
+    _fixed("date", values.date, _SYMBOL, (_NUMBER, _NUMBER, _NUMBER)),
+    _fixed("date_of", values.date, _SYMBOL, _TEXT),
+    _fixed("year", values.year, _NUMBER, _TEXT),
+    _fixed("month", values.month, _NUMBER, _TEXT),
+    _fixed("day", values.day, _NUMBER, _TEXT),
+    _fixed("weekday", values.weekday, _NUMBER, _TEXT),
+    _fixed("hour", values.hour, _NUMBER, _TEXT),
+    _fixed("minute", values.minute, _NUMBER, _TEXT),
+    _fixed("second", values.second, _NUMBER, _TEXT),
+    _fixed("add_days", values.add_days, _SYMBOL, (_SYMBOL, _NUMBER)),
+    _fixed("add_seconds", values.add_seconds, _SYMBOL, (_SYMBOL, _NUMBER)),
+    _fixed("days_between", values.days_between, _NUMBER, _TWO_TEXTS),
+    _fixed("seconds_between", values.seconds_between, _NUMBER, _TWO_TEXTS),
+    # conversions
+    _fixed("ord", None, _NUMBER, *_ANY_ONE),
+    _fixed("to_number", values.to_integer, _NUMBER, *_ANY_ONE),
+    _fixed("to_unsigned", values.to_integer, _UNSIGNED, *_ANY_ONE),
+    _fixed("to_float", values.to_float, _FLOAT, *_ANY_ONE),
+    _fixed("to_string", str, _SYMBOL, *_ANY_ONE),
+    _fixed("itof", values.to_float, _FLOAT, (_NUMBER,)),
+    _fixed("itou", values.to_integer, _UNSIGNED, (_NUMBER,), inverse="utoi"),
+    _fixed("ftoi", values.to_integer, _NUMBER, (_FLOAT,)),
+    _fixed("ftou", values.to_integer, _UNSIGNED, (_FLOAT,)),
+    _fixed("utoi", values.to_integer, _NUMBER, (_UNSIGNED,), inverse="itou"),
+    _fixed("utof", values.to_float, _FLOAT, (_UNSIGNED,)),
+    # several results
+    Functor("range", 2, 3, tuple(Overload((base,), base) for base in _NUMERIC), True, is_rewritten=True),
+    # what `as` and `ord` stand for; no program can write these names
+    _fixed("as float", values.as_float, _FLOAT, (_NUMBER,), (_UNSIGNED,)),
+    _fixed("as number", values.as_number, _NUMBER, (_FLOAT,)),
+    _fixed("as unsigned", values.as_bits, _UNSIGNED, (_FLOAT,)),
+    Functor(BRANCH_NUMBER, 2, 2, (), False, compute=values.branch_number),
+    Functor(BRANCH_WITH_NUMBER, 2, 2, (), False, compute=values.branch_with_number),
+    # for which rules have others
+    Functor("format", 1, None, (Overload(_TEXT, _SYMBOL),), False, is_rewritten=True),
+    Functor("split", 2, 2, (Overload(_TWO_TEXTS, _SYMBOL),), False, is_rewritten=True),
+    Functor("autoinc", 0, 0, (Overload((), _NUMBER),), False, is_rewritten=True),
 )
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})
 """Every functor of the dialect, by surface name."""
+
+
+_ELSEWHERE = {
+    "strlen": "length len size count_chars char_length",
+    "cat": "concat concatenate append join str_cat strcat",
+    "substr": "substring slice mid left right",
+    "upper": "toupper to_upper uppercase ucase upcase",
+    "lower": "tolower to_lower lowercase lcase downcase",
+    "trim": "strip ltrim rtrim",
+    "replace": "str_replace gsub substitute regexp_replace",
+    "index_of": "indexof find position instr strpos locate",
+    "format": "sprintf printf fmt",
+    "split": "explode tokenize split_string regexp_split",
+    "capture": "group regexp_extract regex_extract extract",
+    "json": "json_extract json_value get_json_object json_get parse_json",
+    "to_number": "int integer to_int toint parse_int number atoi",
+    "to_string": "str string tostring text number_to_string",
+    "to_float": "float double to_double parse_float real",
+    "ceil": "ceiling",
+    "log": "ln",
+    "abs": "magnitude fabs",
+    "date_of": "to_date as_date",
+    "add_days": "date_add dateadd adddays",
+    "days_between": "datediff date_diff days",
+    "weekday": "dayofweek day_of_week dow",
+    "x ^ y": "pow power",
+    "x % y": "mod modulo rem",
+    "match": "regex_match regexp_like matches like rlike",
+    "contains": "includes has",
+    "starts_with": "startswith prefix",
+    "ends_with": "endswith suffix",
+    "mean": "avg average",
+    "min": "least minimum",
+    "max": "greatest maximum",
+    "range": "sequence seq generate_series",
+    "ord": "hash id",
+}
+MEANT: Mapping[str, str] = MappingProxyType(
+    {word: name for name, words in _ELSEWHERE.items() for word in words.split()}
+)
+"""What functions are called elsewhere, and here."""
+
+
+# fmt: off
+PARTIAL = frozenset((
+    "/", "%", "^", "to_number", "to_unsigned", "to_float", "sqrt", "log", "capture", "split_part", "json", "json_size",
+    "date", "date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
+    "days_between", "seconds_between", BRANCH_WITH_NUMBER,
+))
+# fmt: on
+"""Functors that have no value for some arguments, beside those of users."""
 
 
 def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
@@ -144,9 +260,14 @@ def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
 
 
 def is_generator(functor: str) -> bool:
-    """Whether a functor has several results."""
+    """Whether a functor has several values."""
+    return functor == "range" or functor == "split"
+
+
+def is_rewritten(functor: str) -> bool:
+    """Whether rules have something else in the place of a functor."""
     found = FUNCTORS.get(functor)
-    return found is not None and found.is_generator
+    return found is not None and found.is_rewritten
 
 
 def applied_name(functor: str, result: object) -> str:
@@ -155,11 +276,7 @@ def applied_name(functor: str, result: object) -> str:
 
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
-    {
-        no + name: (_SYMBOL,) if name in CONSTRAINTS else _ALL
-        for name in (*_COMPARISONS, *CONSTRAINTS)
-        for no in ("", NOT)
-    }
+    {no + name: (_SYMBOL,) if name in TEXT_TESTS else _ALL for name in (*_COMPARISONS, *TEXT_TESTS) for no in ("", NOT)}
 )
 """The base types each comparison takes, and its negation."""
 

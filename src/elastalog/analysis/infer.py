@@ -15,7 +15,7 @@ from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import CONSTRAINTS, NOT
+from elastalog.syntax.keywords import NOT, TEXT_TESTS
 
 Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
@@ -62,7 +62,7 @@ _Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Environment:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
-    head, equations settles a variable. What nothing settles is a number."""
+    head, equations settles a variable. What nothing settles is what it is taken for, or a number."""
     solver = _Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
@@ -77,6 +77,7 @@ class _Solver:
         self.environment = Environment({}, {}, {})
         self.equations: list[_Equation] = []
         self.settled: list[str] = []  # variables settled since last looked at
+        self.casts: dict[str, Kind] = {}  # the types made of parts that variables are taken for
         self.has_open = False  # whether a variable without a type was met
 
     def read(self, body: Sequence[FlatLiteral]) -> None:
@@ -87,7 +88,7 @@ class _Solver:
                 case tree.Negation():
                     self.read_atom(literal.atom)
                 case tree.Comparison():
-                    if literal.operator.removeprefix(NOT) in CONSTRAINTS:
+                    if literal.operator.removeprefix(NOT) in TEXT_TESTS:
                         self.equations.append((literal.left, Base.SYMBOL))
                         self.equations.append((literal.right, Base.SYMBOL))
                     else:
@@ -146,7 +147,7 @@ class _Solver:
         self.work_off(deque(self.equations), watchers)
         for variable in open_variables:
             if variable.name not in known:
-                self.settle(variable, Base.NUMBER)
+                self.settle(variable, self.casts.get(variable.name, Base.NUMBER))
                 self.work_off(deque(watchers[variable.name]), watchers)
         self.apply_all()  # so that every call has seen the types of all variables
 
@@ -193,8 +194,12 @@ class _Solver:
             case tree.Call():
                 return self.push_call(term, expected)
             case tree.Cast():
-                self.push(term.term, None)
-                return self.types.kind(term.type_name)
+                kind = self.types.kind(term.type_name)
+                is_record = type(term.term) is tree.Call and term.term.functor in ("[]", "nil")
+                if type(term.term) is tree.Variable and isinstance(kind, Structure):
+                    self.casts.setdefault(term.term.name, kind)
+                self.push(term.term, kind if is_record else None)
+                return kind
             case _:
                 return None
 

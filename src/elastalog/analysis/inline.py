@@ -30,6 +30,11 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
     have been checked. Variables of a rule that takes the place of an atom get names of their own."""
     findings = Findings(program.source)
     inlined = {item.name: item for item in program.items if type(item) is tree.RelationDeclaration and item.is_inline}
+    records = _record_types(program)
+    types = {
+        name: [a.type_name if a.type_name in records else None for a in item.attributes]
+        for name, item in inlined.items()
+    }
     rules: dict[str, list[_Rule]] = {name: [] for name in inlined}
     for item in program.items:
         if type(item) is tree.Clause:
@@ -51,8 +56,9 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
         return program, tuple(findings.diagnostics)
     expanded: dict[str, list[_Rule]] = {}
     for name in order:
-        expanded[name] = [rule for own in rules[name] for rule in _Inliner(expanded, findings).alternatives(*own)]
-    items = tuple(_rewritten(program, inlined, expanded, findings))
+        inliner = _Inliner(expanded, types, findings)
+        expanded[name] = [rule for own in rules[name] for rule in inliner.alternatives(*own)]
+    items = tuple(_rewritten(program, inlined, _Inliner(expanded, types, findings)))
     return replace(program, items=items), tuple(findings.diagnostics)
 
 
@@ -78,58 +84,70 @@ def _innermost_first(
 def _rewritten(
     program: tree.Tree,
     inlined: dict[str, tree.RelationDeclaration],
-    expanded: dict[str, list[_Rule]],
-    findings: Findings,
+    inliner: _Inliner,
 ) -> Iterator[tree.Item]:
     for item in program.items:
         match item:
             case tree.Clause():
                 heads = tuple([head for head in item.heads if head.relation not in inlined])
                 if heads:
-                    findings.instance = item.instance
-                    yield _clause(replace(item, heads=heads), expanded, findings)
+                    yield inliner.clause(replace(item, heads=heads))
             case tree.Subsumption():
-                findings.instance = item.instance
-                yield _subsumption(item, expanded, findings)
+                yield inliner.subsumption(item)
             case tree.RelationDeclaration() if item.name in inlined:
                 pass
             case _:
                 yield item
 
 
-def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Clause:
-    if not any(atom.relation in expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
-        return clause
-    inliner = _Inliner(expanded, findings)
-    if any(call.functor == AUTOINC for call in nodes_of(tree.Call, (clause.heads, clause.body))):
-        inliner.aggregate = AUTOINC
-    body = inliner.body_of(clause.heads, clause.body)
-    heads = tuple([inliner.head(head) for head in clause.heads])
-    return tree.Clause(heads, body, None, clause.span, clause.instance)  # a plan would order other atoms
-
-
-def _subsumption(item: tree.Subsumption, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Subsumption:
-    if not any(atom.relation in expanded for atom in nodes_of(tree.Atom, item.body)):
-        return item
-    return replace(item, body=_Inliner(expanded, findings).body_of((item.dominated, item.dominating), item.body))
+def _record_types(program: tree.Tree) -> set[str]:
+    """The names of types that come down to records."""
+    declared = [item for item in program.items if type(item) is tree.TypeDeclaration]
+    found = {item.name for item in declared if any(not branch.name for branch in item.branches)}
+    size = -1
+    while size < len(found):
+        size = len(found)
+        found.update(item.name for item in declared if any(name in found for name, _ in item.parents))
+    return found
 
 
 class _Inliner:
     """Rewrites one clause."""
 
-    def __init__(self, expanded: dict[str, list[_Rule]], findings: Findings) -> None:
+    def __init__(
+        self, expanded: dict[str, list[_Rule]], types: dict[str, list[str | None]], findings: Findings
+    ) -> None:
         self.expanded = expanded
+        self.types = types  # of the attributes that are records
         self.findings = findings
         self.used: set[str] = set()
         self.number = 0
         self.aggregate: str | None = None  # what counts derivations: the aggregate at hand, or `autoinc`
 
+    def clause(self, clause: tree.Clause) -> tree.Clause:
+        if not any(atom.relation in self.expanded for atom in nodes_of(tree.Atom, (clause.heads, clause.body))):
+            return clause
+        self.findings.instance = clause.instance
+        is_numbered = any(call.functor == AUTOINC for call in nodes_of(tree.Call, (clause.heads, clause.body)))
+        with self.inside(AUTOINC if is_numbered else None):
+            body = self.body_of(clause.heads, clause.body)
+            heads = tuple([self.head(head) for head in clause.heads])
+        return tree.Clause(heads, body, clause.plan, clause.span, clause.instance)
+
+    def subsumption(self, item: tree.Subsumption) -> tree.Subsumption:
+        if not any(atom.relation in self.expanded for atom in nodes_of(tree.Atom, item.body)):
+            return item
+        self.findings.instance = item.instance
+        return replace(item, body=self.body_of((item.dominated, item.dominating), item.body))
+
     def body_of(self, head: object, body: tree.Body) -> tree.Body:
+        self.number = 0
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         return self.body(body)
 
     def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
         """A rule as others use it. What is a witness in it, and what a group, does not depend on who uses it."""
+        self.number = 0
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
             yield head, self.body(body)
@@ -205,16 +223,23 @@ class _Inliner:
     def rules(self, atom: tree.Atom) -> list[_Rule]:
         return self.expanded[atom.relation]
 
+    def typed(self, atom: tree.Atom) -> list[tree.Term]:
+        """The arguments of an atom, those that are records with their types."""
+        return [
+            term if name is None or type(term) is tree.Wildcard else tree.Cast(term, name, term.span, term.span)
+            for term, name in zip(atom.arguments, self.types[atom.relation], strict=True)
+        ]
+
     def instance(self, atom: tree.Atom, head: tree.Atom, body: tree.Body) -> tree.Body:
-        """What makes a rule derive an atom."""
+        """What makes a rule derive an atom. Nothing but the attribute may tell of which type a record is."""
         terms: dict[str, tree.Term] = {}
         equal: list[tree.Literal] = []
         waiting: list[tuple[tree.Term, tree.Term]] = []
-        for given, wanted in zip(atom.arguments, head.arguments, strict=True):
+        for argument, given, wanted in zip(atom.arguments, self.typed(atom), head.arguments, strict=True):
             if type(wanted) is not tree.Variable or wanted.name in terms:
                 if type(given) is not tree.Wildcard:
                     waiting.append((given, wanted))
-            elif isinstance(given, tree.Variable | tree.Integer | tree.Float | tree.String):
+            elif isinstance(argument, tree.Variable | tree.Integer | tree.Float | tree.String):
                 terms[wanted.name] = given
             else:
                 variable = terms[wanted.name] = self.fresh(wanted.name, given.span)
@@ -239,7 +264,7 @@ class _Inliner:
         it is like a `_`, or if an argument may have no value."""
         terms: dict[str, tree.Term] = {}
         equal: list[tree.Literal] = []
-        for given, wanted in zip(atom.arguments, head.arguments, strict=True):
+        for given, wanted in zip(self.typed(atom), head.arguments, strict=True):
             if is_partial(given):
                 return None
             if type(wanted) is tree.Variable and wanted.name not in terms:
@@ -247,15 +272,15 @@ class _Inliner:
             elif type(given) is not tree.Wildcard:
                 meant = substitute_term(wanted, terms, _wildcard)
                 equal.append(tree.Comparison("=", given, meant, given.span, given.span))
-        outside = Counter(v.name for v in variables_of((head, *body), is_deep=False))
+        times = Counter(v.name for v in nodes_of(tree.Variable, (head, body)))
         alone = {
             term.name
             for literal in body
             if type(literal) is tree.Atom
             for term in literal.arguments
-            if type(term) is tree.Variable and outside[term.name] == 1
+            if type(term) is tree.Variable and times[term.name] == 1
         }
-        for name in outside:
+        for name in {v.name: None for v in variables_of((head, *body), is_deep=False)}:
             if name not in terms or type(terms[name]) is tree.Wildcard:
                 if name not in alone:
                     return None

@@ -174,7 +174,8 @@ class _Instantiation:
             found = self._component(base, scope, definition.outer, binding)
             if found is not None:
                 layers += self._layers(*found, scope, dropped | overridden, (*below, id(definition)))
-        if overridden:
+        # What a parameter stands for decides for itself, as in Soufflé, where nobody looks.
+        if overridden and not any(base.name in binding for base in component.bases):
             self._check_overrides(component, layers)
         layers.append(_Layer(definition, binding, dropped))
         return layers
@@ -193,7 +194,7 @@ class _Instantiation:
         own = Scope(
             instance.name + ".",
             frozenset().union(*map(_relations, parts)),
-            frozenset().union(*map(_types, parts)),
+            frozenset(_called(name, layer) for layer, own in zip(layers, parts, strict=True) for name in _types(own)),
             frozenset().union(*(_instances(items, self.findings) for items in parts)),
             scope,
         )
@@ -226,7 +227,7 @@ class _Instantiation:
                 case tree.RelationDeclaration():
                     self.items.append(renamer.declaration(item, scope.prefix + item.name))
                 case tree.TypeDeclaration():
-                    self.items.append(renamer.type_declaration(item, scope.prefix + item.name))
+                    self.items.append(renamer.type_declaration(item, scope.prefix + _called(item.name, layer)))
                 case tree.Directive():
                     self.items.append(renamer.directive(item))
                 case tree.Init():
@@ -247,6 +248,11 @@ class _Instantiation:
         if id(what) not in self.reported:
             self.reported.add(id(what))
             report()
+
+
+def _called(name: str, layer: _Layer) -> str:
+    """The name of a type that a component declares: a parameter may stand for it."""
+    return layer.binding[name].type_name if name in layer.binding else name
 
 
 def _relations(items: tuple[Item, ...]) -> frozenset[str]:

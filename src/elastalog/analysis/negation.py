@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
+from elastalog.analysis.functors import PARTIAL, is_generator
 from elastalog.analysis.program import Apply, Base, Constant, Expression
 from elastalog.analysis.structures import is_constructor
 from elastalog.diagnostics.source import Span
@@ -35,8 +36,6 @@ from elastalog.syntax.tree import (
 from elastalog.syntax.walk import nodes_of
 
 _OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_PARTIAL: Final = frozenset(("/", "%", "^", "to_number", "to_unsigned", "to_float"))
-"""Functors that have no value for some arguments, beside those of users."""
 
 
 def without_groups(body: Body) -> Body:
@@ -87,9 +86,10 @@ def _negate_literal(literal: Literal, span: Span) -> Body:
         case Truth():
             return (Truth(not literal.value, span),)
         case Disjunction():
-            return tuple(
-                negated for alternative in literal.alternatives for negated in negate(alternative, literal.span)
-            )
+            found: list[Literal] = []
+            for each in literal.alternatives:
+                found.extend(negate(each, each[0].span if len(each) == 1 else literal.span))
+            return tuple(found)
         case _:
             assert_never(literal)
 
@@ -103,7 +103,7 @@ def _is_single(terms: Iterable[Term]) -> bool:
             if term.operator not in ("count", "sum"):
                 return False
         elif type(term) is Call:
-            if term.functor == "range" or has_partial_part(term):
+            if is_generator(term.functor) or has_partial_part(term):
                 return False
             pending.extend(term.arguments)
         elif type(term) is Cast:
@@ -114,14 +114,14 @@ def _is_single(terms: Iterable[Term]) -> bool:
 def has_partial_part(call: Call) -> bool:
     """Whether a record or branch is built of what may have no value; that is computed apart from the literal."""
     return is_constructor(call.functor) and any(
-        inner.functor in _PARTIAL or inner.functor[0] == "@" for inner in nodes_of(Call, call.arguments)
+        inner.functor in PARTIAL or inner.functor[0] == "@" for inner in nodes_of(Call, call.arguments)
     )
 
 
 def is_partial(term: Term) -> bool:
     """Whether a term may have no value, or several."""
     calls = nodes_of(Call, term)
-    return any(c.functor in _PARTIAL or c.functor == "range" or c.functor[0] == "@" for c in calls) or any(
+    return any(c.functor in PARTIAL or is_generator(c.functor) or c.functor[0] == "@" for c in calls) or any(
         True for _ in nodes_of(Aggregate, term)
     )
 
@@ -148,5 +148,5 @@ def may_lack_value(expression: Expression) -> bool:
         case "to_number" | "to_unsigned" | "to_float":
             is_partial = arguments[0].base is Base.SYMBOL
         case _:
-            is_partial = functor == "range" or functor[0] == "@"
+            is_partial = functor in PARTIAL or functor == "range" or functor[0] == "@"
     return is_partial or any(map(may_lack_value, arguments))

@@ -9,6 +9,7 @@ from typing import Final
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, counted, primary, quoted
+from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -39,7 +40,7 @@ def number_rules(draft: Draft) -> Outcome:
         head = typed.head.relation
         if is_of_pairs(head):
             in_relation = count_of[head] = count_of.get(head, 0) + 1
-            subsumptions.append(_subsumption(typed, in_relation, component_of, findings))
+            subsumptions.append(_subsumption(typed, in_relation, component_of, draft, findings))
             continue
         number = len(rules) + 1
         stratum = component_of[head]
@@ -124,25 +125,28 @@ def _inner_literals(literal: Literal) -> Iterator[Literal]:
                 yield from _inner_literals(inner)
 
 
-def _subsumption(typed: TypedRule, number: int, component_of: Mapping[str, int], findings: Findings) -> Rule:
-    """A rule of pairs; what it reads beside its two facts must be complete before."""
+def _subsumption(
+    typed: TypedRule, number: int, component_of: Mapping[str, int], draft: Draft, findings: Findings
+) -> Rule:
+    """A rule of pairs. What it reads beside its two facts must be complete before, or only grow: of a relation that
+    loses facts, or chooses among them, it would depend on the order what is there."""
     own = component_of[typed.head.relation]
     base = typed.head.relation.removesuffix(MARK)
     _check_numbering(typed, True, findings)
-    heads = [literal for literal in typed.body if type(literal) is Atom and literal.relation == base][:2]
+    heads = [show_literal(literal) for literal in typed.body if type(literal) is Atom and literal.relation == base][:2]
     for literal in typed.body:
-        if literal in heads:
+        atom = literal.atom if type(literal) is Negation else literal
+        if type(atom) is not Atom or component_of[atom.relation] != own or show_literal(atom) in heads:
             continue
-        relation = literal.relation if type(literal) is Atom else None
-        if type(literal) is Negation:
-            relation = literal.atom.relation
-        if relation is not None and component_of[relation] == own:
-            findings.error(
-                "E0248",
-                f"a subsumption reads {quoted(relation)}, which depends on what it takes away",
-                primary(literal.span, "not complete before"),
-                advice="compare the two facts, or read relations that do not depend on this one",
-            )
+        if atom is literal and atom.relation + MARK not in component_of and not draft.relations[atom.relation].choices:
+            continue
+        findings.error(
+            "E0248",
+            f"a subsumption reads {quoted(atom.relation)}, which depends on what it takes away",
+            primary(literal.span, "not complete before"),
+            note="facts leave after every round, so that the order would matter in which they are found",
+            advice="compare the two facts, or read relations that do not depend on this one, or lose no facts",
+        )
     return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
 
 

@@ -137,11 +137,13 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """`.input`, `.output`, `.printsize` or `.limitsize` of one relation, with its parameters as written."""
+    """`.input`, `.output`, `.printsize` or `.limitsize` of one relation, with its parameters as written. A confined one
+    names no file outside of the folder that is given."""
 
     kind: str
     parameters: Mapping[str, str]
     span: Span
+    is_confined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

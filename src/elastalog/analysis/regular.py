@@ -1,4 +1,4 @@
-r"""Regular expressions of `match`: those of ECMAScript, as far as they can be matched in time linear in the text.
+r"""Regular expressions of `match` and `capture`: those of ECMAScript that are matched in time linear in the text.
 
 The engine is RE2, which never backtracks: no expression and no text, whoever wrote them, can keep an evaluation busy
 for ever. What it cannot do in linear time, back references and looking around, is refused. `.` is any character but the
@@ -30,15 +30,27 @@ class NotRegular(ValueError):
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Matches:
     """Raises NotRegular."""
-    engine, options = _engine()
+    compiled = _compiled(pattern, False)
+    # As bytes: for texts the engine reckons where in the text each match lies, which takes three times as long.
+    return lambda text: compiled.fullmatch(text.encode()) is not None
+
+
+def groups_of(pattern: str, text: str) -> tuple[str | None, ...] | None:
+    """The whole text and what every group matched, None for a group that did not; None if the text does not match.
+    Raises NotRegular."""
+    found = _compiled(pattern, True).fullmatch(text)
+    return None if found is None else (found.group(), *found.groups())
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, captures: bool) -> Any:
+    engine, options = _engine(captures)
     try:
-        compiled = engine.compile(_OTHERWISE.sub(_as_engine_writes, pattern), options)
+        return engine.compile(_OTHERWISE.sub(_as_engine_writes, pattern), options)
     except engine.error as fault:
         raise NotRegular(_reason(pattern, fault)) from None
     except UnicodeEncodeError:
         raise NotRegular("it is no text") from None
-    # As bytes: for texts the engine reckons where in the text each match lies, which takes three times as long.
-    return lambda text: compiled.fullmatch(text.encode()) is not None
 
 
 def _reason(pattern: str, fault: Exception) -> str:
@@ -61,10 +73,10 @@ def _as_engine_writes(found: re.Match[str]) -> str:
 
 
 @cache
-def _engine() -> tuple[Any, Any]:
+def _engine(captures: bool) -> tuple[Any, Any]:
     import re2
 
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = not captures
     return re2, options

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS, functor_of, is_generator
+from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
+from elastalog.analysis.scopes import pieces
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import TEXT_TESTS
+
+if TYPE_CHECKING:
+    from elastalog.analysis.proposals import Proposals
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
 """The terms that hold others."""
 
 
+LISTED: Final = "docs/reference/language.md#functions lists all functions"
 _NAMED_FUNCTORS = [name for name in FUNCTORS if name.isidentifier()]
 
 
@@ -41,6 +48,12 @@ def constructors_of(draft: Draft) -> dict[str, Structure]:
     return {functor: structure for structure in structures for functor in structure.branches if functor != "[]"}
 
 
+def _proposals(draft: Draft) -> Proposals:
+    from elastalog.analysis.proposals import Proposals  # most programs declare what they use
+
+    return Proposals(draft)
+
+
 class _ClauseResolver:
     """Looks up the names of one clause after the other."""
 
@@ -51,6 +64,8 @@ class _ClauseResolver:
         self.users = draft.functors
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
+        self.undeclared: set[str] = set()
+        self.proposals = cache(partial(_proposals, draft))
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
         self.variables: dict[str, tree.Variable | None] = {}
 
@@ -112,7 +127,7 @@ class _ClauseResolver:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    is_nested = is_nested or is_generator(node.functor) or has_partial_part(node)
+                    is_nested = is_nested or is_rewritten(node.functor) or has_partial_part(node)
                     self.check_call(node)
                     if is_constructor(node.functor):
                         pending.extend(node.arguments)
@@ -199,17 +214,35 @@ class _ClauseResolver:
                 advice = f"did you mean `@{call.functor}`?"
             elif f"${call.functor}" in self.constructors:
                 advice = f"did you mean `${call.functor}`?"
+            elif call.functor.lower() in MEANT:
+                meant = MEANT[call.functor.lower()]
+                advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
             else:
-                near = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS)
-                advice = near or "the reference lists the functors of the dialect"
+                advice = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS) or LISTED
             message = f"unknown functor {quoted(call.functor)}"
-            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), advice=advice)
+            note = LISTED if advice.startswith("did you mean") else None
+            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), note=note, advice=advice)
         elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
             self.findings.error(
                 "E0207",
                 f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
                 primary(call.span, f"{counted(given, 'argument')} here"),
                 advice=f"its form is `{functor.signatures[0]}`",
+            )
+        elif call.functor == "format":
+            self.check_format(call)
+
+    def check_format(self, call: tree.Call) -> None:
+        """That the template is known, and has a place for every value."""
+        template, given = call.arguments[0], len(call.arguments) - 1
+        places = len(pieces(template.value)) - 1 if isinstance(template, tree.String) else None
+        if places != given:
+            told = "is no text in quotes" if places is None else f"has {counted(places, 'place')} `{{}}`, not {given}"
+            self.findings.error(
+                "E0207",
+                f"the template of `format` {told}",
+                primary(template.span, "one place `{}` for every value behind it"),
+                advice='its form is `format("{} of {}", a, b)`; join texts that are not known with `cat`',
             )
 
     def check_branch(self, call: tree.Call) -> None:
@@ -239,7 +272,10 @@ class _ClauseResolver:
     def report_atom(self, atom: tree.Atom) -> None:
         declaration = self.declarations.get(atom.relation)
         if declaration is None:
-            attributes = ", ".join(f"x{i}: number" for i in range(1, 1 + min(len(atom.arguments), 4)))
+            if atom.relation in self.undeclared:
+                self.findings.count += 1  # the clause is at fault, and there is nothing new to say
+                return
+            self.undeclared.add(atom.relation)
             instance, _, own = atom.relation.rpartition(".")
             self.findings.error(
                 "E0204",
@@ -247,9 +283,14 @@ class _ClauseResolver:
                 primary(atom.relation_span, "not declared"),
                 advice=self.findings.did_you_mean(atom.relation, self.declarations)
                 or (
+                    f"did you mean `{MEANT[atom.relation.lower()]}`?"
+                    if MEANT.get(atom.relation.lower()) in TEXT_TESTS
+                    else None
+                )
+                or (
                     f"make an instance, `.init {instance[:60]} = …`, of a component that declares {quoted(own)}"
                     if instance
-                    else f"declare it, for example `.decl {atom.relation[:60]}({attributes})`"
+                    else f"declare it, for example `{self.proposals().declaration(atom)}`"
                 ),
             )
             return
@@ -273,5 +314,7 @@ class _ClauseResolver:
             "E0324",
             f"variable {quoted(variable.name)} occurs only once",
             primary(variable.span, "used nowhere else in this rule"),
-            advice=f"write `_`, or `_{variable.name[:60]}` to keep the name",
+            advice=f'write `"{variable.name[:60]}"` if that is a text, otherwise `_`'
+            if variable.name[0].islower() and any(name[0].isupper() for name in self.variables)
+            else f"write `_`, or `_{variable.name[:60]}` to keep the name",
         )

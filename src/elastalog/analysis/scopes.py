@@ -1,20 +1,21 @@
 """Aggregates and ranges as literals of their own, the variables of each scope told apart.
 
-A variable inside an aggregate that also occurs around it is shared; any other is the aggregate's own and is renamed
-(`x@1`).
+A variable inside an aggregate that also occurs around it is shared, any other is the aggregate's own and is renamed
+(`x@1`). Two kinds are the aggregate's own though their names occur around it, as in Soufflé: those of the target that
+the body gives values, and those that get a value outside only by what the aggregate gives (`n = min n : { p(n) }`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import is_generator
-from elastalog.analysis.variable_names import fresh_name
-from elastalog.analysis.variables import given_by, variables_inside, variables_of
+from elastalog.analysis.functors import is_rewritten
+from elastalog.analysis.variable_names import equal_name, fresh_name
+from elastalog.analysis.variables import given_by, grounded_by, variables_inside, variables_of
 from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
@@ -40,9 +41,8 @@ class ScopeSeparator:
         complete = with_witnesses(body, visible, self.fresh)
         if complete is not body:
             visible.update(v.name for v in variables_of(complete, is_deep=False))
-        scope = _Scope(self, {}, visible, _definers(complete, ()))
-        for literal in complete:
-            scope.add(literal)
+        scope = _Scope(self, {}, visible, complete, ())
+        scope.add_all()
         new_head = scope.atom(head)
         return new_head, tuple(scope.literals)
 
@@ -52,24 +52,38 @@ class ScopeSeparator:
         if self.literals_left < 0:
             raise TooLargeError
 
-    def fresh(self, stem: str, span: Span) -> tree.Variable:
+    def fresh(self, stem: str, span: Span, name: Callable[[str, int], str] = fresh_name) -> tree.Variable:
         self.fresh_names += 1
-        return tree.Variable(fresh_name(stem, self.fresh_names), span)
+        return tree.Variable(name(stem, self.fresh_names), span)
 
 
 class _Scope:
     """One conjunction being rewritten: the rule's own, or an alternative of an aggregate's body."""
 
-    __slots__ = ("definers", "literals", "renaming", "separator", "visible")
+    __slots__ = ("body", "current", "definers", "known", "literals", "renaming", "separator", "visible")
 
     def __init__(
-        self, separator: ScopeSeparator, renaming: Mapping[str, str], visible: set[str], definers: Mapping[str, int]
+        self,
+        separator: ScopeSeparator,
+        renaming: Mapping[str, str],
+        visible: set[str],
+        body: Sequence[tree.Literal],
+        known: Collection[str],
     ) -> None:
         self.separator = separator
         self.renaming = renaming
         self.visible = visible
-        self.definers = definers
+        self.body = body
+        self.known = known  # variables of the scopes around it
+        self.definers = _definers(body, known)
+        self.current: tree.Literal | None = None
         self.literals: list[FlatLiteral] = []
+
+    def add_all(self) -> None:
+        for literal in self.body:
+            self.current = literal
+            self.add(literal)
+        self.current = None
 
     def add(self, literal: tree.Literal) -> None:
         self.separator.spend()
@@ -103,11 +117,10 @@ class _Scope:
                 self.literals.append(self.aggregate(result, right))
                 self.meet(left, result, comparison)
                 return
-            if type(left) is tree.Variable and type(right) is tree.Call and is_generator(right.functor):
-                arguments = tuple([self.term(term) for term in right.arguments])
+            if type(left) is tree.Variable and _is_special(right):
+                assert isinstance(right, tree.Call)
                 result = self.result(left)
-                generated = replace(right, arguments=arguments)
-                self.literals.append(replace(comparison, left=result, right=generated))
+                self.generate(result, replace(right, arguments=tuple([self.term(term) for term in right.arguments])))
                 self.meet(left, result, comparison)
                 return
         left, right, comparison_span = self.term(left), self.term(right), comparison.span
@@ -118,7 +131,7 @@ class _Scope:
     def result(self, variable: tree.Variable) -> tree.Variable:
         """The variable itself where nothing else gives it a value; otherwise a new one, to be compared with it."""
         if self.definers.get(variable.name, 0) > 1:
-            return self.separator.fresh(variable.name, variable.span)
+            return self.separator.fresh(variable.name, variable.span, equal_name)
         return self.variable(variable)
 
     def meet(self, variable: tree.Variable, result: tree.Variable, comparison: tree.Comparison) -> None:
@@ -133,7 +146,13 @@ class _Scope:
             case tree.Call():
                 arguments = tuple([self.term(argument) for argument in term.arguments])
                 call = tree.Call(term.functor, arguments, term.functor_span, term.span)
-                return self.generated(call) if is_generator(term.functor) else call
+                if term.functor == "format":
+                    return formatted(call)
+                if not is_rewritten(term.functor):
+                    return call
+                result = self.separator.fresh(term.functor, term.span)
+                self.generate(result, call)
+                return result
             case tree.Cast():
                 return replace(term, term=self.term(term.term))
             case tree.Aggregate():
@@ -153,29 +172,68 @@ class _Scope:
         inside: dict[str, tree.Variable] = {}
         for variable in variables_of((aggregate,), is_deep=True):
             inside.setdefault(variable.name, variable)
-        own = {variable.name for variable in variables_inside(aggregate)} - self.visible
+        alternatives = alternatives_of(aggregate.body, 1, aggregate.span, self.separator.findings)
+        around = self.visible - self.hidden(aggregate, alternatives)
+        own = {variable.name for variable in variables_inside(aggregate)} - around
         renaming = {**self.renaming, **{name: self.separator.fresh(name, aggregate.span).name for name in sorted(own)}}
-        shared = [name for name in inside if name in self.visible]
+        shared = [name for name in inside if name in around]
         bodies: list[FlatBody] = []
-        around_target = _Scope(self.separator, renaming, self.visible | own, {})
+        around_target = _Scope(self.separator, renaming, around | own, (), ())
         target = None if aggregate.target is None else around_target.term(aggregate.target)
-        for alternative in alternatives_of(aggregate.body, 1, aggregate.span, self.separator.findings):
-            scope = _Scope(self.separator, renaming, self.visible | own, _definers(alternative, shared))
-            for literal in alternative:
-                scope.add(literal)
+        for alternative in alternatives:
+            scope = _Scope(self.separator, renaming, around | own, alternative, shared)
+            scope.add_all()
             bodies.append((*scope.literals, *around_target.literals))
         groups = tuple([self.variable(inside[name]) for name in shared])
         return SeparatedAggregate(result, aggregate.operator, target, tuple(bodies), groups, aggregate.span)
 
-    def generated(self, call: tree.Call) -> tree.Variable:
-        """A new variable that runs through the values of a generator."""
-        result = self.separator.fresh(call.functor, call.span)
+    def hidden(self, aggregate: tree.Aggregate, alternatives: Iterable[Sequence[tree.Literal]]) -> set[str]:
+        """The names around an aggregate that mean other variables inside it."""
+        found: set[str] = set()
+        if aggregate.target is not None:
+            given = {name for body in alternatives for literal in body for name in given_by(literal)}
+            found = given & {variable.name for variable in variables_of((aggregate.target,), is_deep=False)}
+        if self.current is not None:
+            others = [literal for literal in self.body if literal is not self.current]
+            found |= grounded_by(self.body, self.known) - grounded_by(others, self.known)
+        return found
+
+    def generate(self, result: tree.Variable, call: tree.Call) -> None:
+        """Have a variable run through the values of a generator. Those of `split` are the parts with the numbers of a
+        range."""
+        if call.functor == "split":
+            number = self.separator.fresh("split", call.span)
+            count = replace(call, functor="split_count")
+            numbers = replace(call, functor="range", arguments=(tree.Integer(0, False, call.span), count))
+            self.generate(number, numbers)
+            call = replace(call, functor="split_part", arguments=(*call.arguments, number))
         self.literals.append(tree.Comparison("=", result, call, call.span, call.span))
-        return result
 
 
 def _is_special(term: tree.Term) -> bool:
-    return type(term) is tree.Aggregate or (type(term) is tree.Call and is_generator(term.functor))
+    is_generator = type(term) is tree.Call and term.functor != "format" and is_rewritten(term.functor)
+    return is_generator or type(term) is tree.Aggregate
+
+
+def formatted(call: tree.Call) -> tree.Call:
+    """`format("{} of {}", a, b)` as the parts joined, each value as a text."""
+    template, *values = call.arguments
+    assert isinstance(template, tree.String)
+    texts = pieces(template.value)
+    parts: list[tree.Term] = [tree.String(texts[0], template.span)]
+    for value, text in zip(values, texts[1:], strict=True):
+        parts.append(tree.Call("to_string", (value,), call.functor_span, value.span))
+        parts.append(tree.String(text, template.span))
+    kept = [part for part in parts if not (isinstance(part, tree.String) and not part.value)]
+    return replace(call, functor="cat", arguments=tuple(kept) or (template,))
+
+
+def pieces(template: str) -> list[str]:
+    """The texts between the places `{}` of a template; `{{` and `}}` stand for braces."""
+    return [
+        piece.replace("\0", "{").replace("\1", "}")
+        for piece in template.replace("{{", "\0").replace("}}", "\1").split("{}")
+    ]
 
 
 def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> dict[str, int]:

@@ -9,8 +9,11 @@ from typing import Final
 from elastalog.analysis.dependencies import Use, Uses, collect_dependencies, components, in_order
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.subsumptions import keeping_best
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+from elastalog.syntax.printer import print_clause
 
 _MOST_REPORTS_PER_COMPONENT: Final = 5
 _MOST_LABELS: Final = 30
@@ -31,7 +34,8 @@ def stratify(draft: Draft) -> Outcome:
         if use.span in shown or len(shown) >= _MOST_REPORTS_PER_COMPONENT:
             continue
         shown.add(use.span)
-        _report(use, _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component])), findings)
+        steps = _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component]))
+        _report(use, steps, _by_subsumption(use, draft), findings)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
 
 
@@ -53,7 +57,29 @@ def _shortest_path(start: str, end: str, uses: Uses, members: set[str]) -> list[
     return steps[::-1]
 
 
-def _report(use: Use, steps: list[tuple[str, str, Span]], findings: Findings) -> None:
+def _by_subsumption(use: Use, draft: Draft) -> str | None:
+    """What a rule with a least or greatest value of its own recursion can be written as: the values themselves, and a
+    subsumption that keeps the best."""
+    rules = [c for c, _ in draft.clauses if c.span.start <= use.span.start < c.span.end and len(c.heads) == 1]
+    for literal in rules[0].body if use.manner == "aggregate" and rules else ():
+        result, aggregate = (literal.left, literal.right) if type(literal) is tree.Comparison else (None, None)
+        if not isinstance(result, tree.Variable) or not isinstance(aggregate, tree.Aggregate):
+            continue
+        head = rules[0].heads[0]
+        places = [
+            i for i, term in enumerate(head.arguments) if isinstance(term, tree.Variable) and term.name == result.name
+        ]
+        if aggregate.operator not in ("min", "max") or aggregate.target is None or len(places) != 1:
+            continue
+        arguments = [aggregate.target if i in places else term for i, term in enumerate(head.arguments)]
+        body = (*[other for other in rules[0].body if other is not literal], *aggregate.body)
+        rule = replace(rules[0], heads=(replace(head, arguments=tuple(arguments)),), body=body, plan=None)
+        better = "<" if aggregate.operator == "min" else ">"
+        return f"{print_clause(rule)} {keeping_best(head.relation, len(arguments), places[0], better)}"
+    return None
+
+
+def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, findings: Findings) -> None:
     labels: list[Label] = [
         secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
     ]
@@ -74,5 +100,7 @@ def _report(use: Use, steps: list[tuple[str, str, Span]], findings: Findings) ->
             primary(use.span, f"{head} aggregates over {body} here"),
             *labels,
             note="an aggregated relation must be complete before it is read",
-            advice=f"split the rule so that {head} aggregates over a relation outside this cycle",
+            advice=f"split the rule so that {head} aggregates over a relation outside this cycle"
+            if instead is None
+            else f"derive all values and keep the best by a subsumption: `{instead}`",
         )

@@ -44,10 +44,6 @@ class SubtypeCheck:
         self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
         self._above: dict[str, frozenset[str]] = {}
-        self._members: dict[str, list[str]] = {}
-        for name, meaning in draft.types.items():
-            for above in meaning.above:
-                self._members.setdefault(self.canonical(above), []).append(name)
 
     def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
         """Report the arguments of the head at fault, and variables of types that have nothing in common. `casts`: the
@@ -259,14 +255,17 @@ class SubtypeCheck:
         return all(self.is_below(self.canonical(name), wanted) for name in common)
 
     def is_below(self, one: str, other: str) -> bool:
-        """Whether every value of a type is one of the other."""
-        if one == other or other in self._all_above(one):
+        """Whether every value of a type is one of the other: it is declared so, or all members of a union are."""
+        above = self._all_above(one)
+        if one == other or other in above:
             return True
-        meaning = self.types[one]
-        is_union = one not in BASE_TYPES and not meaning.above and self._members.get(one)
-        if not is_union:
-            return False
-        return meaning.base.value == other or all(self.is_below(self.canonical(m), other) for m in self._members[one])
+        unions = [name for name in (one, *above) if self.types[name].members]
+        return any(all(other == m or other in self._all_above(m) for m in self._members(name)) for name in unions)
+
+    def _members(self, name: str) -> list[str]:
+        """The types that a union comes down to, those of its members that are unions themselves among them."""
+        members = self.types[name].members
+        return [inner for member in members for inner in self._members(member)] if members else [name]
 
     def _all_above(self, name: str) -> frozenset[str]:
         known = self._above.get(name)

@@ -1,15 +1,21 @@
-"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction."""
+"""Two passes: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction,
+and those are refused that planning would take for ever over: every literal is a place where an update can begin.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 from elastalog.analysis.alternatives import alternatives_of, report_too_large
-from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, Shape
+from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, SeparatedAggregate, Shape
 from elastalog.analysis.findings import Findings, counted, primary
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
 from elastalog.syntax import tree
+
+MOST_LITERALS: Final = 256
+"""Literals of one rule, or of the body of one aggregate."""
 
 
 def take_apart(draft: Draft) -> Outcome:
@@ -19,8 +25,12 @@ def take_apart(draft: Draft) -> Outcome:
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
         if shape is Shape.FLAT:
-            body = cast(FlatBody, clause.body)  # atoms, negations and comparisons only
-            flat.append(FlatClause(clause.heads[0], body, clause.plan, True, not body, clause.span, clause.instance))
+            body = cast(FlatBody, tuple(_without_untyped_records(clause.heads[0], clause.body)))
+            if tree.Truth in map(type, body):
+                continue
+            flat.append(
+                FlatClause(clause.heads[0], body, clause.plan, True, not clause.body, clause.span, clause.instance)
+            )
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
         else:
@@ -33,7 +43,8 @@ def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) ->
     alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
     separator = ScopeSeparator(findings)
     for head in clause.heads:
-        for alternative in alternatives:
+        for written in alternatives:
+            alternative = _without_untyped_records(head, written)
             if tree.Truth in map(type, alternative):  # only `false` is left, and this alternative never holds
                 continue
             errors = findings.count
@@ -74,3 +85,44 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
             advice=f"write for example `.plan {version}:({example})`" if atoms else "remove the plan",
         )
         return
+
+
+def _without_untyped_records(head: tree.Atom, body: Sequence[tree.Literal]) -> Sequence[tree.Literal]:
+    for literal in body:
+        if type(literal) is tree.Comparison and tree.Call in (type(literal.left), type(literal.right)):
+            from elastalog.analysis.untyped_records import without_untyped_records  # most programs have none
+
+            return without_untyped_records(head, body)
+    return body
+
+
+def limit_rules(draft: Draft) -> Outcome:
+    """Leaves rules out that are too long (E0227)."""
+    findings = Findings(draft.tree.source)
+    kept = []
+    told = set()
+    for clause in draft.flat_clauses:
+        longest = len(clause.body) if clause.is_flat else max(map(len, _bodies(clause.body)))
+        if longest <= MOST_LITERALS:
+            kept.append(clause)
+        elif clause.span not in told:
+            told.add(clause.span)
+            findings.error(
+                "E0227",
+                f"a body of {longest:,} literals",
+                primary(clause.span, "this rule"),
+                note=f"a body may have {MOST_LITERALS} literals",
+                advice="give parts of it relations of their own",
+            )
+    return replace(draft, flat_clauses=tuple(kept)), findings.diagnostics
+
+
+def _bodies(body: FlatBody) -> Iterator[FlatBody]:
+    """A body, and those of the aggregates in it."""
+    pending = [body]
+    while pending:
+        found = pending.pop()
+        yield found
+        for literal in found:
+            if type(literal) is SeparatedAggregate:
+                pending.extend(literal.bodies)

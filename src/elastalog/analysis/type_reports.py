@@ -232,7 +232,7 @@ class TypeReports:
             f"{with_article(found)} cannot be taken for {with_article(expected)}",
             primary(cast.type_span, f"{quoted(cast.type_name)} is {with_article(expected)}"),
             *self.origin(cast.term, found),
-            note="`as` keeps the value; types with the same base, and number and unsigned, can stand for each other",
+            note="`as` keeps the value, or its 64 bits; what a symbol or record is known by does not tell what it is",
             advice=_conversion_advice(found, expected, "…")
             if isinstance(found, Structure) or isinstance(expected, Structure)
             else f"convert the value with `{_CONVERSIONS[expected]}(…)`",

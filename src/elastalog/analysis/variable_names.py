@@ -1,7 +1,10 @@
 """Names of variables that no program can write: those of wildcards, `_@1`, of variables renamed so that each scope has
-its own, `x@1`, and of variables for what an expression builds or takes apart, `@r1`."""
+its own, `x@1`, of variables for what an expression builds or takes apart, `@r1`, for the values of an aggregate or a
+range in an expression, `count@1`, `range@2`, and for a value that another variable must have, `x@=1`."""
 
 from __future__ import annotations
+
+from elastalog.syntax.keywords import AGGREGATES
 
 
 def wildcard_name(number: int) -> str:
@@ -22,6 +25,17 @@ def made_name(number: int) -> str:
 def is_made_name(name: str) -> bool:
     """Whether a variable stands for what an expression builds or takes apart."""
     return name.startswith("@r")
+
+
+def equal_name(stem: str, number: int) -> str:
+    """A variable that must have the value of another."""
+    return f"{stem}@={number}"
+
+
+def is_implied_name(name: str) -> bool:
+    """Whether the value of a variable follows from what is written: that of an aggregate in an expression, of what is
+    built or taken apart, of what another variable must have. A range has several."""
+    return name.startswith("@") or "@=" in name or written_name(name) in AGGREGATES
 
 
 def is_wildcard_name(name: str) -> bool:

@@ -62,4 +62,26 @@ def patterns_in(terms: Iterable[tree.Term]) -> set[str]:
             found.add(term.name)
         elif type(term) is tree.Call and is_constructor(term.functor):
             pending.extend(term.arguments)
+        elif type(term) is tree.Cast:
+            pending.append(term.term)
     return found
+
+
+def grounded_by(body: Iterable[tree.Literal], known: Iterable[str] = ()) -> set[str]:
+    """The variables that a conjunction gives a value, atoms, equations, or aggregates as their results; and those that
+    are known already."""
+    bound = set(known)
+    equations = []
+    for literal in body:
+        if isinstance(literal, tree.Atom):
+            bound.update(patterns_in(literal.arguments))
+        elif isinstance(literal, tree.Comparison) and literal.operator == "=":
+            equations += [(literal.left, literal.right), (literal.right, literal.left)]
+    grows = True
+    while grows:
+        size = len(bound)
+        for side, other in equations:
+            if bound.issuperset(variable.name for variable in variables_of((other,), is_deep=False)):
+                bound.update(patterns_in((side,)))
+        grows = len(bound) > size
+    return bound

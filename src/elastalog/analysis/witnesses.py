@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from elastalog.analysis.negation import without_groups
 from elastalog.analysis.substitute import substitute, substitute_term
-from elastalog.analysis.variables import patterns_in, variables_inside, variables_of
+from elastalog.analysis.variables import grounded_by, variables_inside
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
@@ -31,7 +31,7 @@ def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh
         if place is None:
             continue
         result, aggregate = place[0], replace(place[1], body=without_groups(place[1].body))
-        grounded = _grounded(body) if grounded is None else grounded
+        grounded = grounded_by(body) if grounded is None else grounded
         own = {variable.name for variable in variables_inside(aggregate)}
         witnesses = (own & visible) - grounded
         if witnesses and not any(isinstance(inner, tree.Disjunction) for inner in aggregate.body):
@@ -73,22 +73,3 @@ def _taken_apart(
 
 def _wildcard(_: str, span: Span) -> tree.Term:
     return tree.Wildcard(span)
-
-
-def _grounded(body: Sequence[tree.Literal]) -> set[str]:
-    """The variables that something outside of aggregates gives a value, or an aggregate as its result."""
-    bound: set[str] = set()
-    equations = []
-    for literal in body:
-        if isinstance(literal, tree.Atom):
-            bound.update(patterns_in(literal.arguments))
-        elif isinstance(literal, tree.Comparison) and literal.operator == "=":
-            equations += [(literal.left, literal.right), (literal.right, literal.left)]
-    grows = True
-    while grows:
-        size = len(bound)
-        for side, other in equations:
-            if bound.issuperset(variable.name for variable in variables_of((other,), is_deep=False)):
-                bound.update(patterns_in((side,)))
-        grows = len(bound) > size
-    return bound

@@ -16,7 +16,8 @@ from elastalog.cli.preprocessor_options import program_argument, read_program
 def check(program: str, form: str, verbosity: Verbosity) -> None:
     """Check a program and report its faults.
 
-    Looks at the grammar, names, types, variables and strata of PROGRAM. Diagnostics go to standard error. The exit code
+    Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
+    Diagnostics go to standard error. The exit code
     is 0 when the program has no error, 1 otherwise.
 
     \b
@@ -26,11 +27,12 @@ def check(program: str, form: str, verbosity: Verbosity) -> None:
       elastalog check --format json reach.dl        for editors and scripts
     """
     with exit_codes(form, verbosity):
+        from elastalog.analysis.growth import warnings_of_growth
         from elastalog.planning.lower import lower
 
         loaded = read_program(program)
         # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
         lower(loaded.checked)
-        warnings = loaded.warnings
+        warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
         if warnings or form == "json":
             show_diagnostics(warnings, form, verbosity)

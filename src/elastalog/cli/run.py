@@ -66,6 +66,7 @@ def run(
     try:
         with exit_codes(form, verbosity), checked_output():
             loaded = _with_demand(with_pragmas(load_program(program, form, verbosity)))
+            loaded = _without_unused_inputs(loaded, options["facts"], form, verbosity)
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
@@ -108,6 +109,24 @@ def _with_demand(program: Program) -> Program:
     if wanted is None:
         return program
     return replace(program, checked=with_demand(program.checked, outputs_of(program.checked), wanted))
+
+
+def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: Verbosity) -> Program:
+    """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
+    from dataclasses import replace
+
+    from elastalog.analysis.dependencies import needed_for
+    from elastalog.pipeline.files.loading import inputs_of, is_missing, not_needed
+    from elastalog.planning.demand import outputs_of
+
+    checked = program.checked
+    needed = needed_for(checked, outputs_of(checked))
+    unused = [r for r in inputs_of(checked) if needed and r.name not in needed and is_missing(r, facts)]
+    if not unused:
+        return program
+    show_diagnostics([not_needed(unused)], form, verbosity)
+    kept = {r.name: replace(r, directives=tuple(d for d in r.directives if d.kind != "input")) for r in unused}
+    return replace(program, checked=replace(checked, relations={**checked.relations, **kept}))
 
 
 def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:

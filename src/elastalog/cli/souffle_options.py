@@ -42,14 +42,9 @@ def without_warnings() -> bool:
 
 def with_pragmas(program: Program) -> Program:
     """The program with the pragmas of the command line, which go before its own."""
-    from dataclasses import replace
-    from types import MappingProxyType
+    from elastalog.program.program import with_pragmas
 
-    given = click.get_current_context().meta.get(_PRAGMAS)
-    if not given:
-        return program
-    pragmas = MappingProxyType({**program.checked.pragmas, **given})
-    return replace(program, checked=replace(program.checked, pragmas=pragmas))
+    return with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {}))
 
 
 def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:

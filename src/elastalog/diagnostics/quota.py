@@ -121,7 +121,9 @@ def take(size: int) -> None:
 
 
 _TIME = Diagnostic(
-    "E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `limits=Limits(time=…)`"
+    "E0603",
+    "the time limit was reached",
+    help="allow more: `--timeout`, of a service `--question-time`, in Python `limits=Limits(time=…)`",
 )
 _STOPPED = Diagnostic(
     "E0939",

@@ -15,7 +15,7 @@ from elastalog.editing.reading import Reading
 from elastalog.editing.rooms import Kind, Symbol
 from elastalog.editing.variable_types import room_at
 from elastalog.syntax import tree
-from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, DIRECTIVES, FUNCTORS, QUALIFIERS
+from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, DIRECTIVES, ENDS, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, NAME, Tokens, tokenize
 
 Sort = Kind | Literal["attribute", "keyword", "directive", "type"]
@@ -183,7 +183,8 @@ class _Place:
         yield from self.symbols(Kind.RELATION)
         yield from self.symbols(Kind.INSTANCE)
         if ":-" in words or words[-1:] == ["("]:
-            for word in sorted(FUNCTORS | AGGREGATES | CONSTRAINTS):
+            functions = {name for name in SIGNATURES if name.isidentifier()} - {"autoinc", "neg"}
+            for word in sorted(functions | AGGREGATES | CONSTRAINTS | ENDS):
                 detail = SIGNATURES[word].signatures[0] if word in SIGNATURES else ""
                 yield Proposal(word, "keyword", detail)
             yield from (Proposal(word, "keyword") for word in ("as", "nil", "true", "false"))

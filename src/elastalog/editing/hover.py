@@ -116,10 +116,13 @@ def _about_word(reading: Reading, file: str, offset: int) -> str | None:
     if at is None:
         return None
     tokens, _ = tokenize(reading.source)
-    for text, kind, start, end in zip(tokens.texts, tokens.kinds, tokens.starts, tokens.ends, strict=True):
+    behind = [*tokens.texts[1:], ""]
+    for text, after, kind, start, end in zip(
+        tokens.texts, behind, tokens.kinds, tokens.starts, tokens.ends, strict=True
+    ):
         if start <= at <= end and kind == DIRECTIVE and text[1:] in DIRECTIVES:
             return f"`{text}` {ABOUT_DIRECTIVES[text[1:]]}"
-        if start <= at <= end and kind == KEYWORD and text in FUNCTORS:
+        if start <= at <= end and text in FUNCTORS and (kind == KEYWORD or after == "("):
             lines = "\n".join(FUNCTORS[text].signatures)
             return f"```\n{lines}\n```"
         if start > at:

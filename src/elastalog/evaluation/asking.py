@@ -10,13 +10,12 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics import memory_limit
 from elastalog.evaluation.restricting import facts_needed
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.planning.lower import lower
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
 
@@ -33,7 +32,7 @@ def asking(
     equivalences = backend.program.equivalences
     needed = facts_needed(query, backend, dictionary)
     if is_later:
-        needed = {relation: _copied(words) for relation, words in needed.items()}
+        needed = {relation: FactWords(words).copied().words for relation, words in needed.items()}
 
     def answer() -> Relation:
         program = lower(query.program, equivalences=equivalences)
@@ -67,10 +66,5 @@ def _evaluated(
     scratch = backend_maker("local")(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
     scratch.load(dict(facts))
     evaluate_all(scratch)
-    words = _copied(scratch.facts(schema.name).words)
+    words = scratch.facts(schema.name).copied().words
     return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
-
-
-def _copied(words: Matrix) -> Matrix:
-    memory_limit.ask(words.nbytes)
-    return words.copy()

@@ -9,7 +9,7 @@ from elastalog.analysis.program import Apply, Base, Constant, Expression, Variab
 from elastalog.planning.logical import Test
 
 _OVERFLOWING = frozenset(
-    ("+", "-", "*", "/", "^", "neg", "to_number", "to_unsigned", "itou", "ftoi", "ftou", "utoi")
+    ("+", "-", "*", "/", "^", "neg", "abs", "to_number", "to_unsigned", "itou", "ftoi", "ftou", "utoi")
 )  # fmt: skip
 
 

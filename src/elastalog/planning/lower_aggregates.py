@@ -15,10 +15,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Final, assert_never
 
 from elastalog.analysis import program as checked
+from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
-from elastalog.analysis.variable_names import written_name
+from elastalog.analysis.variable_names import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
@@ -254,9 +255,11 @@ class _BodyWithAggregates:
         literal, rule, lowering = self.aggregations[i], self.rule, self.lowering
         groups = {g.name: g.base for g in literal.groups}
         columns: dict[str, Base] = {}
+        told = () if literal.target is None else tuple(names_of(literal.target))
         ranges: list[_Range] = []
         for number, body in enumerate(literal.bodies):
-            inner = {v.name: v.base for v in assigned_variables(body) if v.name not in groups}
+            inner = {v.name: v.base for v in assigned_variables(body) if v.name in told or not is_implied_name(v.name)}
+            inner = {name: base for name, base in inner.items() if name not in groups}
             columns.update(inner)
             found = lower_body(lowering, body, rule, self.scope)
             ranges.extend(_Range(alternative, frozenset(inner), number) for alternative in found)

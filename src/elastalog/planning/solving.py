@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Container
 
 from elastalog.analysis.checked_variables import variables_of
+from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
 from elastalog.late import dataclass
 from elastalog.planning.logical import Test
 
 _BITS = 1 << 64
-_INVERSES = {"neg": "neg", "bnot": "bnot", "itou": "utoi", "utoi": "itou"}
-"""Functors of one integer with what undoes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +74,9 @@ def _undo(apply: Apply, at: int, value: Expression, wraps: bool) -> Expression |
     name = apply.functor
     if apply.base is Base.SYMBOL:
         return _rest(apply, at, value) if name in ("cat", "+") else None
-    if name in _INVERSES:
-        return made(_INVERSES[name], value)
+    inverse = FUNCTORS[name].inverse if name in FUNCTORS else None
+    if inverse is not None:
+        return made(inverse, value)
     if len(apply.arguments) != 2:
         return None
     other = apply.arguments[1 - at]

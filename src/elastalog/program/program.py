@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -170,9 +171,14 @@ def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
+    return with_pragmas(program, {"arithmetic": arithmetic})
+
+
+def with_pragmas(program: Program, pragmas: Mapping[str, str]) -> Program:
+    """The program with further pragmas, which go before its own."""
     source = program.tree.source
-    text = f'{source.text.rstrip()}\n.pragma "arithmetic" "{arithmetic}"\n'
-    return Program.of(replace(source, text=text))
+    lines = [f".pragma {json.dumps(name)} {json.dumps(value)}\n" for name, value in pragmas.items()]
+    return Program.of(replace(source, text=f"{source.text.rstrip()}\n{''.join(lines)}")) if lines else program
 
 
 def declarations_in(text: str) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ facts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import assert_never
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
 
 from elastalog.analysis.program import (
     Aggregation,
@@ -85,14 +86,19 @@ def check_proof(
 
 
 def _with_nil(program: CheckedProgram, facts: Facts) -> Facts:
-    """Facts as users have them, in which nil is `None`, as proofs have them."""
+    """Facts as users have them, in which nil is `None`, as proofs have them; with one NaN."""
     with_records = {
         relation.name for relation in program.relations.values() if any(a.structures for a in relation.attributes)
     }
     return {
-        name: {tuple(map(private_value, values)) for values in known} if name in with_records else known
+        name: {_with_one_nan(map(private_value, values) if name in with_records else values) for values in known}
         for name, known in facts.items()
     }
+
+
+def _with_one_nan(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values of which NaN is always the same object, so that it is found again."""
+    return tuple(math.nan if value != value else value for value in values)
 
 
 class _Rejected(Exception):
@@ -113,7 +119,7 @@ class _Oracle:
             index = self._indexes[relation, columns] = {}
             for values in self._facts.get(relation, ()):
                 index.setdefault(tuple(values[i] for i in columns), []).append(values)
-        return iter(index.get(tuple(value for value in pattern if value is not None), ()))
+        return iter(index.get(_with_one_nan(value for value in pattern if value is not None), ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class _Checker:
                 raise _Rejected(f"{fact} is said to be unexpanded, and is not")
             return
         if proof.rule is None:
-            if proof.children or fact.values not in self.explicit.get(fact.relation, ()):
+            if proof.children or _with_one_nan(fact.values) not in self.explicit.get(fact.relation, ()):
                 raise _Rejected(f"{fact} is not an explicit fact")
             return
         number = proof.rule.number
@@ -246,7 +252,8 @@ class _Checker:
             if not 0 <= member.body < len(literal.bodies):
                 raise _Rejected(f"{place}: the aggregate has no alternative {member.body}")
             groups = {group.name: bindings[group.name] for group in literal.groups}
-            found = assignment_of(self.check_body(place, literal.bodies[member.body], member.children, groups, []))
+            inside = self.check_body(place, literal.bodies[member.body], member.children, groups, [])
+            found = assignment_of(inside, literal)
             if found not in members or found in seen:
                 raise _Rejected(f"{place}: a member of the aggregate is wrong or listed twice")
             seen.add(found)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from elastalog.analysis.functor_values import TESTS
 from elastalog.analysis.program import Apply, Comparison, Constant, Expression, Value, Variable
 from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.values import Branch, sort_key
 from elastalog.provenance.fact import Bindings
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Run, Unbound, no_ordinal, normal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Run, Unbound, no_ordinal, normal, value_of
 from elastalog.syntax.keywords import NOT
 
 MOST_IN_RANGE = 1_000_000
@@ -98,10 +98,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
                 return matcher(left)(right)
             except NotRegular:
                 return False  # a pattern that is none matches nothing
-        case "contains":
-            return left in right
         case _:
-            raise ValueError(operator)
+            return TESTS[operator](left, right)
 
 
 def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:

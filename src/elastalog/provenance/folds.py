@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
 
+from elastalog.analysis.functor_values import greatest, least
 from elastalog.analysis.program import Apply, Base, Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.source import Span
 from elastalog.provenance.comparisons import compare
-from elastalog.provenance.functor_values import NoValue, greatest, least
-from elastalog.provenance.ground import BOUNDS, Ordinal, applied, modulo_bits, no_ordinal, normal
+from elastalog.provenance.ground import BOUNDS, NoValue, Ordinal, applied, modulo_bits, no_ordinal, normal
 
 
 def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:
@@ -29,7 +29,7 @@ def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ord
             case "mean":
                 return _exact_sum(values) / len(values) if values else None
             case "min" | "max":
-                return None if not values else least(values) if operator == "min" else greatest(values)
+                return None if not values else least(*values) if operator == "min" else greatest(*values)
             case _ if operator[0] == "@":
                 return _folded(operator, values, base, getattr(ordinal, "functions", {}))
             case _:

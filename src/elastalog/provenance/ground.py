@@ -9,28 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never, cast
 
+from elastalog.analysis.functor_values import BITS
+from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
-from elastalog.provenance.functor_values import BITS, NoValue, apply
 
-Ordinal = Callable[[str], int | None]
-"""The number of a symbol in a run, which only that run knows."""
+Ordinal = Callable[[Any], int | None]
+"""The number of a symbol or record in a run, which only that run knows."""
 
 BOUNDS = {Base.NUMBER: (-(1 << 63), (1 << 63) - 1), Base.UNSIGNED: (0, (1 << 64) - 1)}
 """The least and the greatest integer of a type."""
+_BITWISE = frozenset(("band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru"))
 _WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
+
+
+class NoValue(Exception):
+    """An expression has no value here: the instantiation fails."""
 
 
 class Unbound(Exception):
     """A variable has no value yet."""
 
 
-def no_ordinal(_: str) -> int | None:
-    """Where the numbers of symbols are not known."""
+def no_ordinal(_: object) -> int | None:
+    """Where the numbers of values are not known."""
     return None
 
 
@@ -50,7 +56,7 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 raise NoValue("only the run knows the number of a derivation")
             arguments = [value_of(argument, bindings, ordinal) for argument in expression.arguments]
             if expression.functor == "ord":
-                number = ordinal(str(arguments[0]))
+                number = ordinal(arguments[0])
                 if number is None:
                     raise NoValue(f"the number of {arguments[0]!r} is not known")
                 return number
@@ -67,7 +73,7 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What only a run knows: the numbers of symbols, the functors that its user implements, by name, and whether its
+    """What only a run knows: the numbers of values, the functors that its user implements, by name, and whether its
     integers wrap. `look` is called at every step of what may take long, and may raise."""
 
     ordinal: Ordinal
@@ -75,8 +81,8 @@ class Run:
     wraps: bool = False
     look: Callable[[], None] = lambda: None
 
-    def __call__(self, symbol: str) -> int | None:
-        return self.ordinal(symbol)
+    def __call__(self, value: object) -> int | None:
+        return self.ordinal(value)
 
 
 def applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping[str, Callable[..., Any]]) -> Value:
@@ -103,6 +109,16 @@ def _result(function: Callable[..., Any], arguments: tuple[Value, ...]) -> Any:
 
     (value,) = function(*(pa.array([argument]) for argument in arguments))
     return value.as_py() if hasattr(value, "as_py") else value
+
+
+def apply(functor: str, arguments: list[Any], base: Base) -> Any:
+    """What a functor gives; may be outside its type. Raises NoValue where it fails."""
+    compute = FUNCTORS[functor].compute
+    assert compute is not None
+    value = compute(*arguments)
+    if value is None:
+        raise NoValue(f"`{functor}` has no value for {', '.join(map(repr, arguments))}")
+    return modulo_bits(value, base) if functor in _BITWISE else value
 
 
 def _wrapped(functor: str, arguments: list[Any], base: Base) -> int:

@@ -22,8 +22,7 @@ from elastalog.analysis.program import (
 from elastalog.analysis.variable_names import is_made_name, is_wildcard_name, written_name
 from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of
 from elastalog.syntax.printer import print_comparison
 
 

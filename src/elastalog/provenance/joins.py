@@ -20,11 +20,11 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.variable_names import is_implied_name
 from elastalog.provenance.comparisons import compare, holds, range_of, take_apart
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.folds import fold
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of
 from elastalog.provenance.instantiate import are_met, ground_values, match_atom
 
 Pattern: TypeAlias = Sequence[Value | None]
@@ -180,7 +180,7 @@ def members_of(
     for body in literal.bodies:
         for found in assignments(body, groups, look_up, ordinal):
             try:
-                members[assignment_of(found)] = (
+                members[assignment_of(found, literal)] = (
                     1 if literal.target is None else value_of(literal.target, found, ordinal)
                 )
             except NoValue:
@@ -188,6 +188,12 @@ def members_of(
     return members
 
 
-def assignment_of(bindings: Bindings) -> Assignment:
-    """Bindings as a key; NaN, which differs from itself, by its name."""
-    return frozenset((name, value if value == value else "NaN") for name, value in bindings.items())
+def assignment_of(bindings: Bindings, literal: Aggregation) -> Assignment:
+    """Bindings as a member of an aggregate: what is written in its body, and what it folds. NaN, which differs from
+    itself, by its name."""
+    told = () if literal.target is None else tuple(names_of(literal.target))
+    return frozenset(
+        (name, value if value == value else "NaN")
+        for name, value in bindings.items()
+        if name in told or not is_implied_name(name)
+    )

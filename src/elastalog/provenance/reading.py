@@ -22,8 +22,7 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.comparisons import solve
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Run, Unbound
+from elastalog.provenance.ground import NoValue, Run, Unbound
 from elastalog.provenance.instantiate import ground_values, show
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
@@ -54,7 +53,7 @@ class Reading:
         self._dictionary = dictionary
         self.look = backend.watch.step
         """To be called at every step of a search: raises LimitReached when its time is over."""
-        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps, self.look)
+        self.ordinal = Run(dictionary.ordinal, dictionary.functions, dictionary.wraps, self.look)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}

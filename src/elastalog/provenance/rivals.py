@@ -11,8 +11,7 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
 from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, value_of
 from elastalog.provenance.instantiate import are_met, match_atom
 from elastalog.provenance.joins import LookUp, Pattern, assignments
 

@@ -32,8 +32,7 @@ from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.comparisons import compare, define, holds, range_of
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, value_of
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by
 

@@ -15,8 +15,7 @@ from elastalog.analysis.values import NIL
 from elastalog.provenance.absence import AbsenceSource, Instantiation, PatternAbsence
 from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.functor_values import NoValue
-from elastalog.provenance.ground import Ordinal, Unbound
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp
 from elastalog.provenance.why_not import KEPT, Search, equations_of

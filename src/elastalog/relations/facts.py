@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import sort_key
+from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
@@ -43,6 +44,12 @@ class FactWords:
         """No facts, with annotations."""
         nothing = np.empty(0, np.int32)
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+
+    def copied(self) -> FactWords:
+        """The facts, whatever becomes of the memory that they are in."""
+        parts = self.words, self.level, self.count
+        memory_limit.ask(sum(part.nbytes for part in parts if part is not None))
+        return FactWords(*(None if part is None else part.copy() for part in parts))  # type: ignore[arg-type]
 
 
 @cache

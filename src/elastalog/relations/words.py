@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.values import Branch, Nil, Record, plain_text
+from elastalog.analysis.values import NIL, Branch, Nil, Record, plain_text
 from elastalog.relations import records
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.limits import (
@@ -124,6 +124,13 @@ class Dictionary:
             return narrow
         found = self.wide.find(pattern)
         return None if found is None else WIDE + found
+
+    def ordinal(self, value: Any) -> int | None:
+        """The number that `ord` gives for a symbol or record; None if it has none."""
+        if isinstance(value, str):
+            return self.symbols.find(value)
+        word = records.encode(self, value, may_add=False)
+        return 0 if value is NIL else None if word is None else word + 1
 
     def decode_value(self, base: Base, word: int) -> Value:
         """The value of a word."""

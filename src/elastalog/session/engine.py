@@ -15,7 +15,6 @@ from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_number
-from elastalog.relations.facts import FactWords
 from elastalog.session.history import History
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, H
     other = now.another(now.program, now.dictionary)
     if keeps_all(now.epochs.strategy):
         for name in now.backend.program.relations:
-            other.backend.states.restore(name, _copied(now.backend.states.of(name)), ())
+            other.backend.states.restore(name, now.backend.states.of(name).copied(), ())
         other.epochs.number = now.epoch
         _learn_alike(now, other)
     else:
@@ -208,13 +207,6 @@ def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:
             if are_rows and len(side) and not are_in(np.asarray(side), np.asarray(other)).all():
                 return False
     return True
-
-
-def _copied(facts: FactWords) -> FactWords:
-    level, count = facts.level, facts.count
-    return FactWords(
-        facts.words.copy(), None if level is None else level.copy(), None if count is None else count.copy()
-    )
 
 
 def _learn_alike(now: Materialisation, other: Materialisation) -> None:

@@ -63,8 +63,11 @@ class LogEntry:
 
     @property
     def time(self) -> datetime:
-        """When the epoch was committed, in UTC."""
-        return datetime.fromtimestamp(self.timestamp, UTC)
+        """When the epoch was committed, in UTC. A clock may have been wrong by more than there are years."""
+        try:
+            return datetime.fromtimestamp(self.timestamp, UTC)
+        except (ValueError, OverflowError, OSError):
+            return (datetime.max if self.timestamp > 0 else datetime.min).replace(tzinfo=UTC)
 
     @property
     def derivations(self) -> int:

@@ -52,6 +52,7 @@ class ClauseParser(LiteralParser):
                 break
             if text == ",":
                 self.position += 1
+                self.annotations("a head")
                 heads.append(self.head())
             elif text == "<=":
                 if len(heads) == 1:

@@ -94,6 +94,16 @@ class Cursor:
         """Whether a line break lies between the token and the one before it."""
         return index == 0 or "\n" in self.source.text[self.ends[index - 1] : self.starts[index]]
 
+    def skip_percent_comment(self) -> None:
+        """Reports a `%` that starts a comment elsewhere, and goes on behind its line."""
+        index = self.position
+        end = self.source.text.find("\n", self.starts[index])
+        end = len(self.source.text) if end < 0 else end
+        while self.kinds[self.position] != END and self.starts[self.position] < end:
+            self.position += 1
+        advice = "write `//` instead"
+        self.report("E0115", "`%` does not start a comment", self.span_of(index), "write `//`", advice=advice)
+
     # --- reporting ---
 
     def report(

@@ -284,6 +284,7 @@ class DeclarationParser(ClauseParser):
 
     def parameter(self, number: int) -> Attribute:
         """`x: number`, or the type alone."""
+        self.annotations("a parameter")
         if self.texts[self.position + 1] == ":":
             return self.attribute()
         type_name, span = self.type_name()

@@ -11,6 +11,9 @@ FUNCTORS = frozenset([
 # fmt: on
 AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
+ENDS = frozenset({"starts_with", "ends_with"})
+"""Constraints, unless a relation has the name."""
+TEXT_TESTS = CONSTRAINTS | ENDS
 """The comparisons of texts, which are written like atoms."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 NOT = "not "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import new_span
-from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
+from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
 from elastalog.syntax.terms import TermParser
 from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
 from elastalog.syntax.tree import (
@@ -100,12 +100,17 @@ class LiteralParser(TermParser):
 
     def literal(self, into: list[Literal]) -> None:
         """Reads one literal, or a group whose literals join the conjunction when it has no alternatives."""
+        if self.texts[self.position] == "%":
+            self.skip_percent_comment()
         index = self.position
         kind = self.kinds[index]
         text = self.texts[index]
         if kind == NAME:
             follow = self.texts[index + 1]
             if follow == "(":
+                if text in ENDS and not self.is_declared(text):
+                    into.append(self.constraint())
+                    return
                 atom = self.atom()
                 after = self.texts[self.position]
                 if after == "," or after == "." or not self.continues_term(after):
@@ -187,7 +192,7 @@ class LiteralParser(TermParser):
         return Comparison(operator, left, right, self.span_of(index), Span(left.span.start, right.span.end))
 
     def constraint(self) -> Comparison:
-        """`match(pattern, text)`, `contains(part, text)`"""
+        """`match(pattern, text)`, `contains(part, text)` and the like"""
         index = self.position
         word = self.texts[index]
         if self.texts[index + 1] != "(":
@@ -199,14 +204,16 @@ class LiteralParser(TermParser):
                 "E0124",
                 f"`{word}` takes 2 arguments, not {len(arguments)}",
                 span,
-                advice="write `match(pattern, text)`" if word == "match" else "write `contains(part, text)`",
+                advice=f"write `{word}({'pattern' if word == 'match' else 'part'}, text)`",
             )
         return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
 
     def negated(self, first: int) -> Negation | NegatedGroup:
         """What stands behind a `!`, or a habit for it, at `first`."""
         index = self.position = first + 1
-        if self.kinds[index] == NAME and self.texts[index + 1] == "(":  # nearly always
+        if (
+            self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.texts[index] not in ENDS
+        ):  # nearly always
             atom = self.atom()
             after = self.texts[self.position]
             if after == "," or after == "." or not self.continues_term(after):
@@ -222,6 +229,18 @@ class LiteralParser(TermParser):
                 return Negation(atom, span)
             case _:
                 return NegatedGroup(tuple(literals), span)
+
+    def is_declared(self, name: str) -> bool:
+        """Whether the text declares a relation of that name."""
+        index = -1
+        while name in (later := self.texts[index + 1 :]):
+            index += 1 + later.index(name)
+            first = index
+            while self.texts[first - 1] == ",":
+                first -= 2
+            if self.texts[first - 1] == ".decl":
+                return True
+        return False
 
     def bare_atom(self) -> Atom:
         """A name where an atom should be; read as an atom without arguments."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.components import ComponentParser
 from elastalog.syntax.cursor import TooManyFindingsError, UnreadableItemError
-from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, tokenize
+from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, crop, tokenize
 from elastalog.syntax.tree import Item, Tree
 
 
@@ -49,8 +51,10 @@ class _ProgramParser(ComponentParser):
                 self.directive(into)
             elif self.texts[before] == ".":
                 self.unknown_directive()
-            elif self.texts[before] == "%" and self.is_first_on_line(before):
+            elif self.texts[before] == "%":
                 self.skip_percent_comment()
+            elif self.texts[before] == ":-" or (self.texts[before] == "?" and self.texts[before + 1] == "-"):
+                self.without_head()
             elif self.is_annotation(before):
                 self.annotations("what it is about")
                 self.annotated.append(self.span_from(before))
@@ -61,11 +65,23 @@ class _ProgramParser(ComponentParser):
                 self.position += 1  # or the same token would fail for ever
             self.skip_item()
 
-    def skip_percent_comment(self) -> None:
+    def without_head(self) -> None:
+        """Reports `?- goal.` and `:- goal.` of other languages, with what says the same here."""
         index = self.position
-        end = self.source.text.find("\n", self.starts[index])
-        end = len(self.source.text) if end < 0 else end
-        while self.kinds[self.position] != END and self.starts[self.position] < end:
+        is_question = self.texts[index] == "?"
+        self.position += 2 if is_question else 1
+        start = self.position
+        while self.kinds[self.position] != END and self.texts[self.position] != ".":
             self.position += 1
-        advice = "write `//` instead"
-        self.report("E0115", "`%` does not start a comment", self.span_of(index), "write `//`", advice=advice)
+        goal = self.source.text[self.starts[start] : self.starts[self.position]]
+        goal = " ".join(re.sub(r"\\\+|\bnot\s+", "!", goal).split())
+        self.position += self.texts[self.position] == "."
+        asked = f"ask with `elastalog query PROGRAM '{crop(goal)}'`, or derive the answers in a relation with `.output`"
+        denied = f"derive what must not be, and see whether there is any: `.decl wrong()`, `wrong() :- {crop(goal)}.`"
+        self.report(
+            "E0115",
+            "a program asks no questions" if is_question else "a rule has a head",
+            self.span_of(index),
+            f"`{'?-' if is_question else ':-'}` with nothing before it",
+            advice=asked if is_question else denied,
+        )

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import CONSTRAINTS, NOT, PRECEDENCE, PREFIX_PRECEDENCE
+from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
@@ -140,7 +140,7 @@ def print_literal(literal: Literal) -> str:
             return f"{literal.relation}({_print_arguments(literal.arguments)})"
         case Negation():
             return f"!{print_literal(literal.atom)}"
-        case NegatedGroup(body=(Comparison(operator=operator) as single,)) if operator in CONSTRAINTS:
+        case NegatedGroup(body=(Comparison(operator=operator) as single,)) if operator in TEXT_TESTS:
             return f"!{print_literal(single)}"
         case NegatedGroup():
             return f"!({_print_body(literal.body)})"
@@ -157,8 +157,8 @@ def print_literal(literal: Literal) -> str:
 def print_comparison(operator: str, left: str, right: str) -> str:
     """A comparison of two terms that have been printed."""
     plain = operator.removeprefix(NOT)
-    text = f"{plain}({left}, {right})" if plain in CONSTRAINTS else f"{left} {plain} {right}"
-    return text if plain == operator else f"!{text}" if plain in CONSTRAINTS else f"!({text})"
+    text = f"{plain}({left}, {right})" if plain in TEXT_TESTS else f"{left} {plain} {right}"
+    return text if plain == operator else f"!{text}" if plain in TEXT_TESTS else f"!({text})"
 
 
 def print_term(term: Term) -> str:

@@ -47,6 +47,7 @@ _WORDS = rf"""
     | '[^'\n]*'
     | \#(?:[^\n\\]++|\\\r?\n|\\)*+
     | {_BLANK}+
+    | \\\r?\n
     | (?:[^\x00-\x7f\W]+[A-Za-z0-9_?]*)+
     | [^\x00-\x7f\w]+
     | .
@@ -69,7 +70,7 @@ def _classify(piece: str) -> int:
     first = piece[0]
     if first in _NAME_START:
         return WILDCARD if piece == "_" else KEYWORD if piece in RESERVED else NAME
-    if first in _BLANKS or piece.startswith("//"):
+    if first in _BLANKS or piece.startswith("//") or (first == "\\" and piece[-1] == "\n"):
         return TRIVIA
     if piece in _SYMBOLS:
         return SYMBOL

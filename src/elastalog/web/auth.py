@@ -92,7 +92,7 @@ class Guard:
         told = Diagnostic(
             "E0923", "this needs a token", help="send `Authorization: Bearer TOKEN`; who started the service has it"
         )
-        if scope["path"].startswith(API) or scope["method"] != "GET":
+        if scope["path"].startswith(API) or scope.get("method") != "GET":
             return problem((told,))
         text = (
             "This page needs a token: open it once with ?token=TOKEN behind its address; the service has printed one, "

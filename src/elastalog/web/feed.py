@@ -115,8 +115,8 @@ class Feed:
             return found
 
     async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[list[Event]]:
-        """Every event from an epoch on, those that are at hand together; none after so many seconds without. Ends when
-        the feed is closed."""
+        """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Those
+        that are at hand come together; none after so many seconds without. Ends when the feed is closed."""
         if self.listeners >= most:
             raise faults.too_many_listeners(self.listeners)
         self.listeners += 1

@@ -10,7 +10,7 @@ from elastalog.relations.facts import FactWords, Relation
 from elastalog.session import Session
 from elastalog.syntax.keywords import RESERVED
 from elastalog.web.limits import Limits
-from elastalog.web.paging import Cut, Page, View, Views, copied, cut_of, sorted_rows, taken
+from elastalog.web.paging import Cut, Page, View, Views, cut_of, sorted_rows, taken
 from elastalog.web.sides import Sides
 
 
@@ -34,7 +34,7 @@ class Pager:
         """What makes a page of a relation, once the session need not be held any more."""
         source, epoch = session[relation], session.epoch
         if not where.strip() and not cut.order:
-            facts = copied(taken(source.fact_words(), slice(cut.offset, cut.offset + cut.limit)))
+            facts = taken(source.fact_words(), slice(cut.offset, cut.offset + cut.limit)).copied()
             total = len(source)
             return lambda: _page(source, facts, epoch, cut, total, annotations)
         names = {name for name, _ in cut.order}
@@ -66,13 +66,13 @@ class Pager:
         """What filters and sorts the facts of now."""
         schema, dictionary = source.schema, source.dictionary
         if not where.strip():
-            facts = copied(source.fact_words())
+            facts = source.fact_words().copied()
             return lambda: View(sorted_rows(schema, facts, dictionary, cut), len(facts.words))
         columns = ", ".join(f"{name}_" if name in RESERVED else name for name in schema.names)
         # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
         text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
         answer = session.engine.asking(text, parameters)
-        all_facts = copied(source.fact_words()) if is_annotated else None
+        all_facts = source.fact_words().copied() if is_annotated else None
 
         def filtered() -> View:
             words = answer().fact_words().words

@@ -121,14 +121,6 @@ def _in_order(floats: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def copied(facts: FactWords) -> FactWords:
-    """The facts, whatever becomes of the memory that they are in."""
-    level, count = facts.level, facts.count
-    return FactWords(
-        facts.words.copy(), None if level is None else level.copy(), None if count is None else count.copy()
-    )
-
-
 def taken(facts: FactWords, rows: np.ndarray | slice) -> FactWords:
     """Some of the facts, by row."""
     level, count = facts.level, facts.count

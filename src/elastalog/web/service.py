@@ -9,7 +9,7 @@ and never wait for a commit, nor a commit for questions (see `sides`).
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from elastalog.evaluation.epochs import EpochRecord
@@ -75,12 +75,6 @@ class Service:
     async def commit(self, function: Callable[[], T]) -> T:
         """The same for a function that makes an epoch."""
         return await self._calls.call(commits(function))
-
-    async def subscribe(self, since: int | None = None, seconds: float | None = None) -> AsyncIterator[list[Event]]:
-        """Every change from an epoch on (by default from now), without gaps: the `since` of an event is the `epoch` of
-        the one before. No event comes after so many seconds without news. Ends when the service does."""
-        async for events in self.feed.listen(self.epoch if since is None else since, seconds, self.limits.listeners):
-            yield events
 
     def metrics(self) -> str:
         """What is counted, in the text format of Prometheus."""

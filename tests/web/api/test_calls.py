@@ -292,6 +292,13 @@ def test_other_hosts_and_other_sites_are_refused(running: Running) -> None:
     assert httpx.get(url, headers={**AS_WRITER, "Origin": running.url}).status_code == 200
 
 
+@pytest.mark.parametrize("headers", [{}, {"Origin": "https://evil.example"}, {"Host": "evil.example"}])
+def test_a_socket_of_a_stranger_is_refused(running: Running, headers: dict[str, str]) -> None:
+    opening = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+               "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}  # fmt: skip
+    assert httpx.get(f"{running.url}/anything", headers={**opening, **headers}).status_code == 403
+
+
 @pytest.mark.parametrize("hosts", [{}, {"hosts": ("*",)}])
 def test_headers_that_are_no_addresses_are_refused(start: Callable[..., Running], hosts: dict[str, Any]) -> None:
     running = start(**hosts)

@@ -183,7 +183,7 @@ class KernelEvaluation:
                 self._derive(stratum, variants)
         except LimitReached as limit:
             notes = constructing_rules(stratum)
-            raise LimitReached([replace(d, notes=(*d.notes, *notes)) for d in limit.diagnostics]) from None
+            raise type(limit)([replace(d, notes=(*d.notes, *notes)) for d in limit.diagnostics]) from None
         return self.watch.derivations - before
 
     def _choose(self, stratum: LogicalStratum) -> None:

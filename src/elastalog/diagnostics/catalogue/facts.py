@@ -11,7 +11,9 @@ FACTS: tuple[Entry, ...] = (
         explanation=(
             "Every fact of a relation has exactly one value per column. In a fact file the values of a line "
             "are separated by the delimiter, a tab unless the directive says otherwise; a file with another "
-            "delimiter has one long value a line. A nullary relation has the single row `()`."
+            "delimiter has one long value a line. A nullary relation has the single row `()`. "
+            '`.pragma "extra-fields" "ignore"` (`-P extra-fields=ignore`) lets text files have more columns, as '
+            "Soufflé does, and `columns` names those of one file."
         ),
         example=".decl edge(x: number, y: number)\n.input edge\n\nedge.facts:\n1,2",
         fix='.decl edge(x: number, y: number)\n.input edge(delimiter=",")\n\nedge.facts:\n1,2',
@@ -103,6 +105,17 @@ FACTS: tuple[Entry, ...] = (
         ),
         example=".decl edge(x: number, y: number)\n.input edge\n\n(the folder holds edges.facts)",
         fix='.decl edge(x: number, y: number)\n.input edge(filename="edges.facts")',
+    ),
+    Entry(
+        code="E0519",
+        title="an input that no output needs has no file",
+        explanation=(
+            "`elastalog run` goes on without the file of a relation that no `.output` and no `.printsize` needs, as "
+            "Soufflé does, which does not read such relations. A session refuses (E0510): there the relation can be "
+            "asked for, and would be empty without anybody having said so."
+        ),
+        example=".decl edge(x: number, y: number)\n.input edge\n.decl p()\np().\n.output p\n\n(no edge.facts)",
+        fix=".decl p()\np().\n.output p",
     ),
     Entry(
         code="E0511",

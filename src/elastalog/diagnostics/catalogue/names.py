@@ -56,15 +56,17 @@ NAMES: tuple[Entry, ...] = (
         "E0206",
         "unknown functor",
         "Inside an expression, a name with arguments is a functor: `strlen(s)`, `cat(a, b)`. Relations are no"
-        " functors: they stand as atoms in the body and bind variables there.",
+        " functors: they stand as atoms in the body and bind variables there. The reference of the language has a"
+        " table of all functions: docs/reference/language.md#functions.",
         ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, length(s)) :- word(s).",
         ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, strlen(s)) :- word(s).",
     ),
     Entry(
         "E0207",
         "wrong number of arguments of a functor",
-        "Every functor takes a fixed number of arguments, except `min`, `max` and `cat`, which take two or "
-        "more, and `range`, which takes two or three.",
+        "Every functor takes a fixed number of arguments, except `min` and `max`, which take two or more, `cat`, "
+        "which takes one or more, `range`, which takes two or three, and `format`, which takes a text in quotes and "
+        "a value for every place `{}` in it.",
         ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 1)) :- word(s).",
         ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 0, 1)) :- word(s).",
     ),
@@ -135,11 +137,11 @@ NAMES: tuple[Entry, ...] = (
     ),
     Entry(
         "E0216",
-        "file name leaves its folder",
-        "A program reads facts below the folder given with `-F` and writes below the one given with `-D`, and"
-        " nowhere else. So file names are relative and do not climb out with `..`. Whoever runs a program "
-        "chooses the folders, not the program.",
-        '.decl edge(x: number, y: number)\n.input edge(filename="../edges.csv")',
+        "not a file name",
+        "Files are named by paths, relative to the folder given with `-F` for facts and `-D` for outputs. A program of "
+        "your own may name files elsewhere, too; one that comes with a store may not (E0512), and over the network no "
+        "file is named at all (E0927).",
+        '.decl edge(x: number, y: number)\n.input edge(filename="")',
         '.decl edge(x: number, y: number)\n.input edge(filename="edges.csv")',
     ),
     Entry(
@@ -387,10 +389,10 @@ NAMES: tuple[Entry, ...] = (
         "E0248",
         "subsumption that reads what depends on it",
         "Facts are taken away after every round of an evaluation, so the body of a subsumption reads only its two "
-        "facts and relations that are complete before.",
+        "facts, relations that are complete before, and those of its recursion that lose no facts and choose none. "
+        "Nothing of its recursion is negated there.",
         ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
-        "far(y, n + 1) :- far(x, n), edge(x, y), bad(n).\n.decl bad(n: number)\nbad(n) :- far(_, n).\n"
-        "far(x, a) <= far(x, b) :- b < a, bad(a).",
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a, far(b, _).",
         ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
         "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
     ),

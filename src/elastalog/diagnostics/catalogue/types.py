@@ -180,7 +180,7 @@ TYPES: tuple[Entry, ...] = (
         "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that "
         "is declared with a record type, a field of another record, or a variable that is used so and that it equals.",
         ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n"
-        ".decl m(x: number)\nm(x) :- n(x), [x, 1] = [1, x].",
+        ".decl m(x: number)\nm(x) :- n(x), [x, 1] != [1, x].",
         ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n.decl m(p: P)\nm(p) :- n(x), p = [x, 1].",
     ),
     Entry(
@@ -238,5 +238,16 @@ TYPES: tuple[Entry, ...] = (
         ".input weight\n"
         ".decl total(p: symbol, w: number)\n"
         "total(p, w) :- part(p, _), w = sum v : { part(p, q), weight(q, v) }.",
+    ),
+    Entry(
+        "E0414",
+        "rule that may grow without end",
+        "A recursive rule computes a value from one of its own recursion, by arithmetic, `cat`, a record or a functor "
+        "of yours, and neither compares it by `<` or the like nor finds it in a relation outside the recursion. Over "
+        "facts with a cycle such a rule makes new values for ever; the limits of time and memory end it.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(1, 0).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(1, 0).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
     ),
 )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import CheckedProgram, Relation
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
@@ -55,6 +55,26 @@ def inputs_of(program: CheckedProgram) -> list[Relation]:
         for relation in program.relations.values()
         if any(directive.kind == "input" for directive in relation.directives)
     ]
+
+
+def is_missing(relation: Relation, root: str) -> bool:
+    """Whether a file that a relation is to be read from is not in a folder of this machine."""
+    if "://" in root:
+        return False
+    for directive in relation.directives:
+        if directive.kind == "input" and directive.parameters.get("IO", "file") == "file":
+            named = directive.parameters.get("filename")
+            try:
+                _ = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
+            except ElastalogError as error:
+                return error.diagnostics[0].code == "E0510"
+    return False
+
+
+def not_needed(relations: Sequence[Relation]) -> Diagnostic:
+    """The warning that relations are not read."""
+    names = ", ".join(f"`{relation.name}`" for relation in relations)
+    return Diagnostic("E0519", f"no file for {names}, which no output needs", severity="warning")
 
 
 class InputFiles:
@@ -111,15 +131,20 @@ class InputFiles:
 
 def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
     """The file of a relation if it has one, of plain lines."""
-    directives = [directive.parameters for directive in relation.directives if directive.kind == "input"]
+    directives = [directive for directive in relation.directives if directive.kind == "input"]
     if len(directives) != 1:
         return None
-    named = directives[0].get("filename")
+    parameters = directives[0].parameters
+    named = parameters.get("filename")
     try:
-        if medium(directives[0], ("file", directives[0].get("IO", "file"))) != "file":
+        if medium(parameters, ("file", parameters.get("IO", "file"))) != "file":
             return None
-        path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-        file = plain_file(Schema.of(relation), path, directives[0])
+        path = (
+            find_facts(root, relation.name)
+            if named is None
+            else require_file(root, relation.name, named, is_confined=directives[0].is_confined)
+        )
+        file = plain_file(Schema.of(relation), path, parameters)
         return None if file is None or file.begins_with_names() else file
     except ElastalogError:
         return None  # raised again in its turn

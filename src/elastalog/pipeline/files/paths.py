@@ -1,4 +1,4 @@
-"""Where fact files are: under the root the user gave, and nowhere else."""
+"""Where fact files are: under the root the user gave, unless the program is the user's own and names another place."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ SUFFIXES = (
 )
 
 
-def resolve_under(root: Path | str, relative: str) -> Path:
-    """The path of a file named by a program, which must lie under `root`: no absolute path, no `..`, no symbolic link
-    that leads out. The file need not exist."""
+def resolve_under(root: Path | str, relative: str, *, is_confined: bool = True) -> Path:
+    """The path of a file named by a program, which must lie under `root` if it is confined: no absolute path, no `..`,
+    no symbolic link that leads out. The file need not exist."""
+    if not is_confined:
+        return Path(root) / relative
     parts = (*PurePosixPath(relative).parts, *PureWindowsPath(relative).parts)
     is_absolute = PurePosixPath(relative).is_absolute() or bool(PureWindowsPath(relative).anchor)
     if not relative or "\0" in relative or is_absolute or ".." in parts:
@@ -56,9 +58,9 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
     return found[0]
 
 
-def require_file(root: Path | str, relation: str, relative: str) -> Path:
-    """The fact file, or folder of Parquet files, that a program names, which must exist under `root`."""
-    path = resolve_under(root, relative)
+def require_file(root: Path | str, relation: str, relative: str, *, is_confined: bool = True) -> Path:
+    """The fact file, or folder of Parquet files, that a program names, which must exist, see `resolve_under`."""
+    path = resolve_under(root, relative, is_confined=is_confined)
     if not _has_facts(path):
         raise ElastalogError([_missing(root, relation, [relative])])
     return path

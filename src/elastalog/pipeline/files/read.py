@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
 
@@ -72,17 +73,18 @@ def read_input(
         if directive.kind != "input":
             continue
         parameters = directive.parameters
+        required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
         source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite"))
         if source == "sqlite":
             from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 
-            path = require_file(root, relation.name, database_of(parameters, relation.name))
+            path = required(database_of(parameters, relation.name))
             table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
             files.append(str(path))
         elif source in ("json", "jsonfile"):
             from elastalog.pipeline.files.json_list import read_json_list
 
-            path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
+            path = required(parameters.get("filename", f"{relation.name}.json"))
             table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
             files.append(str(path))
         elif source == "stdin":
@@ -92,7 +94,7 @@ def read_input(
             files.append("<stdin>")
         else:
             named = parameters.get("filename")
-            path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
+            path = find_facts(root, relation.name) if named is None else required(named)
             table, bad_here, given = _read_file(schema, path, parameters)
             converted += given
             files.append(str(path))

@@ -264,7 +264,10 @@ def _wrong_number(schema: Schema, fields: list[str], delimiter: str) -> Fault:
     if len(fields) > schema.arity:
         chosen = ":".join(map(str, range(schema.arity)))
         return Fault(
-            fault.code, fault.reason, f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out'
+            fault.code,
+            fault.reason,
+            f'{fault.help}; `.input {schema.name}(columns="{chosen}")` leaves the others out, and '
+            '`.pragma "extra-fields" "ignore"` does for all files',
         )
     # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
     found = next((mark for mark in "\t,; " if mark in fields[0]), None) if len(fields) == 1 else None

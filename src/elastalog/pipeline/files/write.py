@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
 
@@ -79,6 +80,7 @@ def write_output(
         if directive.kind != "output":
             continue
         parameters = directive.parameters
+        resolved = partial(resolve_under, root, is_confined=directive.is_confined)
         to = medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite"))
         if to == "stdout":
             print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
@@ -89,20 +91,20 @@ def write_output(
         if to == "sqlite":
             from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 
-            path = resolve_under(root, database_of(parameters, relation.name))
+            path = resolved(database_of(parameters, relation.name))
             write_sqlite(schema, table, path, parameters.get("name", relation.name))
             written.append(path)
             continue
         if to in ("json", "jsonfile"):
             from elastalog.pipeline.files.json_list import json_list_bytes
 
-            path = resolve_under(root, parameters.get("filename", f"{relation.name}.json"))
+            path = resolved(parameters.get("filename", f"{relation.name}.json"))
             with replacing(path) as out:
                 out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
             written.append(path)
             continue
         default = f"{relation.name}.csv" + (".gz" if parameters.get("compress", "").lower() == "true" else "")
-        path = resolve_under(root, parameters.get("filename", default))
+        path = resolved(parameters.get("filename", default))
         write_facts(schema, table, path, parameters, doubt)
         written.append(path)
     return written
@@ -117,7 +119,8 @@ def write_lines(
     plain = _plain_output(relation, facts.schema)
     if plain is None:
         return None
-    path, form = resolve_under(root, plain[0]), plain[1]
+    name, form, is_confined = plain
+    path = resolve_under(root, name, is_confined=is_confined)
     if len(facts) < LEAST_ROWS and not facts.dictionary.symbols.are_many:
         return None
     if _begins_with_mark(facts.schema, to_table(facts.schema, facts.fact_words().words[:1], facts.dictionary)):
@@ -149,8 +152,9 @@ def is_for_threads(relation: Relation, facts: Facts) -> bool:
         return False  # raised again in its turn
 
 
-def _plain_output(relation: Relation, schema: Schema) -> tuple[str, Format] | None:
-    """The file of the only `.output` directive of a relation, if it has no other and asks for lines of plain text."""
+def _plain_output(relation: Relation, schema: Schema) -> tuple[str, Format, bool] | None:
+    """The file of the only `.output` directive of a relation, if it has no other and asks for lines of plain text; and
+    whether it is confined."""
     told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
     if len(told) != 1 or told[0].kind != "output" or told[0].parameters.get("IO", "file") != "file":
         return None
@@ -160,7 +164,7 @@ def _plain_output(relation: Relation, schema: Schema) -> tuple[str, Format] | No
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip)
     is_short = len(form.delimiter) == 1 and form.delimiter.isascii() and form.delimiter not in CHARACTERS_OF_NUMBERS
     is_flat = bool(schema.columns) and all(column.base in _PLAIN for column in schema.columns)
-    return (name, form) if is_plain and is_short and is_flat else None
+    return (name, form, told[0].is_confined) if is_plain and is_short and is_flat else None
 
 
 def print_size(name: str, count: int, stdout: BinaryIO) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Base, Relation
+from elastalog.analysis.program import Base, Directive, Relation
 from elastalog.backends.spark.cluster import require_running
 from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
@@ -105,7 +105,7 @@ def read_inputs(
             tables.append(facts.table)
             files.extend(facts.report.files)
             continue
-        source = _input_source(relation.name, root, directive.parameters)
+        source = _input_source(relation.name, root, directive)
         table, bad_here = _read(spark, schema, source, into if len(inputs) == 1 else None)
         if isinstance(table, FiledFacts):
             return _settled(schema, (table, bad_here), [source.place], policy)
@@ -116,11 +116,13 @@ def read_inputs(
     return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
 
 
-def _input_source(name: str, root: str, parameters: Mapping[str, str]) -> Source:
+def _input_source(name: str, root: str, directive: Directive) -> Source:
+    parameters = directive.parameters
     given = parameters.get("filename")
     # A folder of part files, as Spark writes them, stands for one file.
-    place = str(find_facts(root, name, for_spark=True) if given is None else resolve_under(root, given))
-    return source_of_path(place, parameters)
+    if given is None:
+        return source_of_path(str(find_facts(root, name, for_spark=True)), parameters)
+    return source_of_path(str(resolve_under(root, given, is_confined=directive.is_confined)), parameters)
 
 
 def source_of_path(place: str, parameters: Mapping[str, str] | None = None) -> Source:

@@ -37,6 +37,8 @@ _OTHERS: Final = re.compile(
     rf'(?>(?:(?!{_LIKE_ONE})(?>(?:[^\n"/]++|{COMMENT_OR_STRING}|/)*)(?:\n|\Z))*)', re.DOTALL | re.MULTILINE
 )
 _PLACES: Final = ("__FILE__", "__LINE__")
+PREDEFINED: Final = "RAM_DOMAIN_SIZE"
+"""A macro that Soufflé defines: how many bits a number has."""
 _MARKS: Final = ("#", ".include", ".once")
 """What a text that needs preprocessing has in it, at least: to look for that takes hardly any time."""
 _NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
@@ -48,7 +50,8 @@ Reader = Callable[[str], str]
 def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
     is_needed = any(mark in source.text for mark in _MARKS) and _NEEDED.search(source.text) is not None
-    if not is_needed and not (options.is_on and options.macros) and not any(name in source.text for name in _PLACES):
+    is_used = any(name in source.text for name in _PLACES) or (options.is_on and PREDEFINED in source.text)
+    if not is_needed and not (options.is_on and options.macros) and not is_used:
         return source
     run = _Run(options, read)
     run.file(source, ())
@@ -80,7 +83,7 @@ class _Run:
         self.once: set[Path] = set()
         self.depth = 0
         self.made = 0
-        for name, text in options.macros if options.is_on else ():
+        for name, text in ((PREDEFINED, "64"), *options.macros) if options.is_on else ():
             try:
                 self.macros.define(f"{name} {text}", None)
             except MacroError as fault:

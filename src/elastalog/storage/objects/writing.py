@@ -13,7 +13,7 @@ from elastalog.pipeline.own_folder import folder_of_this_process
 from elastalog.storage.fetching import TOKEN, fetch_store
 from elastalog.storage.garbage import is_ours
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Manifest, read_manifest
-from elastalog.storage.objects.client import Objects
+from elastalog.storage.objects.client import Objects, cannot_write
 from elastalog.storage.objects.filesystem import ObjectFiles
 from elastalog.storage.objects.lease import LEASE, Lease
 from elastalog.storage.objects.pointer import Pointer
@@ -57,6 +57,8 @@ def _remove_left(objects: Objects, lease: Lease, manifest: Manifest | None) -> N
     has not made its store, all. Raises ElastalogError if there is no store, but something else."""
     found = [name for name in objects.names() if not name.startswith(LEASE)]
     if manifest is None:
+        if POINTER in found:  # one wrong answer must not cost a store
+            raise cannot_write(objects.address, f"`{POINTER}` was not found, and is there", "open the store again")
         if found and FORMAT_FILE not in found:
             raise already_there(objects.address)
         left = [name for name in found if name in (FORMAT_FILE, PROGRAM) or is_ours(_base(name))]

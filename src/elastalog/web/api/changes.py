@@ -71,6 +71,6 @@ def _known(since: int | None, last: str | None) -> int | None:
 
 async def _stream(service: Service, start: int, only: frozenset[str] | None, most: int) -> AsyncIterator[str]:
     yield f"retry: 1000\nid: {start}\nevent: epoch\ndata: {json.dumps({'epoch': start})}\n\n"
-    async for events in service.subscribe(start, HEARTBEAT):
+    async for events in service.feed.listen(start, HEARTBEAT, service.limits.listeners):
         told = (f"id: {one.epoch}\nevent: changes\ndata: {event_text(one, most, only)}\n\n" for one in events)
         yield "".join(told) or ": nothing new\n\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import APIRouter
@@ -11,7 +10,7 @@ from elastalog.analysis.listing import json_value
 from elastalog.debugging.answers import Suggestion
 from elastalog.web.api.models import BlameGiven, FaultsGiven, Moment, SuggestGiven
 from elastalog.web.api.parts import Asked, ExactRoute, refusals
-from elastalog.web.api.questions import fact_as_json
+from elastalog.web.api.questions import as_object, fact_as_json
 
 router = APIRouter(tags=["debugging"], route_class=ExactRoute)
 
@@ -24,7 +23,7 @@ async def localise(service: Asked, given: FaultsGiven, epoch: Moment = None) -> 
         found = service.debugging.localise(
             given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds, epoch=epoch
         )
-        return _object(found.to_json())
+        return as_object(found.to_json())
 
     return await service.ask(ask)
 
@@ -39,7 +38,7 @@ async def suggest(service: Asked, given: SuggestGiven, epoch: Moment = None) -> 
             given.unwanted, given.missing, given.rejected, given.weights or None, epochs=given.epochs, over=given.over,
             seconds=given.seconds, epoch=epoch,
         )  # fmt: skip
-        return {**_object(found.to_json()), "undo": undoing(found)}
+        return {**as_object(found.to_json()), "undo": undoing(found)}
 
     return await service.ask(ask)
 
@@ -50,7 +49,7 @@ async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict
 
     def ask() -> dict[str, Any]:
         found = service.debugging.blame(given.fact, given.seconds, epoch)
-        return {**_object(found.to_json()), "fact": fact_as_json(found.fact)}
+        return {**as_object(found.to_json()), "fact": fact_as_json(found.fact)}
 
     return await service.ask(ask)
 
@@ -63,8 +62,3 @@ def undoing(found: Suggestion) -> dict[str, Any]:
             sides[side].setdefault(fact.relation, []).append([json_value(value) for value in fact.values])
     added = "".join(f"{rule}\n" for rule in found.rules_to_add)
     return {**sides, "added_rules": added, "removed_rules": list(found.rules_to_remove), "after": found.epochs[1]}
-
-
-def _object(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text)
-    return found

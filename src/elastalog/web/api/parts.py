@@ -53,7 +53,7 @@ class ExactRoute(APIRoute):
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How the description of a call says which refusals it knows."""
-    always = (400, 401, 403, 413, 421, 503, 504)
+    always = (400, 401, 403, 413, 421, 503, 504, 507)
     content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         number: {"description": _TITLES.get(number, "refused"), "content": content}
@@ -74,5 +74,6 @@ _TITLES = {
     422: "an error in a program, a query or a fact",
     503: "too many at once",
     504: "too slow",
+    507: "needs too much memory",
 }
 __all__ = ["WRITES", "Asked", "ExactRoute", "Problem", "bearer", "refusals"]

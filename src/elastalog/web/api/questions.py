@@ -43,7 +43,7 @@ async def proof(
 
     def ask() -> dict[str, Any]:
         found, number = service.reading.ask(lambda session: (session.explain(fact, most), session.epoch), epoch)
-        return {"epoch": number, **_object(found.to_json())}
+        return {"epoch": number, **as_object(found.to_json())}
 
     return await service.ask(ask)
 
@@ -54,7 +54,7 @@ async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict
 
     def ask() -> dict[str, Any]:
         found, number = service.reading.ask(lambda session: (session.derivations(fact), session.epoch), epoch)
-        return {"epoch": number, "fact": fact, "derivations": [_object(one.to_json()) for one in found]}
+        return {"epoch": number, "fact": fact, "derivations": [as_object(one.to_json()) for one in found]}
 
     return await service.ask(ask)
 
@@ -83,7 +83,7 @@ async def why_not(
         found, number = service.reading.ask(
             lambda session: (session.why_not(fact, limit, rule=rule, bindings=values), session.epoch), epoch
         )
-        return {"epoch": number, **_object(found.to_json())}
+        return {"epoch": number, **as_object(found.to_json())}
 
     return await service.ask(ask)
 
@@ -108,6 +108,7 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
     return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}
 
 
-def _object(text: str) -> dict[str, Any]:
+def as_object(text: str) -> dict[str, Any]:
+    """An answer that is a JSON text, to be a part of another one."""
     found: dict[str, Any] = json.loads(text)
     return found

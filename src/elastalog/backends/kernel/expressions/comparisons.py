@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.functor_values import TESTS
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.regular import Matches, NotRegular, matcher
 from elastalog.analysis.values import sort_key
@@ -171,10 +172,8 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     match keep.operator:
         case "match":
             function = _matcher(keep.left, source)
-        case "contains":
-            function = _contains
-        case _:
-            function = ORDERS[keep.operator]
+        case name:
+            function = ORDERS.get(name) or TESTS[name]
     column = compile_text_function(function, arguments, np.bool_, dictionary)
 
     def holds(block: Matrix, used: int) -> Mask:
@@ -182,10 +181,6 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
         return mask if valid is None else mask & valid
 
     return holds
-
-
-def _contains(part: str, text: str) -> bool:
-    return part in text
 
 
 def _matcher(pattern: Expression, source: Source) -> TextFunction:

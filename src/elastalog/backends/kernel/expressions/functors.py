@@ -7,13 +7,13 @@ unlimited integers.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.functor_values import float_power
 from elastalog.analysis.program import Base
 from elastalog.backends.kernel.expressions.columns import FULL, RANGES, Column, Mask, Site, Values, both
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -172,16 +172,6 @@ def _power_floats(site: Site, a: Values, b: Values, valid: Mask | None, x: int, 
     return result + 0.0, valid, FULL
 
 
-def float_power(a: float, b: float) -> float:
-    """a to the b by the rules of IEEE 754: never an exception."""
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -math.inf if a < 0 and math.fmod(b, 2) != 0 else math.inf
-    except ValueError:
-        return math.inf if a == 0 else math.nan
-
-
 def _negate_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
     return 0.0 - a, valid, FULL
 
@@ -246,6 +236,11 @@ def _same(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
 
 def _integer_to_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
     return a.astype(np.float64), valid, FULL
+
+
+def _as_float(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
+    with np.errstate(all="ignore"):  # the bits may be those of a signalling NaN
+        return np.ascontiguousarray(a).view(np.float64) + 0.0, valid, FULL
 
 
 def _number_to_unsigned(site: Site, a: Values, valid: Mask | None, x: int) -> Column:
@@ -329,6 +324,10 @@ UNARY: Mapping[tuple[str, Base], Unary] = {
     ("to_float", Base.UNSIGNED): _integer_to_float,
     ("to_float", Base.FLOAT): _same,
     ("to_string", Base.SYMBOL): _same,
+    ("as float", Base.NUMBER): _as_float,
+    ("as float", Base.UNSIGNED): _as_float,
+    ("as number", Base.FLOAT): lambda site, a, valid, x: ((a + 0.0).view(np.int64), valid, FULL),
+    ("as unsigned", Base.FLOAT): lambda site, a, valid, x: ((a + 0.0).view(np.uint64), valid, FULL),
     ("itof", Base.NUMBER): _integer_to_float,
     ("itou", Base.NUMBER): _number_to_unsigned,
     ("ftoi", Base.FLOAT): _float_to_number,

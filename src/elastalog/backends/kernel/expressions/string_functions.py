@@ -6,7 +6,6 @@ the symbol's word: after a symbol's first appearance it costs one look-up. Other
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
@@ -15,15 +14,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base, Constant, Expression
 from elastalog.backends.kernel.expressions.columns import FULL, Column, Evaluate, Mask, Matrix, Values, both
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.words import Dictionary
-
-INTEGER = re.compile(r"-?(?:[0-9]+|0x[0-9a-fA-F]+|0b[01]+)")
-_BASES = {"0x": 16, "0b": 2}
-FLOAT = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-MOST_DIGITS = 20
-MOST_CHARACTERS = 1 << 26
-"""Of a text that a functor makes."""
 
 _MANY = 64
 
@@ -31,60 +22,6 @@ TextFunction = Callable[..., Any]
 """Takes and gives plain values; None where there is no value."""
 
 UNKNOWN, KNOWN, FAILED = 0, 1, 2
-
-
-def integer_of(text: str) -> int | None:
-    """The integer that a text spells; None if it does not. A text too long for any 64-bit integer gives
-    some integer that is as much outside."""
-    if INTEGER.fullmatch(text) is None:
-        return None
-    digits = text.lstrip("-")
-    base = _BASES.get(digits[:2], 10)
-    digits = (digits if base == 10 else digits[2:]).lstrip("0")
-    most = MOST_DIGITS if base != 2 else 64
-    if len(digits) > most:
-        digits = digits[: most + 1]
-    value = int(digits or "0", base)
-    return -value if text.startswith("-") else value
-
-
-def float_of(text: str) -> float | None:
-    """The float that a text spells; None if it does not."""
-    return float(text) + 0.0 if FLOAT.fullmatch(text) else None
-
-
-def part_of(text: str, start: int, size: int) -> str:
-    """What `substr` gives."""
-    return text[start : start + size] if start >= 0 and size >= 0 else ""
-
-
-def joined(*texts: str) -> str:
-    """What `cat` gives. A text that grows without end must not end with the memory: E0622."""
-    if sum(map(len, texts)) > MOST_CHARACTERS:
-        raise LimitReached([_too_long()])
-    return "".join(texts)
-
-
-def _too_long() -> Diagnostic:
-    return Diagnostic(
-        "E0622",
-        f"`cat` would make a text of more than {MOST_CHARACTERS:,} characters",
-        help="see that recursion through `cat` ends: bound it with `strlen`",
-    )
-
-
-TEXT_FUNCTIONS: dict[str, TextFunction] = {
-    "cat": joined,
-    "strlen": len,
-    "substr": part_of,
-    "min": min,
-    "max": max,
-    "to_number": integer_of,
-    "to_unsigned": integer_of,
-    "to_float": float_of,
-    "to_string": repr,
-}
-"""Functors with a symbol among the arguments or as result. `to_string` is meant for numbers."""
 
 
 def compile_text_function(
@@ -95,7 +32,7 @@ def compile_text_function(
 ) -> Evaluate:
     """A function of columns some of which are symbols. It is called with plain values; its results are stored as
     `dtype`, texts by their words as int32. It is called only for rows where all arguments have a value, so it may
-    raise; a function that gives texts has always a result."""
+    raise."""
     open_arguments = [i for i, (expression, _) in enumerate(arguments) if not isinstance(expression, Constant)]
     if len(open_arguments) == 1:
         position = open_arguments[0]
@@ -175,11 +112,10 @@ def _row_by_row(
             for values, spelled in zip(arrays, is_symbol, strict=True)
         ]
         found = list(map(function, *columns))
+        is_found = None if None not in found else np.array([value is not None for value in found])
         if dtype is np.int32:
-            return symbols.encode_texts(found), None
-        if None not in found:
-            return np.array(found, dtype), None
-        return np.array([value or 0 for value in found], dtype), np.array([value is not None for value in found])
+            return symbols.encode_texts([value or "" for value in found]), is_found
+        return np.array(found if is_found is None else [value or 0 for value in found], dtype), is_found
 
     def evaluate(block: Matrix, used: int) -> Column:
         columns = [argument(block, used) for argument in evaluates]

@@ -7,8 +7,10 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.analysis.functors import BRANCH_NUMBER, BRANCH_WITH_NUMBER, FUNCTORS
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
 from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.values import NIL, Branch
 from elastalog.backends.kernel.expressions.columns import (
     DTYPES,
     FULL,
@@ -24,7 +26,7 @@ from elastalog.backends.kernel.expressions.columns import (
 )
 from elastalog.backends.kernel.expressions.functors import BINARY, UNARY, Binary, Unary
 from elastalog.backends.kernel.expressions.records import build
-from elastalog.backends.kernel.expressions.string_functions import TEXT_FUNCTIONS, TextFunction, compile_text_function
+from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
 from elastalog.backends.kernel.expressions.user_functors import compile_user_functor
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
@@ -135,7 +137,11 @@ def _compile_apply(
         return compile_user_functor(apply, arguments, dictionary, site)
     name, base = apply.functor, apply.arguments[0].base
     if name == "ord":
-        return _ord(arguments[0][1])
+        return _ord(arguments[0][1], dictionary.encode_value(base, NIL) if base is Base.RECORD else None)
+    if name in (BRANCH_NUMBER, BRANCH_WITH_NUMBER):
+        names = str(apply.arguments[1].value).split("|") if isinstance(apply.arguments[1], Constant) else []
+        words = np.array([dictionary.encode_value(Base.RECORD, Branch(own)) for own in names], np.int32)
+        return (_branch_numbers if name == BRANCH_NUMBER else _branches_with)(arguments[0][1], words)
     unary = UNARY.get((name, base))
     if unary is not None:
         return _compile_unary(site, unary, arguments[0][1])
@@ -145,11 +151,13 @@ def _compile_apply(
         for _, another in arguments[1:]:
             evaluate = _compile_binary(site, binary, evaluate, another)
         return evaluate
-    function = TEXT_FUNCTIONS.get(name)
+    function = FUNCTORS[name].compute
     if function is None:
         raise InternalError("kernel", f"functor `{name}` of {base.value} is not implemented")
     if apply.base in RANGES and name != "strlen":
         function = _within(function, site)
+    elif apply.base is Base.FLOAT:
+        function = _with_one_zero(function)
     return compile_text_function(function, arguments, DTYPES[apply.base], dictionary)
 
 
@@ -170,21 +178,54 @@ def _compile_binary(site: Site, run: Binary, left: Evaluate, right: Evaluate) ->
     return evaluate
 
 
-def _ord(argument: Evaluate) -> Evaluate:
+def _ord(argument: Evaluate, nil: int | None) -> Evaluate:
+    """Numbers of symbols, or of records, of which `nil` has 0."""
+
     def evaluate(block: Matrix, used: int) -> Column:
         words, valid, _ = argument(block, used)
-        return words.astype(np.int64), valid, 1 << 31
+        numbers = words.astype(np.int64)
+        return numbers if nil is None else np.where(words == nil, 0, numbers + 1), valid, 1 << 31
 
     return evaluate
+
+
+def _branch_numbers(argument: Evaluate, words: Words) -> Evaluate:
+    """The places of branches among the words of all branches of their type."""
+    in_order = np.argsort(words)
+
+    def evaluate(block: Matrix, used: int) -> Column:
+        found, valid, _ = argument(block, used)
+        return in_order[np.searchsorted(words, found, sorter=in_order)].astype(np.int64), valid, len(words)
+
+    return evaluate
+
+
+def _branches_with(argument: Evaluate, words: Words) -> Evaluate:
+    """The branches at places; none where there is none."""
+
+    def evaluate(block: Matrix, used: int) -> Column:
+        numbers, valid, _ = argument(block, used)
+        is_one = (numbers >= 0) & (numbers < len(words))
+        return words[np.where(is_one, numbers, 0)], both(valid, is_one), FULL
+
+    return evaluate
+
+
+def _with_one_zero(function: TextFunction) -> TextFunction:
+    def computed(*arguments: Any) -> Any:
+        value = function(*arguments)
+        return None if value is None else value + 0.0
+
+    return computed
 
 
 def _within(function: TextFunction, site: Site) -> TextFunction:
     """The function, with a diagnostic for results outside the functor's type."""
 
-    def checked(text: str) -> Any:
-        value = function(text)
+    def checked(*arguments: Any) -> Any:
+        value = function(*arguments)
         if value is not None and not fits(value, site.apply.base):
-            raise site.overflow(text)
+            raise site.overflow(*arguments)
         return value
 
     return checked

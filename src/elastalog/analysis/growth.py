@@ -1,0 +1,100 @@
+"""Rules that may grow without end: recursion that computes ever new values, and nothing that bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from elastalog.analysis.checked_variables import names_of
+from elastalog.analysis.program import Apply, Atom, Base, CheckedProgram, Comparison, Expression, Rule, Variable
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.subsumptions import MARK, keeping_best
+from elastalog.diagnostics.diagnostic import Diagnostic, Label
+
+_GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
+_ORDERS: Final = frozenset(("<", "<=", ">", ">="))
+
+
+def warnings_of_growth(program: CheckedProgram) -> list[Diagnostic]:
+    """A warning for every rule that may grow without end."""
+    judged = {rule.head.relation.removesuffix(MARK) for rule in program.subsumptions}
+    judged |= {
+        name
+        for name, relation in program.relations.items()
+        if relation.choices or any(directive.kind == "limitsize" for directive in relation.directives)
+    }
+    found = []
+    for stratum in program.strata:
+        if judged.isdisjoint(stratum.relations):
+            found += [_warning(*found_rule) for found_rule in growing(stratum.rules, stratum.relations)]
+    return found
+
+
+def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[Rule, Expression, str]]:
+    """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
+    no comparison by order, and no atom of a relation outside the recursion. Each with what it computes, and what can be
+    done."""
+    for rule in rules:
+        if not rule.is_recursive:
+            continue
+        atoms = [literal for literal in rule.body if type(literal) is Atom]
+        recursive = {name for atom in atoms if atom.relation in members for name in names_of(*atom.arguments)}
+        bounds = {name for atom in atoms if atom.relation not in members for name in names_of(*atom.arguments)}
+        given = recursive | bounds
+        computed: dict[str, Expression] = {}
+        for literal in rule.body:
+            if type(literal) is Comparison and literal.operator in _ORDERS:
+                bounds |= set(names_of(literal.left, literal.right))
+            elif type(literal) is Comparison and literal.operator == "=":
+                for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if type(side) is Variable and type(other) in (Apply, Variable) and side.name not in given:
+                        computed[side.name] = other
+        for place, argument in enumerate(rule.head.arguments):
+            grown = computed.get(argument.name) if type(argument) is Variable else argument
+            if type(grown) is Apply and _grows(grown, argument, dict(computed), recursive, bounds):
+                yield rule, grown, _advice(rule, place, grown)
+                break
+
+
+def _grows(
+    grown: Apply,
+    argument: object,
+    computed: dict[str, Expression],
+    recursive: Collection[str],
+    bounds: Collection[str],
+) -> bool:
+    """Whether a value grows with those of the recursion."""
+    if type(argument) is Variable and argument.name in bounds:
+        return False
+    pending: list[Expression] = [grown]
+    makes_new, uses = False, False
+    while pending:
+        expression = pending.pop()
+        if type(expression) is Variable:
+            uses = uses or (expression.name in recursive and expression.name not in bounds)
+            pending += [computed.pop(expression.name)] if expression.name in computed else []
+        elif type(expression) is Apply:
+            functor = expression.functor
+            makes_new = makes_new or functor in _GROWING or functor[0] == "@" or is_constructor(functor)
+            pending += expression.arguments
+    return makes_new and uses
+
+
+def _advice(rule: Rule, place: int, grown: Expression) -> str:
+    """What bounds a rule: a comparison, or a subsumption that keeps the least value for all others of a fact."""
+    name, arity = rule.head.relation, len(rule.head.arguments)
+    if arity == 1 or grown.base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
+        return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {name}(n=…)`"
+    return f"bound it by a comparison, or keep the least by `{keeping_best(name, arity, place, '<')}`"
+
+
+def _warning(rule: Rule, grown: Expression, advice: str) -> Diagnostic:
+    return Diagnostic(
+        "E0414",
+        f"relation `{rule.head.relation}` may grow without end",
+        (Label(grown.span, "a new value in every round, which nothing bounds"),),
+        ("the limits of time and memory end such an evaluation",),
+        advice,
+        "warning",
+        rule.source,
+    )
