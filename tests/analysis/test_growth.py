@@ -60,7 +60,7 @@ def test_what_is_bounded_or_no_recursion(rules: str) -> None:
 def test_the_limit_that_ends_it_names_the_rule() -> None:
     text = ".decl far(x: number, n: number)\nfar(0, 0).\nfar(x, n + 1) :- far(x, n).\n"
     with pytest.raises(LimitReached) as raised:
-        elastalog.open(text, facts={}, timeout=0.5)
+        elastalog.open(text, facts={}, limits=elastalog.Limits(time=0.5))
     (found,) = raised.value.diagnostics
     (note,) = found.notes
     assert found.code == "E0603"
