@@ -65,10 +65,10 @@ def test_too_many_bad_rows_are_an_error() -> None:
 
 
 def test_what_is_no_table_at_all_is_an_error_under_every_policy() -> None:
-    for rows in (5, "edge", pa.table({"from": ["a"], "to": ["b"]})):
+    for rows, code in ((5, "E0502"), ("edge", "E0515"), (pa.table({"from": ["a"], "to": ["b"]}), "E0502")):
         with pytest.raises(ElastalogError) as error:
             elastalog.open(PROGRAM, {"edge": rows}, bad_rows="skip")
-        assert error.value.diagnostics[0].code == "E0502"
+        assert error.value.diagnostics[0].code == code
 
 
 def test_rows_may_name_their_values() -> None:

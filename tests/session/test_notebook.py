@@ -16,7 +16,7 @@ from elastalog import ElastalogError
 
 PROGRAM = """
 .decl edge(from: number, to: number)
-.input edge
+
 .decl path(from: number, to: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).

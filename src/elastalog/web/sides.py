@@ -230,7 +230,7 @@ class Sides:
         if self._second is not None:
             self._front = self._first
             if self._drain(self._second):
-                self._second.prepare()
+                self._second.engine.warm()
             self._front = self._second
 
     def _drain(self, session: Session) -> bool:

@@ -96,21 +96,21 @@ def test_a_key_stands_for_one_update_after_a_restart_too(start: Callable[..., Ru
     db = first.connect()
     new = ".decl weight(of: number, is: float)"
     assert db.apply({"edge": [(4, 5), (5, 6)]}, batch="1").impact == 11
-    with db.update(key="2") as update:  # facts are read as their relation says, which is not there yet
+    with db.update(batch="2") as update:  # facts are read as their relation says, which is not there yet
         update.add_rules(new)
         update.insert("weight", [(1, 2)])
     first.service.close()
     db = start(session=elastalog.open(store=kept)).connect()
     assert db.apply({"edge": [(5, 6), (4, 5)]}, batch="1").impact == 0
-    with db.update(key="2") as update:
+    with db.update(batch="2") as update:
         update.add_rules(new)
         update.insert("weight", [(1, 2)])
     assert update.changes.impact == 0
     with pytest.raises(ElastalogError, match="E0932"):
         db.apply({"edge": [(4, 5)]}, batch="1")
-    with pytest.raises(ElastalogError, match="E0932"), db.update(key="2") as update:
+    with pytest.raises(ElastalogError, match="E0932"), db.update(batch="2") as update:
         update.remove_rules(1)
-    assert db.apply({"edge": [(7, 8)]}, key="1", source="another").impact == 2  # every source has keys of its own
+    assert db.apply({"edge": [(7, 8)]}, batch="1", source="another").impact == 2  # every source has keys of its own
 
 
 def test_a_key_whose_update_was_refused_can_be_used_again(running: Running) -> None:
