@@ -89,7 +89,7 @@ clean: ## remove .venv, caches and build results
 # The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.
 $(READY): pyproject.toml $(CONSTRAINTS) scripts/find_python.sh scripts/java.sh
 	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
-	$(if $(CONSTRAINTS),$(INSTALL) --constraint $(CONSTRAINTS) || { echo "not all versions of $(CONSTRAINTS) are to be had here: taking the latest that suit"; $(INSTALL); },$(INSTALL))
+	$(if $(CONSTRAINTS),$(INSTALL) --constraint $(CONSTRAINTS) || { echo "some versions in $(CONSTRAINTS) are not available here: installing the latest compatible ones"; $(INSTALL); },$(INSTALL))
 	@sh scripts/java.sh $(BIN)/python
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	@touch $@

@@ -38,7 +38,7 @@ def program() -> str:
 def evaluated(facts: Mapping[str, pa.Table], kind: str, is_plain: bool, jobs: int) -> tuple[float, Session]:
     macros = {**KINDS[kind], **({"PLAIN": 1} if is_plain else {})}
     began = time.process_time()
-    db = elastalog.open(program(), facts=facts, macros=macros, jobs=jobs)
+    db = elastalog.open(elastalog.Program.parse(program(), macros=macros), facts=facts, jobs=jobs)
     return time.process_time() - began, db
 
 

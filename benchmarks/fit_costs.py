@@ -93,7 +93,7 @@ def play(case: Case, *, is_anew: bool) -> Epochs:
             return work
 
         strategy.update_stratum = look
-        db.prepare()
+        db.engine.warm()
         for deleted, inserted in case.steps:
             epochs.append({})
             db.apply(inserted, deleted)

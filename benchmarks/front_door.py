@@ -59,7 +59,7 @@ def memory(updates: int, kinds: Sequence[bool]) -> None:
     for has_store in kinds:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "store" if has_store else None
-            with elastalog.open(PROGRAM, {"edge": edges}, store=store, retention=1000) as db:
+            with elastalog.open(PROGRAM, {"edge": edges}, store=elastalog.Store(store, retention=1000)) as db:
                 seen = []
                 started = time.perf_counter()
                 for number in range(updates):
@@ -76,7 +76,7 @@ def questions(data: Path, number: int) -> None:
     workload = BY_NAME["doop"]
     chosen = random.Random(17)
     with elastalog.open(workload.program, workload.facts(data)) as db:
-        db.prepare()
+        db.engine.warm()
         given = [name for name in db if len(db.explicit(name))]
         some = {name: db.explicit(name).head(2000) for name in given}
         picked = []

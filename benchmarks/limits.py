@@ -61,7 +61,7 @@ def _open(hostile: Hostile, folder: Path, memory: int, seconds: float) -> Found:
     began = time.monotonic()
     code = "fine"
     try:
-        with elastalog.open(hostile.program, facts, memory=memory, timeout=seconds) as db:
+        with elastalog.open(hostile.program, facts, limits=elastalog.Limits(memory=memory, time=seconds)) as db:
             if hostile.update:
                 began = time.monotonic()
                 db.apply(hostile.update)

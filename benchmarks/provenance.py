@@ -39,7 +39,7 @@ def compare_updates(work: Workload, facts: Facts, seeds: int) -> dict[str, Any]:
     cost = {levels: Timed() for levels in ("local", "global")}
     for levels, spent in cost.items():
         with elastalog.open(work.program, facts=facts, levels=levels, engine="local") as session:
-            session.prepare()
+            session.engine.warm()
             for seed in range(-1, seeds):  # the first one is not counted: it compiles what updates need
                 chosen = cycle.choose(CYCLE_SIZE, max(seed, 0))
                 deleting, _ = timed(partial(session.apply, deleted=chosen))

@@ -159,7 +159,7 @@ def play(case: Case, budget: Any, *, is_anew: bool = False) -> Played:
             model = AlwaysAnew(None)
             model.become(strategy.costs)
             strategy.costs = model
-        db.prepare()
+        db.engine.warm()
         played: Played = []
         for deleted, inserted in case.steps:
             epoch = db.epoch

@@ -56,7 +56,7 @@ def measure(name: str, data: str | None, epochs: int) -> Figures:
     cycle = Cycle(facts)
     found: Figures = {}
     with elastalog.open(program, facts=facts, engine="local") as db:
-        db.prepare()
+        db.engine.warm()
         for size in SIZES:
             for form, shaped in FORMS.items():
                 cost: list[float] = []

@@ -125,7 +125,7 @@ def small_classes(number: int = 20_000) -> None:
     for way, levels in (("classes", "local"), ("all pairs", "global")):
         elastalog.open(CONGRUENT, {"edge": [(1, 2)], "next": [(1, 1)]}, levels=levels).close()
         db = timed(f"  {way}", partial(elastalog.open, CONGRUENT, {"edge": edges, "next": following}, levels=levels))
-        db.prepare()
+        db.engine.warm()
         spent = []
         for edge in edges[:100]:
             for update in ({"deleted": {"edge": [edge]}}, {"inserted": {"edge": [edge]}}):

@@ -69,7 +69,7 @@ def commits_beside_a_snapshot(
 
 def first_lookup_time(store: Path) -> float:
     """The time to look for a symbol in a store just opened."""
-    with elastalog.open(store=store, read_only=True) as session:
+    with elastalog.open(store=elastalog.Store(store, read_only=True)) as session:
         began = time.perf_counter()
         session._dictionary.symbols.find("no such symbol")
         return time.perf_counter() - began

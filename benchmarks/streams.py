@@ -217,7 +217,7 @@ def go_through(stream: Stream, strategy: str) -> tuple[list[float], dict[str, in
             began = time.thread_time()
             # The paper completes the first update, which loads the stream, before it looks ahead.
             if marks and 0 < number < len(pending) - 1:
-                db.announce(pending[number + 1], marks)
+                db.engine.announce(pending[number + 1], marks)
             update.commit()
             if number:
                 seconds.append(time.thread_time() - began)

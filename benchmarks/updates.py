@@ -195,7 +195,7 @@ def measure_cycles(work: Workload, facts: Facts, recompute: float, seeds: int) -
     result: dict[str, Any] = {}
     cycle = Cycle(facts)
     with elastalog.open(work.program, facts=facts, engine="local") as session:
-        session.prepare()
+        session.engine.warm()
         for label, size_of in SIZES:
             deleting, inserting = Timed(), Timed()
             impact: list[int] = []
@@ -265,7 +265,7 @@ def measure_latency(sizes: Sequence[int]) -> dict[str, Any]:
         starts = np.arange(size // 3, dtype=np.int64) * 3
         edges = np.concatenate([np.stack([starts, starts + 1], 1), np.stack([starts + 1, starts + 2], 1)])
         with elastalog.open(CHAINS, facts={"e": edges}, engine="local") as session:
-            session.prepare()
+            session.engine.warm()
             cost: list[float] = []
             for i in range(200):
                 fact = [(size + 2 * i, size + 2 * i + 1)]

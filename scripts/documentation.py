@@ -67,8 +67,11 @@ def public_names() -> str:
     names = [name for name in elastalog.__all__ if not name.startswith("__")]
     first = ["open", "Session", "PendingUpdate", "Relation", "Changes", "Proof", "Absence", "Suggestion"]
     ordered = [*first, *sorted(set(names) - set(first), key=str.lower)]
+    shown = {"PendingUpdate": ["insert", "delete", "add_rules", "remove_rules", "read", "commit", "changes", "stats"]}
     parts = [
-        f"::: {_home(name)}\n    options:\n      heading: elastalog.{name}\n      toc_label: {name}" for name in ordered
+        f"::: {_home(name)}\n    options:\n      heading: elastalog.{name}\n      toc_label: {name}"
+        + (f"\n      members: {shown[name]}\n      show_if_no_docstring: true" if name in shown else "")
+        for name in ordered
     ]
     parts += ["::: elastalog.spark\n    options:\n      members_order: alphabetical"]
     introduction = "Generated from the docstrings. [Python](python.md) says the same shorter, by what one wants to do."

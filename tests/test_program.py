@@ -100,3 +100,10 @@ def test_public_names() -> None:
     assert {"Program", "ElastalogError", "InternalError", "Session", "open"} <= set(dir(elastalog))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         elastalog.nothing  # noqa: B018
+
+
+def test_a_division_by_zero_is_a_warning() -> None:
+    text = ".decl n(x: number)\nn(10 / 0).\nn(x % 0) :- n(x).\nn(x / 10) :- n(x).\n"
+    program = Program.parse(text)
+    assert [(found.code, found.severity) for found in program.warnings] == [("E0325", "warning")] * 2
+    assert Program.parse(".decl n(x: number)\nn(10 / 2). // 1/0\n").warnings == ()

@@ -61,7 +61,7 @@ def _cycles(name: str, engine: str, settings: Settings) -> Run:
     chooser = Cycle(facts)
     session, bootstrap = opened(work, facts, **ENGINES[engine])
     with session:
-        session.prepare()
+        session.engine.warm()
         run = Run(bootstrap)
         for size in SIZES[name]:
             cycles = run.cycles[size] = Cycles()

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from elastalog.backends.watch import Progress as Progress
     from elastalog.client import Client as Client
     from elastalog.client import connect as connect
+    from elastalog.database import Database as Database
+    from elastalog.database import PreparedQuery as PreparedQuery
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
     from elastalog.debugging.answers import Suggestion as Suggestion
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes as Changes
     from elastalog.evaluation.costs import Forecast as Forecast
     from elastalog.evaluation.differences import Difference as Difference
+    from elastalog.evaluation.differences import Differences as Differences
     from elastalog.evaluation.differences import Verification as Verification
     from elastalog.evaluation.epochs import EpochRecord as EpochRecord
     from elastalog.evaluation.pending import PendingUpdate as PendingUpdate
     from elastalog.evaluation.statistics import Statistics as Statistics
     from elastalog.evaluation.update import Update as Update
+    from elastalog.pipeline.files.policy import BadRows as BadRows
+    from elastalog.pipeline.files.policy import Report as Report
     from elastalog.program import Program as Program
     from elastalog.provenance.absence import Absence as Absence
     from elastalog.provenance.fact import Fact as Fact
@@ -35,34 +40,44 @@ if TYPE_CHECKING:
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
     from elastalog.session import query as query
+    from elastalog.session.engine import Engine as Engine
+    from elastalog.session.settings import Limits as Limits
+    from elastalog.session.settings import Store as Store
     from elastalog.storage.entries import LogEntry as LogEntry
 
 __version__ = "0.1.0"
 
-# Imported when first used, so that `import elastalog` stays quick.
-_HOMES = {
+PUBLIC = {
     "Absence": "elastalog.provenance.absence",
+    "BadRows": "elastalog.pipeline.files.policy",
     "Blame": "elastalog.debugging.answers",
     "Branch": "elastalog.analysis.values",
     "Changes": "elastalog.evaluation.changes",
     "Client": "elastalog.client",
+    "Database": "elastalog.database",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
+    "Differences": "elastalog.evaluation.differences",
     "ElastalogError": "elastalog.diagnostics.diagnostic",
+    "Engine": "elastalog.session.engine",
     "EpochRecord": "elastalog.evaluation.epochs",
     "Fact": "elastalog.provenance.fact",
     "Forecast": "elastalog.evaluation.costs",
     "InternalError": "elastalog.diagnostics.diagnostic",
+    "Limits": "elastalog.session.settings",
     "Localisation": "elastalog.debugging.answers",
     "LogEntry": "elastalog.storage.entries",
     "PendingUpdate": "elastalog.evaluation.pending",
+    "PreparedQuery": "elastalog.database",
     "Program": "elastalog.program",
     "Progress": "elastalog.backends.watch",
     "Proof": "elastalog.provenance.proof",
     "Relation": "elastalog.relations.facts",
+    "Report": "elastalog.pipeline.files.policy",
     "Schema": "elastalog.relations.schema",
     "Session": "elastalog.session",
     "Statistics": "elastalog.evaluation.statistics",
+    "Store": "elastalog.session.settings",
     "Suggestion": "elastalog.debugging.answers",
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
@@ -71,43 +86,13 @@ _HOMES = {
     "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",
 }
+"""What is public, and where it is: imported when first used, so that `import elastalog` stays quick."""
 
-__all__ = [
-    "Absence",
-    "Blame",
-    "Branch",
-    "Changes",
-    "Client",
-    "Diagnostic",
-    "Difference",
-    "ElastalogError",
-    "EpochRecord",
-    "Fact",
-    "Forecast",
-    "InternalError",
-    "Localisation",
-    "LogEntry",
-    "PendingUpdate",
-    "Program",
-    "Progress",
-    "Proof",
-    "Relation",
-    "Schema",
-    "Session",
-    "Statistics",
-    "Suggestion",
-    "Update",
-    "Verification",
-    "__version__",
-    "connect",
-    "open",
-    "query",
-    "vectorised",
-]
+__all__ = ["__version__", *PUBLIC]  # names all the same
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = PUBLIC.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -38,5 +38,5 @@ def test_the_longest_rule_is_evaluated_updated_and_explained() -> None:
     db = elastalog.open(chain(MOST_LITERALS), facts={"e": [(1, 1), (5, 3)]})
     assert list(db.apply({"e": [(1, 2)]})["p"].inserted) == [(1, 2)]
     assert db.explain("p(1, 2)").height == 1
-    assert db.explain_absence("p(2, 2)").instantiations
+    assert db.why_not("p(2, 2)").instantiations
     assert db.suggest(unwanted=["p(1, 2)"]).elements

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.cli.main import cli
+from elastalog.cli.main import COMMANDS, cli
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -94,3 +95,51 @@ def test_a_shell_on_a_store_changes_it(store: Path) -> None:
     assert "epoch 2: 4 inserted, 0 deleted" in told.stdout
     with elastalog.open(store=store) as db:
         assert (3, 4) in db["edge"]
+
+
+def test_help_has_groups_and_whole_summaries() -> None:
+    found = run("--help").stdout
+    assert [line for line in found.splitlines() if re.fullmatch(r"[A-Z][a-z ]+:", line)] == [
+        "Options:", "Write programs:", "Evaluate:", "Explain and repair:", "Keep a store:", "Serve:", "Get help:",
+    ]  # fmt: skip
+    assert "..." not in found.replace("[ARGS]...", "")
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} +\w", found, re.MULTILINE), name
+
+
+def test_compare_draws_nothing_unasked_and_says_a_common_fault_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "updates").mkdir()
+    (tmp_path / "updates" / "1.diff").write_text("+edge(2, 3).\n")
+    asked = ("compare", "reach.dl", "--updates", "updates", "--strategies", "elastic,recompute")
+    failed = run(*asked)
+    assert failed.exit_code == 1
+    assert failed.stdout.startswith("elastic, recompute: not run: ")
+    assert failed.stdout.count("no facts for input relation") == 1
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    assert run(*asked).exit_code == 0
+    assert not list(tmp_path.glob("*.svg"))
+    assert run(*asked, "--plot", "times.svg").exit_code == 0
+    assert (tmp_path / "times.svg").exists()
+
+
+def test_a_program_that_writes_nothing_says_so(tmp_path: Path) -> None:
+    (tmp_path / "quiet.dl").write_text(".decl n(x: number)\nn(1).\n")
+    found = run("run", tmp_path / "quiet.dl")
+    assert (found.exit_code, found.stdout) == (0, "")
+    assert found.stderr == f"nothing was written: {tmp_path / 'quiet.dl'} has no `.output`, nor `.printsize`\n"
+    assert run("-q", "run", tmp_path / "quiet.dl").stderr == ""
+    (tmp_path / "quiet.dl").write_text(".decl n(x: number)\nn(1).\n.printsize n\n")
+    assert run("run", tmp_path / "quiet.dl").stderr == ""
+
+
+def test_a_package_that_is_missing_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with elastalog.open(".decl n(x: number)\nn(1).\n") as db:
+        for ask in (db["n"].to_pandas, db.apply({"n": [(2,)]}).to_pandas):
+            with pytest.raises(ImportError, match="pip install pandas") as error:
+                ask()
+            assert isinstance(error.value, elastalog.ElastalogError)

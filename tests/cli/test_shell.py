@@ -226,10 +226,12 @@ def test_values_are_shown_as_the_language_writes_them(program: str) -> None:
 
 def test_forecast_of_a_pending_update(program: str) -> None:
     assert script(program, "forecast").stdout == "nothing would change\n"
-    assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge: update (")
-    assert script(program, "addrule path(x, x) :- edge(x, _).; forecast; rollback").stdout.startswith("path: update (")
+    assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge would be updated: ")
+    assert script(program, "addrule path(x, x) :- edge(x, _).; forecast; rollback").stdout.startswith(
+        "path would be updated: "
+    )
     recomputed = script(program, "insert edge(2, 3); forecast; rollback", "--strategy", "recompute")
-    assert recomputed.stdout.startswith("edge: bootstrap (")
+    assert recomputed.stdout.startswith("edge would be recomputed: ")
 
 
 def test_relations_are_listed_with_their_sizes(program: str) -> None:
@@ -427,3 +429,39 @@ def test_load_obeys_the_policy_for_bad_rows(
     skipped = script(program, load, "--bad-rows", "skip", "--max-bad-rows", "0")
     assert skipped.exit_code == 3
     assert "E0513" in skipped.stderr
+
+
+# --- looking before and going back
+
+
+def test_preview_shows_what_a_commit_would_change(program: str) -> None:
+    found = script(program, "insert edge(4, 5); preview; query edge(4, X); commit")
+    lines = found.stdout.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("it would change "))
+    before = lines[:at]
+    assert "+edge(4, 5)" in before
+    assert lines[at] == f"it would change {len(before)} facts"
+    assert lines[at + 1] == "no answers"
+    assert lines[at + 2 : -1] == before
+
+
+def test_undo_takes_back_the_latest_update(program: str) -> None:
+    found = script(program, "insert edge(1, 2), insert edge(4, 5); commit; undo; undo; query edge(4, X)")
+    epochs = [line for line in found.stdout.splitlines() if line.startswith("epoch")]
+    assert [line.split(":")[0] for line in epochs] == ["epoch 2", "epoch 3", "epoch 4"]
+    assert found.stdout.splitlines()[-1] == "X = 5"
+    assert "+edge(4, 5)" in found.stdout
+    assert "-edge(4, 5)" in found.stdout
+
+
+def test_undo_takes_back_rules_and_keeps_what_was_there_before(program: str) -> None:
+    found = script(
+        program,
+        "addrule edge(7, 7) :- edge(1, 2).; insert edge(1, 2); commit; undo; query edge(7, X); query edge(1, 2)",
+    )
+    assert found.stdout.splitlines()[-2:] == ["no answers", "true"]
+
+
+def test_undo_without_an_update_is_an_error(program: str) -> None:
+    assert "there is nothing to undo" in script(program, "undo").stderr
+    assert "an update is already under way" in script(program, "insert edge(4, 5); undo").stderr

@@ -71,10 +71,12 @@ def test_query_now_and_then(store: Path) -> None:
 
 
 def test_log(store: Path) -> None:
-    lines = call("log", store).stdout.splitlines()
+    heads, *lines = call("log", store).stdout.splitlines()
+    assert heads.split() == ["epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch"]
     assert [line.split()[0] for line in lines] == ["2", "1"]
-    assert "-1 +1  6 changes  update" in lines[0]
-    assert lines[0].endswith("tests  1")
+    for head, cell in (("explicit", "-1 +1"), ("how", "update"), ("source", "tests"), ("batch", "1")):
+        assert lines[0][heads.index(head) :].startswith(cell)
+    assert lines[0][: heads.index("changes") + len("changes")].endswith(" 6")
     entries = [json.loads(line) for line in call("log", store, "--format", "json", "-n", "1").stdout.splitlines()]
     assert [(entry["epoch"], entry["source"], entry["impact"]) for entry in entries] == [(2, "tests", 6)]
     (turn,) = call("log", store, "--fact", "path(1, 3)").stdout.splitlines()

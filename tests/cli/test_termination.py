@@ -112,6 +112,6 @@ def test_an_update_of_a_store_ends_and_leaves_the_epoch_before(folder: Path) -> 
     process = started(folder, "apply", "store", "1.diff")
     assert ended(process)[0] == 143
     with elastalog.open(store=folder / "store") as session:
-        assert (session.epoch, set(session["n"]), session.recovery) == (1, {(-1,)}, ())
+        assert (session.epoch, set(session["n"]), session.engine.recovery) == (1, {(-1,)}, ())
         session.apply({"n": [(-5,)]})
         assert session.epoch == 2

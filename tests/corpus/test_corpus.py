@@ -25,6 +25,7 @@ from tests.corpus.reducing import minimised
 from tests.corpus.running import apart, differing, execute
 from tests.corpus.updating import Tell, judge, random_updates
 from tests.engine.judging import Facts
+from tests.generators.updates import Update
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
@@ -226,6 +227,13 @@ def test_an_epoch_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(updating, "opened", forgetful)
     (told,) = judge(program, explicit, updates, ["dred"])
     assert told == {"strategy": "dred", "epochs": 0, "different": {"epoch": 1, "relations": ["a", "b"]}}
+
+
+def test_numbers_that_a_session_goes_on_with_are_those_of_a_session_with_the_same_updates() -> None:
+    program = Program.parse(".decl a(x: symbol)\n.input a\n.decl b(n: number)\nb(ord(x)) :- a(x).")
+    explicit = {"a": {("p",), ("q",), ("r",)}}
+    updates = [Update({"a": [("p",)]}, {"a": [("s",)]}), Update({}, {"a": [("p",)]})]
+    assert list(judge(program, explicit, updates, ["elastic"])) == [{"strategy": "elastic", "epochs": 3}]
 
 
 def test_lists_are_minimised() -> None:

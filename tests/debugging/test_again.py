@@ -105,7 +105,9 @@ def test_a_row_of_updates_and_questions(seed: int) -> None:
     choice = Random(seed)
     case = random_propositional(seed, negation=seed % 2 == 1, most_inputs=6)
     states = [case.before]
-    with elastalog.open(case.text, facts={name: [()] for name in case.before}, heartbeats=True) as db:
+    with elastalog.open(
+        case.text, facts={name: [()] for name in case.before}, store=elastalog.Store(heartbeats=True)
+    ) as db:
         for _ in range(3):
             after = frozenset(name for name in case.names if name[0] == "e" and choice.random() < 0.5)
             db.apply({n: [()] for n in after - states[-1]}, {n: [()] for n in states[-1] - after})

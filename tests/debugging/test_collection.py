@@ -119,7 +119,7 @@ def test_there_is_a_limit_of_derivations(
     with elastalog.open(EDGES, facts={"edge": [(1, 2)]}) as db:
         db.apply({"edge": [(2, 3), (3, 4), (2, 5), (5, 4)]})
         assert len(db.suggest(unwanted=["path(1, 4)"]).elements) == 2
-        assert bool(db._questions._answerers.debugger._investigations[1, 2]._too_large) == is_too_large
+        assert bool(db._answerers.debugger._investigations[1, 2]._too_large) == is_too_large
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -128,7 +128,7 @@ def test_derivations_that_were_known_at_once_count_too(
 ) -> None:
     monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
     assert texts(wide.suggest(unwanted=['named(1, "found")'])) == ['+row(1, 1, "n")', '+row(1, 2, "n")']
-    assert bool(wide._questions._answerers.debugger._investigations[1, 2]._too_large) == (most < 2)
+    assert bool(wide._answerers.debugger._investigations[1, 2]._too_large) == (most < 2)
 
 
 # --- in how much of the program an answer is tried

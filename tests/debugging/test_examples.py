@@ -56,7 +56,7 @@ def test_the_example_of_the_thesis(thesis: Session) -> None:
     assert 'load("userSession", "admin", "session")' in str(proof)
     assert str(suggestion) == (
         "undo 1 of 2 elements of epoch 2 (verified, minimum):\n"
-        '  +load("userSession", "admin", "session")'
+        '  delete load("userSession", "admin", "session")'
     )  # fmt: skip
 
 

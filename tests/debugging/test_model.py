@@ -29,7 +29,7 @@ def opened(case: Propositional) -> Session:
 
 
 def investigated(db: Session) -> Investigation:
-    return db._questions._answerers.debugger._investigation(db.epoch - 1, db.epoch)
+    return db._answerers.debugger._investigation(db.epoch - 1, db.epoch)
 
 
 def compare(case: Propositional, choice: Random) -> tuple[int, int]:

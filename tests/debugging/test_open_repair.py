@@ -248,7 +248,7 @@ def test_subsumption_is_not_taken_for_monotone() -> None:
 
 
 def test_updates_with_subsumption_are_not_taken_for_monotone() -> None:
-    with elastalog.open(CHEAPEST) as db:
+    with elastalog.open(CHEAPEST, {}) as db:
         db.apply({"way": [(1, 5), (1, 3), (1, 9)]})
         assert len(db.suggest(unwanted=["reached(1)"]).elements) == 3
         assert len(db.localise(unwanted=["reached(1)"]).elements) == 1
@@ -342,6 +342,6 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
 
 def test_a_limit_of_the_user_is_no_state_to_give_up() -> None:
     with elastalog.open(STEPPING, facts={"start": [(1,)], "step": [(50,)]}) as db:
-        with pytest.raises(LimitReached), db.within(0.5):
+        with pytest.raises(LimitReached), db.engine.within(0.5):
             db.suggest(missing=["at(-2)"], candidates=["step(-3)"])
         assert db.verify().is_exact

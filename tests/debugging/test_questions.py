@@ -335,7 +335,7 @@ def test_a_store_remembers_its_updates(tmp_path: Path) -> None:
         db.apply({"edge": [(2, 3), (3, 4)]})
         db.apply(deleted={"edge": [(5, 6)]})
         assert texts(db.suggest(unwanted=["path(1, 4)"], epochs=(1, 2))) in (["+edge(2, 3)"], ["+edge(3, 4)"])
-    with elastalog.open(store=tmp_path / "s", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "s", read_only=True)) as db:
         assert texts(db.suggest(missing=["path(5, 6)"])) == ["-edge(5, 6)"]
         assert texts(db.localise(unwanted=["path(1, 4)"], epochs=(1, 3))) == ["+edge(2, 3)", "+edge(3, 4)"]
         assert db.blame("path(1, 4)").epoch == 2

@@ -55,8 +55,8 @@ def test_suggest_and_localise(program: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert lines_after_commit(result) == [
         "undo 2 of 3 elements of epoch 2 (verified, minimum):",
-        "  -edge(1, 2)",
-        "  +edge(5, 6)",
+        "  insert edge(1, 2)",
+        "  delete edge(5, 6)",
         "the faults come from 2 of 3 elements of epoch 2 (verified, minimum):",
         "  -edge(1, 2)",
         "  +edge(5, 6)",
@@ -126,7 +126,7 @@ def test_debug_prints_the_suggestion(program: Path) -> None:
     result = call("debug", program, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)")
     assert (result.exit_code, result.stdout) == (
         0,
-        "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  +edge(2, 3)\n",
+        "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  delete edge(2, 3)\n",
     )
 
 
@@ -163,7 +163,7 @@ def test_debug_a_store(program: Path) -> None:
     assert call("init", store, program).exit_code == 0
     assert call("apply", store, program.parent / "u.diff").exit_code == 0
     result = call("debug", store, "--unwanted", "path(2, 3)")
-    assert result.stdout.splitlines()[1:] == ["  +edge(2, 3)"]
+    assert result.stdout.splitlines()[1:] == ["  delete edge(2, 3)"]
     result = call("debug", store, "--blame", "path(1, 2)")
     assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
     assert call("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2

@@ -39,6 +39,7 @@ HOW_TO = (
     "debug-a-policy",
     "keep-a-store",
 )
+REFERENCE = ("python", "engine")
 REACH = """
 .decl edge(from: number, to: number)
 .input edge
@@ -199,9 +200,28 @@ def test_the_reference_has_every_option_of_a_command(name: str) -> None:
     assert not [option.opts for option in options if not any(f"`{name}" in told for name in option.opts)]
 
 
-def test_the_reference_has_every_method_of_a_session() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("page", REFERENCE)
+def test_every_example_of_the_reference_runs(page: str, tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    script = "\n".join(block.content for block in blocks_of(f"docs/reference/{page}.md") if block.kind == "python")
+    output, code = reader.run("python", "-W", "error::DeprecationWarning", "-c", script)
+    assert code == 0, output
+
+
+def members(kind: type) -> list[str]:
+    return [name for name in dir(kind) if not name.startswith("_")]
+
+
+def test_the_reference_has_every_public_name_with_an_example() -> None:
+    """What is public is `elastalog.PUBLIC`, the members of a session and of its engine, and the options of `open`."""
     text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-    public = [name for name in dir(Session) if not name.startswith("_")]
-    assert [name for name in public if f"db.{name}" not in text] == []
-    keywords = signature(elastalog.open).parameters
-    assert [name for name in keywords if f"`{name}`" not in text] == []
+    assert [name for name in elastalog.__all__ if f"`{name}`" not in text] == []
+    tried = "".join(block.content for block in blocks_of("docs/reference/python.md") if block.kind == "python")
+    told = [name for name in members(Session) if f"`db.{name}" not in text]
+    assert (told, [name for name in members(Session) if f"db.{name}" not in tried]) == ([], ["engine"])
+    options = signature(elastalog.open).parameters
+    assert [name for name in options if f"| `{name}` |" not in text] == []
+    assert [name for name in options if name != "program" and f"{name}=" not in tried] == []
+    tried = "".join(block.content for block in blocks_of("docs/reference/engine.md") if block.kind == "python")
+    assert [name for name in members(elastalog.Engine) if f"engine.{name}" not in tried] == []

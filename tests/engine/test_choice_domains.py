@@ -80,11 +80,11 @@ def test_a_proof_says_among_how_many_a_fact_was_chosen_and_the_checker_counts_th
 
 def test_why_not_says_which_rival_has_the_key() -> None:
     with elastalog.open(TREE, facts={"edge": EDGES}) as db:
-        absence = db.explain_absence("parent(2, 3)")
+        absence = db.why_not("parent(2, 3)")
         assert absence.headline == "parent(2, 3) does not hold, although a rule gives it:"
         assert absence.notes == ("not chosen: parent(1, 3) has the key y = 3",)
-        assert db.explain_absence("pair(4, 1)").notes == ("not chosen: pair(0, 1) has the key y = 1",)
-        assert not db.explain_absence("parent(4, 3)").notes
+        assert db.why_not("pair(4, 1)").notes == ("not chosen: pair(0, 1) has the key y = 1",)
+        assert not db.why_not("parent(4, 3)").notes
 
 
 def test_texts_are_taken_by_their_characters_and_never_by_the_order_in_which_they_came() -> None:

@@ -517,7 +517,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
     with elastalog.open(CLOSURE, {"edge": [(1, 2), (2, 3)]}) as db:
         db.apply({"edge": [(3, 4)]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
-        assert work.why == "1 changed inputs; it cost 3, a bootstrap takes 3"
+        assert work.why == "1 changed input; it cost 3, a bootstrap takes 3"
         assert (work.cost, work.other) == (6, 3 * 2_000 + 4_000 + 2)  # three rounds, three derivations, and to begin
 
 

@@ -291,7 +291,7 @@ def test_a_store_keeps_classes_and_their_history(strategy: str, tmp_path: Path) 
     with elastalog.open(store=tmp_path / "store") as db:
         assert kept_as_classes(db) == {"same"}
         assert set(db["same"]) == whole
-        assert [(turn.epoch, turn.what) for turn in db.turns("same(1, 4)")] == [
+        assert [(turn.epoch, turn.what) for turn in db.history("same(1, 4)")] == [
             (2, "appeared"),
             (3, "disappeared"),
             (4, "appeared"),
@@ -352,11 +352,11 @@ def test_the_checker_rejects_chains_that_do_not_connect() -> None:
 
 def test_why_not_says_which_classes_are_apart() -> None:
     with elastalog.open(SAME, {"edge": [(1, 2), (2, 3), (7, 8)]}) as db:
-        absence = db.explain_absence("same(1, 8)")
+        absence = db.why_not("same(1, 8)")
         assert absence.notes == ("1 is in a class of 3, 8 is in a class of 2, and nothing connects them",)
         assert "1 is in a class of 3" in str(absence)
         assert [found.rule.is_closure for found in absence.instantiations] == [False]
-        assert "9 is in no class" in str(db.explain_absence("same(1, 9)"))
+        assert "9 is in no class" in str(db.why_not("same(1, 9)"))
 
 
 def test_faults_are_looked_for_among_all_pairs() -> None:

@@ -40,7 +40,7 @@ def test_nothing_in_a_proof_or_an_absence_reorders_a_line(form: str) -> None:
         ".decl p(x: symbol)\n.decl q(x: symbol)\n.decl r(x: symbol)\nq(x) :- p(x).\nr(x) :- q(x), !p(x).",
         facts={"p": [(BIDI,)]},
     )
-    for shown in (db.explain(("q", (BIDI,))), db.explain_absence(("r", (BIDI,)))):
+    for shown in (db.explain(("q", (BIDI,))), db.why_not(("r", (BIDI,)))):
         text = getattr(shown, form)()
         assert not set(text) & set("\u202e\u2066\x1b\x07")
         assert "202e" in text

@@ -101,7 +101,7 @@ def test_a_store_wants_the_same_library(library: Path, tmp_path: Path) -> None:
     with elastalog.open(store=tmp_path / "store", libraries=[library]) as db:
         db.apply({"e": [(1, "a")]})
         assert len(db["p"]) == 2
-    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert len(db["p"]) == 2
     other = tmp_path / "libfunctors.so"
     other.write_bytes(library.read_bytes() + b"\0")

@@ -86,6 +86,6 @@ def test_a_store_knows_that_it_was_cut_short(tmp_path: Path, limit: int, is_cut:
 def test_a_fact_beyond_the_limit_is_not_said_to_lack_anything() -> None:
     with elastalog.open(COUNTING.format(limit=10)) as db:
         with pytest.raises(elastalog.ElastalogError) as caught:
-            db.explain_absence("n(10)")
+            db.why_not("n(10)")
         assert [d.code for d in caught.value.diagnostics] == ["E0615"]
-        assert [literal.text for literal in db.explain_absence("n(11)").instantiations[0].failing] == ["n(10)"]
+        assert [literal.text for literal in db.why_not("n(11)").instantiations[0].failing] == ["n(10)"]

@@ -102,7 +102,7 @@ def test_proofs_of_nothing_and_of_something(options: dict[str, Any]) -> None:
         assert proof.height == (1 if fact[0] == 3 and fact[1] == 0 else proof.height)
     numbers = [child.number for child in db.explain(("p", (3, total(6, 3, set(FACTS["e"]))))).children[1:]]
     assert numbers[0] == numbers[1] == 0
-    assert db.explain_absence("p(3, 99)").instantiations
+    assert db.why_not("p(3, 99)").instantiations
     assert len(db.derivations(("p", (1, total(6, 1, set(FACTS["e"])))))) == 1
 
 

@@ -138,7 +138,7 @@ def test_updates_that_know_of_the_next_one(strategy: str) -> None:
         coming = db.update()
         for name, facts in steps[i + 1][1].items():
             coming.delete(name, facts)
-        db.announce(coming, ("eager", "linked")[i % 2])
+        db.engine.announce(coming, ("eager", "linked")[i % 2])
         db.apply(inserted, deleted)
         explicit = {name: explicit[name] - deleted[name] | inserted[name] for name in explicit}
         judge(db, tree, explicit, is_annotated=False)
@@ -164,10 +164,10 @@ def test_a_proof_shows_the_members() -> None:
 def test_why_not_tells_the_value_that_an_aggregate_has() -> None:
     db = elastalog.open(CHOSEN, facts={"item": [(0,), (1,), (2,)], "chosen": [(2,)]})
     assert sorted(db["chosen"]) == [(2,), (3,)]
-    text = str(db.explain_absence("chosen(4)"))
+    text = str(db.why_not("chosen(4)"))
     assert "3 < 3" in text
     assert "handled" not in text
-    assert "chosen(5)" in str(db.explain_absence("chosen(6)"))
+    assert "chosen(5)" in str(db.why_not("chosen(6)"))
 
 
 def test_faults_are_found_and_mended() -> None:
@@ -302,7 +302,9 @@ def test_beside_subsumption() -> None:
 
 def test_values_without_end_meet_the_limits() -> None:
     with pytest.raises(LimitReached):
-        elastalog.open(CHOSEN.replace("x < 6, ", ""), facts={"item": [(1,)], "chosen": [(2,)]}, timeout=1)
+        elastalog.open(
+            CHOSEN.replace("x < 6, ", ""), facts={"item": [(1,)], "chosen": [(2,)]}, limits=elastalog.Limits(time=1)
+        )
 
 
 def test_the_command_line_evaluates_and_asks(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: K
     tree, explicit, is_annotated = parse_accepted(program.text), program.explicit, strategy == "elastic"
     with (
         least_budget(least),
-        elastalog.open(program.text, facts=program.facts, budget=budget, heartbeats=True, **options) as db,
+        elastalog.open(
+            program.text, facts=program.facts, budget=budget, store=elastalog.Store(heartbeats=True), **options
+        ) as db,
     ):
         for number, update in enumerate(steps, start=2):
             before = facts_of(db)

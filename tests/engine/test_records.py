@@ -143,7 +143,7 @@ def test_a_value_of_another_type_is_a_located_fault(relation: str, value: object
 def test_unbounded_construction_is_stopped_by_a_limit_that_names_the_rule() -> None:
     text = ".type L = [n: number, l: L]\n.decl l(l: L)\nl(nil).\nl([1, x]) :- l(x).\n"
     with pytest.raises(ElastalogError) as raised:
-        elastalog.open(text, timeout=0.5)
+        elastalog.open(text, limits=elastalog.Limits(time=0.5))
     assert "rule 1 builds values in recursion" in str(raised.value)
 
 

@@ -240,12 +240,12 @@ def test_the_checker_rejects_what_is_wrongly_said_to_be_superseded() -> None:
 
 def test_why_not_says_by_which_fact_it_was_beaten() -> None:
     with elastalog.open(PATHS, facts={"edge": EDGES}) as db:
-        absence = db.explain_absence("far(1, 4)")
+        absence = db.why_not("far(1, 4)")
         assert absence.headline == "far(1, 4) does not hold, although a rule gives it:"
         assert absence.notes == ("superseded by far(1, 3): far(x, a) <= far(x, b) :- b < a.",)
         assert "superseded by far(1, 3)" in absence.to_tree()
         assert '"notes"' in absence.to_json()
-        missing = db.explain_absence("far(7, 1)")
+        missing = db.why_not("far(7, 1)")
         assert not missing.notes
         assert missing.headline == "far(7, 1) does not hold; nearest derivations that fail:"
 

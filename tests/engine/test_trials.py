@@ -39,7 +39,7 @@ def db() -> Iterator[Session]:
 
 
 def epochs_of(db: Session) -> Epochs:
-    return db._questions._answerers.debugger._epochs
+    return db._answerers.debugger._epochs
 
 
 def state(db: Session) -> Any:
@@ -48,7 +48,7 @@ def state(db: Session) -> Any:
 
 def update(db: Session, inserted: list[tuple[int, int]], deleted: list[tuple[int, int]]) -> Update:
     def words(rows: list[tuple[int, int]]) -> dict[str, Any]:
-        return {"edge": db.encode("edge", rows)} if rows else {}
+        return {"edge": db.engine.encode("edge", rows)} if rows else {}
 
     return Update(words(deleted), words(inserted))
 
@@ -112,10 +112,10 @@ def test_only_some_strata(db: Session) -> None:
 def test_what_is_pretended_reaches_rules_above(db: Session) -> None:
     before = state(db)
     strata = {s.number for s in epochs_of(db).backend.program.strata}
-    facts = {"seen": db.encode("seen", [(2,), (3,)])}
+    facts = {"seen": db.engine.encode("seen", [(2,), (3,)])}
     with epochs_of(db).trial(Update({}, {}), Limits(strata, 1000, absent=facts)):
         assert sorted(db["lonely"]) == [(1,), (2,), (3,)]
-    facts = {"seen": db.encode("seen", [(1,), (2,)])}
+    facts = {"seen": db.engine.encode("seen", [(1,), (2,)])}
     with epochs_of(db).trial(Update({}, {}), Limits(strata, 1000, present=facts)):
         assert sorted(db["lonely"]) == []
     assert state(db) == before
@@ -174,7 +174,7 @@ def test_random_trials_leave_nothing(seed: int) -> None:
         trials = []
         for step in steps:
             sides = [
-                {name: db.encode(name, sorted(facts)) for name, facts in side.items() if facts}
+                {name: db.engine.encode(name, sorted(facts)) for name, facts in side.items() if facts}
                 for side in (step.deleted, step.inserted)
             ]
             trials.append(epochs_of(db).trial(Update(*sides)))

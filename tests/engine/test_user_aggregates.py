@@ -138,7 +138,7 @@ def test_proofs_are_checked_and_show_aggregates_as_written() -> None:
             other = Run(lambda text: None, {**functions, "plus": max, "hull": lambda a, b: (a, b), "join": max})
             assert not check_proof(proof, program.checked, given, held, other)
         assert "@@hull i : [0, 0], { given(1, i) } = [0, 9]  (2 members)" in db.explain("whole(1, [0, 9])").to_tree()
-        assert db.explain_absence("total(1, 17)") is not None
+        assert db.why_not("total(1, 17)") is not None
 
 
 def test_a_store_keeps_them(tmp_path: Path) -> None:

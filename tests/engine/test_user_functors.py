@@ -89,7 +89,7 @@ def test_proofs_use_functors_and_the_checker_applies_them_itself() -> None:
                 other = Run(lambda symbol: None, {"half": lambda x: x - 30, "tag": lambda x, s: s})
                 assert not check_proof(proof, db.program.checked, {"n": facts["n"]}, facts, other)
         assert "@half(4)" in db.explain("h(8, 2)").to_tree()
-        assert db.explain_absence("h(8, 3)") is not None
+        assert db.why_not("h(8, 3)") is not None
 
 
 def test_an_exception_is_a_diagnostic_with_the_arguments_and_the_place() -> None:

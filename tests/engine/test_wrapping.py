@@ -50,7 +50,7 @@ def test_without_being_asked_for_overflow_is_an_error() -> None:
 @pytest.mark.parametrize("is_pragma", [True, False])
 def test_integers_wrap(is_pragma: bool) -> None:
     text = PROGRAM + ('.pragma "arithmetic" "wrap"\n' if is_pragma else "")
-    with elastalog.open(text, arithmetic=None if is_pragma else "wrap") as db:
+    with elastalog.open(elastalog.Program.parse(text, arithmetic=None if is_pragma else "wrap")) as db:
         assert set(db["out"]) == EXPECTED
         assert set(db["less"]) == {(2**64 - 1,), (2,)}
         facts = {name: set(db[name]) for name in db}
@@ -63,7 +63,7 @@ def test_integers_wrap(is_pragma: bool) -> None:
 
 
 def test_a_store_keeps_how_integers_are_taken(tmp_path: Path) -> None:
-    with elastalog.open(PROGRAM, arithmetic="wrap", store=tmp_path / "db"):
+    with elastalog.open(elastalog.Program.parse(PROGRAM, arithmetic="wrap"), store=tmp_path / "db"):
         pass
     with elastalog.open(store=tmp_path / "db") as db:
         assert set(db["out"]) == EXPECTED

@@ -55,8 +55,8 @@ def test_it_is_what_the_judge_says_before_and_after_an_update(kind: str, plain: 
 
 
 def test_contexts_tell_calls_and_receivers_apart() -> None:
-    by_site = elastalog.open(program(), facts=FACTS, macros=KINDS["call-site"])
-    by_object = elastalog.open(program(), facts=FACTS, macros=KINDS["object"])
+    by_site = elastalog.open(elastalog.Program.parse(program(), macros=KINDS["call-site"]), facts=FACTS)
+    by_object = elastalog.open(elastalog.Program.parse(program(), macros=KINDS["object"]), facts=FACTS)
     assert ("new A", ("given", Branch("Called", "m2"))) in by_site["VarPointsTo"]
     assert ("new B", ("value", Branch("Received", "Box 2"))) in by_object["VarPointsTo"]
     for db, results in (

@@ -247,7 +247,7 @@ class Construction:
                 body = shuffled(self.choices, body)
         guards: list[str] = []
         # Few numbers: a rule with one atom, and no other way to derive much.
-        can_number = not (recurs or is_group_only or any("{" in literal or ";" in literal for literal in body))
+        can_number = not (recurs or is_group_only or any(re.search("[{;]|!\\(", literal) for literal in body))
         can_number = can_number and sum(literal[0] in "ep" and "(" in literal for literal in body) < 2
         heads = [self.head(name, scope, guards, can_number=can_number)]
         if self.features.several_heads and self.chance(12):

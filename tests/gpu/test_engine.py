@@ -154,6 +154,6 @@ def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_more_memory_than_allowed_is_used(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
-    db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu", device_memory=100)
+    db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu", limits=elastalog.Limits(device_memory=100))
     assert any("has no room" in record.message for record in caplog.records)
     assert len(db["path"]) == 81

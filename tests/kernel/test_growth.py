@@ -109,7 +109,7 @@ def test_expressions_and_full_indexes(reasons: Counter[int]) -> None:
 def test_a_time_limit_ends_a_chain_that_never_ends(reasons: Counter[int]) -> None:
     program = ".decl up(x: number)\nup(0).\nup(x + 1) :- up(x)."
     with pytest.raises(elastalog.ElastalogError, match="E0603"):
-        elastalog.open(program, engine="local", timeout=1.0)
+        elastalog.open(program, engine="local", limits=elastalog.Limits(time=1.0))
 
 
 OVER_A_CHAIN = """

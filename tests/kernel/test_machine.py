@@ -264,7 +264,7 @@ def test_an_index_that_a_drive_finds_behind_is_caught_up_with(reasons: Reasons) 
     program += "q(y, x) :- e(x, y).\nr(x, z) :- s(x), q(x, z).\nr(x, z) :- r(x, y), q(y, z), s(z)."
     edges = [(i + 1, i) for i in range(200)]
     with elastalog.open(program, facts={"e": edges, "s": [(i,) for i in range(300)]}, engine="local") as db:
-        db.prepare()
+        db.engine.warm()
         db.apply({"e": [(201, 200)]})
         reasons.seen.clear()
         for last in range(201, 206):
@@ -283,7 +283,7 @@ def test_an_index_that_has_to_grow_waits_while_a_stratum_is_under_way(reasons: R
     steps, before = [(i, i + 1) for i in range(100)], [(1000 + i, 0) for i in range(200)]
     facts = {"begin": before, "step": steps, "e": [(100, 200)], "end": [(100,)]}
     with elastalog.open(program, facts=facts, engine="local") as db:
-        db.prepare()
+        db.engine.warm()
         reasons.seen.clear()
         later, more = [(2000 + i, 0) for i in range(50)], [*((300 + i, i) for i in range(1000)), (100, 201)]
         db.apply({"begin": later, "e": more})

@@ -338,7 +338,7 @@ def test_an_overflow_in_a_thread_is_reported() -> None:
 @pytest.mark.usefixtures("lowered", "_none_left")
 def test_a_time_limit_ends_all_threads() -> None:
     with pytest.raises(LimitReached):
-        elastalog.open(CLOSURE, {"edge": graph(400, 4000, seed=1).tolist()}, jobs=2, timeout=0.01)
+        elastalog.open(CLOSURE, {"edge": graph(400, 4000, seed=1).tolist()}, jobs=2, limits=elastalog.Limits(time=0.01))
 
 
 @pytest.mark.usefixtures("lowered", "_none_left")
@@ -383,7 +383,13 @@ def test_an_interruption_ends_all_threads(rule: str) -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(KeyboardInterrupt):
-            elastalog.open(program, {"n": [(x,) for x in range(20_000)]}, jobs=2, strategy="recompute", timeout=60)
+            elastalog.open(
+                program,
+                {"n": [(x,) for x in range(20_000)]},
+                jobs=2,
+                strategy="recompute",
+                limits=elastalog.Limits(time=60),
+            )
         assert time.process_time() - interrupted[0] < 2.0
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

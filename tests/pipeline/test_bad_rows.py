@@ -12,7 +12,7 @@ import pytest
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one, relation
@@ -49,7 +49,7 @@ ALIKE = "give every row as many values as the relation has columns"
 @pytest.mark.parametrize(
     ("data", "parameters", "advice"),
     [
-        (b"x\ty\n1\t2\n", {}, "if the file begins with the names of its columns: `.input pair(headers=true)`"),
+        (b"x\ty\n1\t2\n", {}, "say how the file is written: `.input pair(headers=true)`"),
         (b"X,Y\n", {}, "say how the file is written: `.input pair(rfc4180=true, headers=true)`"),
         (b"1,2\n", {}, "say how the file is written: `.input pair(rfc4180=true)`"),
         (b"1;2\n", {}, 'say how the file is written: `.input pair(delimiter=";")`'),
@@ -108,19 +108,19 @@ def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
     assert diagnostic.help
 
     out = tmp_path / "out"
-    result = read_facts(schema, path, parameters, Policy("quarantine", folder=out))
+    result = read_facts(schema, path, parameters, BadRows("quarantine", folder=out))
     assert (result.table.num_rows, result.report.loaded, result.report.bad) == (1, 1, 1)
     assert result.report.quarantine == out / f"{schema.name}.bad.jsonl"
     assert [json.loads(entry) for entry in result.report.quarantine.read_text().splitlines()] == [
         {"file": str(path), "line": line, "code": code, "reason": reason, "text": text}
     ]
 
-    result = read_facts(schema, path, parameters, Policy("skip", max_bad_rows=1))
+    result = read_facts(schema, path, parameters, BadRows("skip", most=1))
     assert (result.table.num_rows, result.report.bad, result.report.quarantine) == (1, 1, None)
     assert result.report.first_bad[0].location == f"{path}:{line}"
 
     with pytest.raises(LimitReached) as limit:
-        read_facts(schema, path, parameters, Policy("skip", max_bad_rows=0))
+        read_facts(schema, path, parameters, BadRows("skip", most=0))
     assert [d.code for d in limit.value.diagnostics] == ["E0513", code]
     assert limit.value.diagnostics[0].message == (
         f"1 bad rows for `{schema.name}`, more than the 0 that may be skipped"
@@ -196,11 +196,11 @@ def test_bad_rows_of_lists_of_json(tmp_path, bad_fact, code, reason):
     (tmp_path / "r.json").write_text(f"[[1.5],\n {bad_fact}, [Infinity]]")
     found = relation(one(Base.FLOAT), {"IO": "json"})
     with pytest.raises(ElastalogError) as error:
-        read_input(found, tmp_path, Policy())
+        read_input(found, tmp_path, BadRows())
     assert [(d.code, d.message, d.location) for d in error.value.diagnostics] == [
         (code, f"bad row for `r`: {reason}", f"{tmp_path / 'r.json'}:2")
     ]
-    result = read_input(found, tmp_path, Policy("quarantine", folder=tmp_path))
+    result = read_input(found, tmp_path, BadRows("quarantine", folder=tmp_path))
     assert result.table.column(0).to_pylist() == [1.5, math.inf]
     assert json.loads((tmp_path / "r.bad.jsonl").read_text())["text"] == bad_fact
 
@@ -255,5 +255,5 @@ def test_a_quarantine_of_an_earlier_run_is_removed(tmp_path):
     path = tmp_path / "pair.facts"
     path.write_bytes(b"1\t2\n")
     (tmp_path / "pair.bad.jsonl").write_text("old\n")
-    assert read_facts(PAIR, path, {}, Policy("quarantine", folder=tmp_path)).report.bad == 0
+    assert read_facts(PAIR, path, {}, BadRows("quarantine", folder=tmp_path)).report.bad == 0
     assert not (tmp_path / "pair.bad.jsonl").exists()

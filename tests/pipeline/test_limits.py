@@ -11,6 +11,7 @@ import sys
 import time
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,19 @@ def test_gzip_that_expands_too_much_is_refused_before_it_is_unpacked(tmp_path: P
 def test_a_higher_ceiling_lets_it_pass_and_the_memory_limit_still_holds(tmp_path: Path) -> None:
     bomb(tmp_path / "edge.facts.gz", 400)
     memory = resident_bytes() + 100 * MIB
-    opening = {"facts": tmp_path, "max_expansion": 2000}
-    assert codes(lambda: elastalog.open(EDGE, memory=memory, **opening)) == ["E0604"]
+    limits = elastalog.Limits(expansion=2000)
+    assert codes(lambda: elastalog.open(EDGE, tmp_path, limits=replace(limits, memory=memory))) == ["E0604"]
     bomb(tmp_path / "edge.facts.gz", 70)
-    with elastalog.open(EDGE, **opening) as session:
+    with elastalog.open(EDGE, tmp_path, limits=limits) as session:
         assert list(session["a"]) == [("x",)]
 
 
 def test_the_time_limit_holds_while_a_file_is_unpacked(tmp_path: Path) -> None:
     bomb(tmp_path / "edge.facts.gz", 400)
     began = time.process_time()
-    assert codes(lambda: elastalog.open(EDGE, facts=tmp_path, timeout=0.05, max_expansion=2000)) == ["E0603"]
+    assert codes(lambda: elastalog.open(EDGE, facts=tmp_path, limits=elastalog.Limits(time=0.05, expansion=2000))) == [
+        "E0603"
+    ]
     assert time.process_time() - began < 3
 
 
@@ -109,7 +112,7 @@ def test_a_diff_that_expands_too_much_is_refused(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "1.diff.gz", "wb") as out:
         for _ in range(100):
             out.write(b"\n" * MIB)
-    with elastalog.open(EDGE) as session:
+    with elastalog.open(EDGE, {}) as session:
         assert codes(lambda: session.apply(tmp_path / "1.diff.gz")) == ["E0524"]
     assert codes(lambda: read_diff(tmp_path / "1.diff.gz", {})) == ["E0524"]
 
@@ -210,14 +213,14 @@ def test_a_view_of_sqlite_that_never_ends_is_read_up_to_the_limit(tmp_path: Path
             " SELECT x, x AS y FROM n WHERE x < 0"
         )
     program = '.decl e(x: number, y: number)\n.input e(IO=sqlite, dbname="e.db")\n'
-    assert codes(lambda: elastalog.open(program, tmp_path, timeout=0.5)) == ["E0603"]
+    assert codes(lambda: elastalog.open(program, tmp_path, limits=elastalog.Limits(time=0.5))) == ["E0603"]
 
 
-@pytest.mark.parametrize("limits", [{"timeout": 0.05}, {"memory": 1 << 20}])
-def test_a_list_of_json_is_read_up_to_the_limit(tmp_path: Path, limits: dict[str, Any]) -> None:
+@pytest.mark.parametrize("limits", [elastalog.Limits(time=0.05), elastalog.Limits(memory=1 << 20)], ids=repr)
+def test_a_list_of_json_is_read_up_to_the_limit(tmp_path: Path, limits: elastalog.Limits) -> None:
     (tmp_path / "e.json").write_text("[" + "[1, 2],\n" * 400_000 + "[1, 2]]")
     program = '.decl e(x: number, y: number)\n.input e(IO=json, filename="e.json")\n'
-    assert codes(lambda: elastalog.open(program, tmp_path, **limits))[0] in ("E0603", "E0604")
+    assert codes(lambda: elastalog.open(program, tmp_path, limits=limits))[0] in ("E0603", "E0604")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +265,9 @@ def test_parquet_that_says_too_much_of_itself_is_not_unpacked(tmp_path: Path) ->
     program = ".decl t(x: symbol)\n.input t\n"
     assert codes(lambda: elastalog.open(program, tmp_path)) == ["E0524"]
     memory = resident_bytes() + 60 * MIB
-    assert codes(lambda: elastalog.open(program, tmp_path, max_expansion=10**9, memory=memory)) == ["E0604"]
+    assert codes(
+        lambda: elastalog.open(program, tmp_path, limits=elastalog.Limits(expansion=10**9, memory=memory))
+    ) == ["E0604"]
 
 
 def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
@@ -283,5 +288,5 @@ def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
         return encode(self, name, rows)
 
     monkeypatch.setattr(Materialisation, "encode", counted)
-    assert codes(lambda: elastalog.open(EDGE, tmp_path, timeout=60)) == ["E0603"]
+    assert codes(lambda: elastalog.open(EDGE, tmp_path, limits=elastalog.Limits(time=60))) == ["E0603"]
     assert numbered == ["edge"] * 3

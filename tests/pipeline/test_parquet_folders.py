@@ -11,7 +11,7 @@ import pytest
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_input
 from tests.pipeline.schemas import EDGE
 from tests.pipeline.test_read import relation
@@ -77,7 +77,7 @@ def test_bad_rows_are_told_with_their_part(folder: Path, tmp_path: Path) -> None
     pq.write_table(ROWS, folder / "0.parquet")
     pq.write_table(pa.table({"x": [4, None], "y": ["d", "e"]}), folder / "1.parquet")
     assert code(folder) == ("E0504", f"{folder / '1.parquet'}:2")
-    read = read_input(relation(EDGE, {}), tmp_path, Policy("skip"))
+    read = read_input(relation(EDGE, {}), tmp_path, BadRows("skip"))
     assert (read.table.num_rows, read.report.bad) == (4, 1)
 
 

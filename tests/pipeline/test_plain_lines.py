@@ -17,7 +17,7 @@ from elastalog.analysis.program import Base
 from elastalog.pipeline.files import loading, plain_lines
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.plain_lines import plain_file
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.text import _read_exactly
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table, to_words
@@ -53,7 +53,9 @@ def read(schema: Schema, path: Path, **parameters: str) -> tuple[list[tuple], li
     file = plain_file(schema, path, parameters)
     assert file is not None
     dictionary = Dictionary()
-    made = loading._Assembled(file, Policy("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary))
+    made = loading._Assembled(
+        file, BadRows("skip"), dictionary, lambda name, table: to_words(schema, table, dictionary)
+    )
     for block in file.blocks():
         made.add(block())
     loaded = made.loaded()

@@ -19,7 +19,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.parquet import read_parquet_table
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.pipeline.files.text import _read_exactly, _read_fast
 from elastalog.relations.schema import Column, Schema
@@ -208,7 +208,7 @@ def test_bad_rows_in_a_file_of_many_blocks(tmp_path, monkeypatch):
         lines[i] = f"bad{i}"
     path = tmp_path / "pair.facts"
     path.write_text("\n".join(lines))
-    read = read_facts(PAIR, path, {}, Policy("skip"))
+    read = read_facts(PAIR, path, {}, BadRows("skip"))
     assert [row.location for row in read.report.first_bad] == [f"{path}:{line}" for line in (1, 78, 200)]
     assert read.table["x"].to_pylist() == [i for i in range(200) if i not in (0, 77, 199)]
 
@@ -347,7 +347,7 @@ def test_several_inputs_are_united_with_one_report(tmp_path):
     (tmp_path / "a.csv").write_text("1,a\nbad\n")
     (tmp_path / "b.facts").write_text("2\tb\nworse\n")
     edge = relation(EDGE, {"filename": "a.csv", "delimiter": ","}, {"filename": "b.facts"})
-    read = read_input(edge, tmp_path, Policy("quarantine", folder=tmp_path))
+    read = read_input(edge, tmp_path, BadRows("quarantine", folder=tmp_path))
     assert read.table.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
     assert (read.report.loaded, read.report.bad) == (2, 2)
     entries = [json.loads(line) for line in (tmp_path / "edge.bad.jsonl").read_text().splitlines()]

@@ -43,7 +43,7 @@ def near(found: object) -> list[tuple[str, list[str]]]:
 
 
 def test_what_stands_in_the_way_of_one_that_does_not_hold(db: Session) -> None:
-    found = db.explain_absence('sees("ann", X)')
+    found = db.why_not('sees("ann", X)')
     assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ('sees("ann", X)', 1)
     assert near(found) == [('sees("ann", "keys")', ['!secret("keys")'])]
@@ -52,7 +52,7 @@ def test_what_stands_in_the_way_of_one_that_does_not_hold(db: Session) -> None:
 
 def test_where_no_value_at_all_would_do_it_is_left_open(db: Session) -> None:
     """From 1 one comes to 2 and 3, and from 3 nowhere."""
-    found = db.explain_absence("path(1, X).")
+    found = db.why_not("path(1, X).")
     assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ("path(1, X)", 2)
     assert ("path(1, z)", ["edge(3, z)"]) in near(found)
@@ -60,11 +60,11 @@ def test_where_no_value_at_all_would_do_it_is_left_open(db: Session) -> None:
 
 
 def test_the_same_variable_is_the_same_value(db: Session) -> None:
-    found = db.explain_absence("path(X, X)")
+    found = db.why_not("path(X, X)")
     assert isinstance(found, PatternAbsence)
     assert found.present == 1  # 7
     assert all(_arguments(text)[0] == _arguments(text)[1] or "z" in text or "y" in text for text, _ in near(found))
-    assert db.explain_absence("path(X, Y)").present == len(db["path"])  # type: ignore[attr-defined]
+    assert db.why_not("path(X, Y)").present == len(db["path"])  # type: ignore[attr-defined]
 
 
 def _arguments(text: str) -> list[str]:
@@ -72,7 +72,7 @@ def _arguments(text: str) -> list[str]:
 
 
 def test_values_that_are_computed_are_those_that_would_be(db: Session) -> None:
-    found = db.explain_absence("twice(X, 9)")
+    found = db.why_not("twice(X, 9)")
     assert isinstance(found, PatternAbsence)
     assert found.present == 0
     assert sorted(near(found)) == [
@@ -81,23 +81,23 @@ def test_values_that_are_computed_are_those_that_would_be(db: Session) -> None:
 
 
 def test_what_only_is_given_says_so(db: Session) -> None:
-    found = db.explain_absence("edge(5, X)")
+    found = db.why_not("edge(5, X)")
     assert str(found) == (
         "edge(5, X): no fact fits; no derivation of another comes near, so others hold only if they are given"
     )
 
 
 def test_a_rule_and_values_restrict_the_search(db: Session) -> None:
-    found = db.explain_absence("path(1, X)", rule=2, bindings={"y": 3})
+    found = db.why_not("path(1, X)", rule=2, bindings={"y": 3})
     assert near(found) == [("path(1, z)", ["edge(3, z)"])]
     with pytest.raises(ElastalogError, match="E0710"):
-        db.explain_absence("path(1, X)", rule=9)
+        db.why_not("path(1, X)", rule=9)
     with pytest.raises(ElastalogError, match="E0606"):
-        db.explain_absence("nowhere(1, X)")
+        db.why_not("nowhere(1, X)")
 
 
 def test_every_form_tells_it(db: Session) -> None:
-    found = db.explain_absence('sees("ann", _)')
+    found = db.why_not('sees("ann", _)')
     told = json.loads(found.to_json())
     assert (told["present"], told["fact"]["text"]) == (1, 'sees("ann", _)')
     assert told["instantiations"][0]["conclusion"] == 'sees("ann", "keys")'

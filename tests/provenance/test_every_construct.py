@@ -76,7 +76,7 @@ def require_proofs_and_absences(seed: int, features: Features) -> None:
             if values not in db[name]
         ]
         for fact in absent:
-            absence = db.explain_absence(fact, limit=2)
+            absence = db.why_not(fact, limit=2)
             assert all(found.failing for found in absence.instantiations), (seed, fact)
 
 
@@ -90,15 +90,15 @@ d(y) :- a(y), x = range(0, y), b(x), x > 5.
 d(y + 10) :- a(y), x = range(0, y), !b(x), x > 5.
 """
     db = elastalog.open(program)
-    assert [len(db.explain_absence(("d", (n,))).instantiations[0].failing) for n in (3, 13)] == [1, 1]
-    shown = str(db.explain_absence(("d", (13,))))
+    assert [len(db.why_not(("d", (n,))).instantiations[0].failing) for n in (3, 13)] == [1, 1]
+    shown = str(db.why_not(("d", (13,))))
     assert "range(0, 3) ✓" in shown
     assert "1 > 5 X" in shown
 
 
 def test_a_range_without_values_fails() -> None:
     db = elastalog.open(".decl a(x: number)\n.decl d(x: number)\na(0).\nd(y) :- a(y), x = range(0, y).")
-    (found,) = db.explain_absence(("d", (0,))).instantiations
+    (found,) = db.why_not(("d", (0,))).instantiations
     assert [(literal.text, literal.status) for literal in found.literals][1][1] == "fails"
 
 

@@ -152,7 +152,7 @@ def test_of_an_aggregate_the_first_members_are_shown() -> None:
 
 def test_a_page_is_whole_and_a_piece_is_not() -> None:
     db = shared()
-    for shown in (db.explain("path(1, 3)"), db.explain_absence("path(3, 1)")):
+    for shown in (db.explain("path(1, 3)"), db.why_not("path(3, 1)")):
         page, piece = shown.to_html(page=True), shown.to_html()
         assert shown._repr_html_() == piece
         assert piece in page
@@ -185,3 +185,9 @@ def test_branches_records_and_nil_have_a_json_form() -> None:
     with elastalog.open(program) as db:
         shown = json.loads(db.explain("copy($Node($Leaf(1), $Leaf(2)), [1, nil])").to_json())
     assert shown["fact"]["values"] == ["$Node($Leaf(1), $Leaf(2))", [1, None]]
+
+
+def test_rules_of_several_relations_have_different_names_in_the_legend() -> None:
+    text = ".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\na(1).\nb(x) :- a(x).\nc(x) :- b(x).\n"
+    with elastalog.open(text) as db:
+        assert str(db.explain("c(1)")).endswith("b.R1: b(x) :- a(x).  (<text>:5)\nc.R1: c(x) :- b(x).  (<text>:6)")

@@ -62,11 +62,11 @@ def test_the_proof_says_in_which_sense_it_is_the_best() -> None:
 
 def test_the_guided_explanation_of_an_absent_fact() -> None:
     db = open_case("pointer_analysis_thesis")
-    assert str(db.explain_absence('vpt("userSession", "L4")', rule=2, bindings={"Var2": "ins"})) == ABSENT
+    assert str(db.why_not('vpt("userSession", "L4")', rule=2, bindings={"Var2": "ins"})) == ABSENT
 
 
 def test_the_automatic_explanation_finds_the_instantiation_of_the_thesis_first() -> None:
-    absence = open_case("pointer_analysis_thesis").explain_absence('vpt("userSession", "L4")')
+    absence = open_case("pointer_analysis_thesis").why_not('vpt("userSession", "L4")')
     marked = [[(literal.text, literal.mark) for literal in found.literals] for found in absence.instantiations]
     assert marked[0] == [('assign("userSession", "ins")', "✓"), ('vpt("ins", "L4")', "X")]
     assert marked[1] == [('new("userSession", "L4")', "X")]
@@ -76,7 +76,7 @@ def test_the_automatic_explanation_finds_the_instantiation_of_the_thesis_first()
 
 def test_the_other_example_of_the_thesis() -> None:
     db = open_case("pointer_analysis_thesis")
-    (found,) = db.explain_absence('vpt("sec", "L3")', rule=2, bindings={"Var2": "ins"}).instantiations
+    (found,) = db.why_not('vpt("sec", "L3")', rule=2, bindings={"Var2": "ins"}).instantiations
     assert [(literal.text, literal.status) for literal in found.literals] == [
         ('assign("sec", "ins")', "fails"),
         ('vpt("ins", "L3")', "holds"),

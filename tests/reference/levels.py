@@ -44,7 +44,7 @@ def levels(
     db = evaluate(tree, facts, with_text_facts=with_text_facts) if known is None else known
     written, tree = tree, in_force(tree)
     if tree is not written:
-        known, db = db, evaluate(tree, facts, with_text_facts=with_text_facts)
+        known, db = db, evaluate(tree, facts, with_text_facts=with_text_facts, numbers=dict(db.numbers))
         assert db == known, "what is in force derives other facts than what was written"
     program = program_of(tree)
     if classes is None:

@@ -225,12 +225,12 @@ def test_proofs_after_a_change_are_accepted(db: Session) -> None:
                 assert verdict(proof, db, explicit)
                 assert "@rule" not in f"{proof}{proof.to_json()}{proof.to_dot()}"
     assert db.explain("path(1, 4)").rule is not None
-    assert "(R3)" in str(db.explain_absence("path(4, 1)"))
+    assert "(R3)" in str(db.why_not("path(4, 1)"))
 
 
 def test_nothing_of_it_is_seen(db: Session) -> None:
     db.change_rules("path(x, x) :- edge(x, _).", [2])
-    shown = [*list_program(db.program.checked), *db, str(db.explain_absence("path(1, 4)")), repr(db.statistics())]
+    shown = [*list_program(db.program.checked), *db, str(db.why_not("path(1, 4)")), repr(db.statistics())]
     shown += [repr(entry) for entry in db.log()]
     shown += [repr(forecast) for forecast in db.forecast({"edge": [(7, 8)]})]
     shown += list(db._backend.held.relations)
@@ -255,7 +255,7 @@ def test_marks_across_a_change(strategy: str, marks: str) -> None:
             following = db.update()
             for name, rows in steps[number + 1][1].items():
                 following.delete(name, rows)
-            db.announce(following, marks)
+            db.engine.announce(following, marks)
         with db.update() as update:
             for name, rows in deleted.items():
                 update.delete(name, rows)
@@ -283,8 +283,10 @@ def test_rules_between_epochs(db: Session) -> None:
     rule = "path(x, x) :- edge(x, _)."
     db.change_rules(rule, [2])
     db.change_rules("", [rule, 1])
-    assert db.changed_rules(1, 3) == RuleTexts(("path(x, z) :- path(x, y), edge(y, z).", "path(x, y) :- edge(x, y)."))
-    assert db.changed_rules(2, 1) == RuleTexts((rule,), ("path(x, z) :- path(x, y), edge(y, z).",))
+    assert db.engine.changed_rules(1, 3) == RuleTexts(
+        ("path(x, z) :- path(x, y), edge(y, z).", "path(x, y) :- edge(x, y).")
+    )
+    assert db.engine.changed_rules(2, 1) == RuleTexts((rule,), ("path(x, z) :- path(x, y), edge(y, z).",))
 
 
 def test_rules_that_were_never_in_force_together_cannot_be_debugged_together() -> None:

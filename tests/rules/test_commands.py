@@ -87,7 +87,7 @@ def test_a_store(folder: Path) -> None:
     ]  # fmt: skip
     assert run("query", "reach.store", "ends(X)").stdout.split() == ["4", "99"]
     log = run("log", "reach.store", "-n", "1").stdout.splitlines()
-    assert [line.strip() for line in log[1:]] == [
+    assert [line.strip() for line in log[2:]] == [
         "-rule: path(x, z) :- path(x, y), edge(y, z).",
         "+rule: ends(y) :- edge(_, y), !edge(y, _).",
     ]
@@ -125,7 +125,7 @@ def test_debug(folder: Path) -> None:
     result = run("debug", "reach.dl", "-F", ".", "--update", "rules.diff", "--missing", "path(1, 3)")
     assert result.stdout.splitlines() == [
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
-        "  -path(x, z) :- path(x, y), edge(y, z).",
+        "  add rule path(x, z) :- path(x, y), edge(y, z).",
     ]
     result = run(
         "debug", "reach.dl", "-F", ".", "--update", "rules.diff", "--unwanted", "ends(4)", "--reject", "+edge(3, 4)",
@@ -175,11 +175,11 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "suggest -path(1, 3); apply; rule 3\n"
     )[6:] == [
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
-        "  +ends(y) :- edge(_, y), !edge(y, _).",
+        "  remove rule ends(y) :- edge(_, y), !edge(y, _).",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
-        "  +edge(3, 4)",
+        "  delete edge(3, 4)",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
-        "  -path(x, z) :- path(x, y), edge(y, z).",
+        "  add rule path(x, z) :- path(x, y), edge(y, z).",
         "+path(1, 3)",
         "+path(1, 4)",
         "+path(2, 4)",

@@ -31,7 +31,7 @@ def play(
     happened: set[str] = set()
     with (
         least_budget(choice.choice((2_000, 0, 5, 25))),
-        elastalog.open(case.text, case.facts, heartbeats=True, **options, **engine) as db,
+        elastalog.open(case.text, case.facts, store=elastalog.Store(heartbeats=True), **options, **engine) as db,
     ):
         for number in range(steps):
             step = step_of(case, case.updates[number % len(case.updates)], choice)

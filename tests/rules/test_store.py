@@ -96,7 +96,7 @@ def test_reopening_after_every_epoch(folder: Path, journal_epochs: int) -> None:
                         update.insert(name, rows)
         assert check_files(path)[0] == []
     for number in range(1, LAST + 1):
-        with elastalog.open(store=path, at=number) as past:
+        with elastalog.open(store=elastalog.Store(path, at=number)) as past:
             assert (state_of(past), rules_of(past)) == EXPECTED[number]
 
 

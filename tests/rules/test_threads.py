@@ -66,7 +66,7 @@ def test_threads_wait_for_each_other() -> None:
     ("ask", "expected"),
     [
         (lambda db: db.explain("path(1, 3)", depth=0).expand, "path(1, 3)"),
-        (lambda db: db.explain_absence("path(3, 1)").expand, "edge(3, 1)"),
+        (lambda db: db.why_not("path(3, 1)").expand, "edge(3, 1)"),
     ],
 )
 def test_what_is_expanded_waits_for_the_updates_of_other_threads(ask: Any, expected: str) -> None:
@@ -74,7 +74,7 @@ def test_what_is_expanded_waits_for_the_updates_of_other_threads(ask: Any, expec
     expand = ask(db)
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(expand()))
-    with db.exclusively():  # as a commit does
+    with db.engine.exclusively():  # as a commit does
         thread.start()
         thread.join(0.3)
         assert found == []

@@ -49,7 +49,9 @@ def test_bad_rows_of_a_table_are_skipped() -> None:
 
 
 def test_bad_rows_are_set_aside(tmp_path: Path) -> None:
-    with elastalog.open(PROGRAM, {"edge": ROWS["tuples"]}, bad_rows="quarantine", quarantine=tmp_path) as db:
+    with elastalog.open(
+        PROGRAM, {"edge": ROWS["tuples"]}, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path)
+    ) as db:
         assert len(db["edge"]) == 2
     lines = [json.loads(line) for line in (tmp_path / "edge.bad.jsonl").read_text().splitlines()]
     assert [(line["file"], line["line"]) for line in lines] == [("<edge>", number) for number in NUMBERS]
@@ -58,7 +60,7 @@ def test_bad_rows_are_set_aside(tmp_path: Path) -> None:
 
 def test_too_many_bad_rows_are_an_error() -> None:
     with pytest.raises(LimitReached) as error:
-        elastalog.open(PROGRAM, {"edge": ROWS["tuples"]}, bad_rows="skip", max_bad_rows=3)
+        elastalog.open(PROGRAM, {"edge": ROWS["tuples"]}, bad_rows=elastalog.BadRows("skip", most=3))
     assert error.value.diagnostics[0].code == "E0513"
 
 

@@ -57,7 +57,7 @@ def test_a_call_may_have_its_own_policy() -> None:
             update.insert("edge", pa.table({"from": [2, 3], "to": [3, None]}))
         assert sorted(db["edge"]) == [(1, 2), (2, 3)]
         assert [report.bad for report in update.reports] == [1]
-        asyncio.run(db.aapply({"edge": [(9, 9), ()]}, bad_rows="skip"))
+        asyncio.run(asyncio.to_thread(db.apply, {"edge": [(9, 9), ()]}, bad_rows="skip"))
         assert (9, 9) in db["edge"]
         with pytest.raises(ElastalogError) as error:
             db.apply({"edge": []}, bad_rows="drop")  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def test_a_call_may_have_its_own_policy() -> None:
 
 
 def test_the_bound_holds_for_all_of_an_update_and_nothing_happens_beyond_it() -> None:
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="skip", max_bad_rows=2) as db:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows=elastalog.BadRows("skip", most=2)) as db:
         update = db.update()
         update.insert("edge", [(2, 3), (2, "x"), (2, "y")])
         with pytest.raises(LimitReached) as error:
@@ -75,7 +75,9 @@ def test_the_bound_holds_for_all_of_an_update_and_nothing_happens_beyond_it() ->
 
 
 def test_bad_rows_of_all_updates_are_set_aside_and_those_of_dropped_ones_are_not(tmp_path: Path) -> None:
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path / "bad") as db:
+    with elastalog.open(
+        PROGRAM, {"edge": [(1, 2)]}, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path / "bad")
+    ) as db:
         db.preview({"edge": [(0, "no")]})
         update = db.update()
         update.insert("edge", [(0, "never")])
@@ -90,7 +92,7 @@ def test_bad_rows_of_all_updates_are_set_aside_and_those_of_dropped_ones_are_not
 
 def test_bad_lines_of_a_diff_file_are_located_and_set_aside(tmp_path: Path) -> None:
     (tmp_path / "monday.diff").write_text(DIFF)
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path) as db:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path)) as db:
         changes = db.apply(tmp_path / "monday.diff")
         assert sorted(db["edge"]) == [(2, 3)]
     assert {report.relation: report.bad for report in changes.reports} == {"edge": 2, "diff": 2}

@@ -20,7 +20,7 @@ path(x, z) :- path(x, y), edge(y, z).
 def test_closing_waits_for_what_another_thread_does(tmp_path: Path) -> None:
     db = elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]}, store=tmp_path / "store")
     closing = threading.Thread(target=db.close)
-    with db.exclusively():
+    with db.engine.exclusively():
         closing.start()
         closing.join(0.2)
         assert closing.is_alive()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,11 +43,11 @@ def test_the_second_time_the_store_is_opened_and_facts_are_not_read(
     assert f"store {tmp_path / 'reach.store'} is there, at epoch 2: facts are not read again" in caplog.text
 
 
-@pytest.mark.parametrize("option", [{"facts": {"edge": [(1, 2)]}}, {"retention": 5}])
-def test_a_reader_of_a_store_has_neither_facts_nor_retention(tmp_path: Path, option: dict[str, object]) -> None:
+@pytest.mark.parametrize(("facts", "retention"), [({"edge": [(1, 2)]}, None), (None, 5)])
+def test_a_reader_of_a_store_has_neither_facts_nor_retention(tmp_path: Path, facts: Any, retention: int | None) -> None:
     elastalog.open(PROGRAM, {"edge": []}, store=tmp_path / "store").close()
     with pytest.raises(ElastalogError) as error:
-        elastalog.open(store=tmp_path / "store", read_only=True, **option)  # type: ignore[arg-type]
+        elastalog.open(facts=facts, store=elastalog.Store(tmp_path / "store", retention, read_only=True))
     assert error.value.diagnostics[0].code == "E0612"
 
 
@@ -75,7 +76,7 @@ def test_making_a_derived_fact_explicit_is_an_epoch() -> None:
 
 
 def test_heartbeats_are_epochs() -> None:
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, heartbeats=True) as db:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=elastalog.Store(heartbeats=True)) as db:
         db.apply()
         db.apply({"edge": [(1, 2)]})
         assert db.epoch == 3
@@ -85,7 +86,7 @@ def test_a_batch_that_changed_nothing_is_remembered(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=store) as db:
         db.apply({"edge": [(1, 2)]}, source="crawler", batch="monday")
-        assert db.is_applied("crawler", "monday")
+        assert db.engine.is_applied("crawler", "monday")
         assert db.epoch == 1
         # What another process finds, before this one ends in order.
         assert ("crawler", "monday") in Store.open(store, read_only=True).batches
@@ -94,7 +95,7 @@ def test_a_batch_that_changed_nothing_is_remembered(tmp_path: Path) -> None:
     with elastalog.open(store=store) as db:
         assert db.epoch == 2
         for batch in ("monday", "tuesday", 7):
-            assert db.is_applied("crawler", batch)
+            assert db.engine.is_applied("crawler", batch)
         with db.update("crawler", "monday") as update:
             update.delete("edge", [(1, 2)])
         assert update.stats.is_repeated
@@ -116,16 +117,16 @@ def test_a_batch_noted_while_a_snapshot_is_written_is_remembered(tmp_path: Path)
         store.finish_snapshot()
         assert store.manifest.snapshots[-1].epoch == 2
     with elastalog.open(store=path) as db:
-        assert db.is_applied("crawler", "late")
+        assert db.engine.is_applied("crawler", "late")
 
 
 def test_memory_holds_a_bounded_past() -> None:
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, retention=3) as db:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=elastalog.Store(retention=3)) as db:
         for i in range(10):
             db.apply({"edge": [(i, i + 100)]})
         assert [entry.epoch for entry in db.log()] == [8, 9, 10, 11]
         with pytest.raises(ElastalogError) as error:
-            db.changed_rules(1, 11)
+            db.engine.changed_rules(1, 11)
         assert error.value.diagnostics[0].code == "E0813"
         assert db.blame("edge(9, 109)").epoch == 11
 
@@ -142,7 +143,7 @@ def test_the_last_epoch_is_remembered_whatever_its_size(monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_memory_stays_flat_over_updates_of_the_same_facts() -> None:
-    with elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(5)]}, retention=10) as db:
+    with elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(5)]}, store=elastalog.Store(retention=10)) as db:
 
         def round_trip(times: int) -> None:
             for _ in range(times):
@@ -167,7 +168,7 @@ def test_retention_of_a_store_that_is_there_is_set(tmp_path: Path) -> None:
             db.apply({"edge": [(i, i + 10)]})
             db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
         assert db.log()[0].epoch == 1
-    with elastalog.open(store=path, retention=2) as db:
+    with elastalog.open(store=elastalog.Store(path, retention=2)) as db:
         assert db.log()[0].epoch == 3
         assert db.at(3)["edge"] is not None
         db.apply({"edge": [(50, 51)]})

@@ -21,7 +21,7 @@ p(a, c) :- p(a, b), e(b, c).
 def test_an_update_of_one_fact_takes_few_calls_of_python() -> None:
     facts = {"e": [(3 * chain + i, 3 * chain + i + 1) for chain in range(100) for i in range(2)]}
     with elastalog.open(CLOSURE, facts=facts, engine="local") as db:
-        db.prepare()
+        db.engine.warm()
         update = {"e": [(1, 2)]}
         deletions, insertions = _calls_of_updates(db, update)
         assert deletions <= 68
@@ -32,7 +32,7 @@ def test_a_further_stratum_takes_a_call_or_two_for_what_is_learnt_of_it() -> Non
     strata = "".join(f".decl r{i}(a: number)\n.output r{i}\nr{i}(a) :- r{i - 1}(a).\n" for i in range(1, 11))
     program = f".decl r0(a: number)\n.input r0\n{strata}"
     with elastalog.open(program, facts={"r0": [(i,) for i in range(100)]}, engine="local") as db:
-        db.prepare()
+        db.engine.warm()
         update = {"r0": [(7,)]}
         deletions, _ = _calls_of_updates(db, update)
         assert deletions <= 68 + 10

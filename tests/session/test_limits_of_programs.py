@@ -23,7 +23,7 @@ ALIKE = "".join(f".decl relation{n}(x: number)\n" for n in range(1_000)) + "".jo
 def test_a_program_that_takes_long_ends_at_the_limit(text: str) -> None:
     began = time.process_time()
     with pytest.raises(LimitReached) as caught:
-        elastalog.open(text, timeout=0.05)
+        elastalog.open(text, limits=elastalog.Limits(time=0.05))
     assert caught.value.diagnostics[0].code == "E0603"
     assert time.process_time() - began < 1.0
 
@@ -31,12 +31,12 @@ def test_a_program_that_takes_long_ends_at_the_limit(text: str) -> None:
 def test_planning_obeys_the_limit() -> None:
     program = elastalog.Program.parse(MANY_RULES)
     with pytest.raises(LimitReached):
-        elastalog.open(program, timeout=0.01)
+        elastalog.open(program, limits=elastalog.Limits(time=0.01))
 
 
 def test_an_update_that_has_to_plan_obeys_the_limit() -> None:
     with elastalog.open(PAIRS, {"e": [(1, 2)]}) as db:
-        with pytest.raises(LimitReached), db.within(0.01):
+        with pytest.raises(LimitReached), db.engine.within(0.01):
             db.change_rules(MANY_RULES.removeprefix(PAIRS))
         assert set(db["e"]) == {(1, 2)}
         db.apply({"e": [(3, 4)]})
@@ -54,9 +54,9 @@ def test_blocks_end_no_later_than_those_around_them() -> None:
     assert quota.time_left(60.0) == 60.0
 
 
-@pytest.mark.parametrize("limit", [{"timeout": 1e-9}, {"memory": 1}], ids=str)
+@pytest.mark.parametrize("limit", [{"time": 1e-9}, {"memory": 1}], ids=str)
 def test_the_help_names_the_argument_that_sets_the_limit(limit: dict[str, Any]) -> None:
     (name,) = limit
     with pytest.raises(LimitReached) as caught:
-        elastalog.open(MANY_RULES, {"e": [(1, 2)]}, **limit)
-    assert f"in Python `{name}=`" in (caught.value.diagnostics[0].help or "")
+        elastalog.open(MANY_RULES, {"e": [(1, 2)]}, limits=elastalog.Limits(**limit))
+    assert f"in Python `limits=Limits({name}=…)`" in (caught.value.diagnostics[0].help or "")

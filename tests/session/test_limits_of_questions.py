@@ -28,7 +28,7 @@ QUESTIONS: dict[str, Callable[[Session], Any]] = {
     "explain": lambda db: str(db.explain(f"path(0, {LENGTH})")),
     "derivations": lambda db: [str(one) for one in db.derivations(f"path(0, {LENGTH})")],
     "proofs": lambda db: [str(one) for one in db.proofs(f"path(0, {LENGTH})", 3)],
-    "absence": lambda db: str(db.explain_absence("path(5, 1)")),
+    "absence": lambda db: str(db.why_not("path(5, 1)")),
     "uses": lambda db: sorted(db.uses("edge(3, 4)")),
     "all uses": lambda db: sorted(db.uses("edge(3, 4)", all=True)),
     "preview": lambda db: db.preview(deleted={"edge": [(3, 4)]}).impact,
@@ -53,7 +53,7 @@ def test_a_question_is_stopped_and_can_be_asked_again(what: str, strategy: str) 
     expected = ask(opened(strategy=strategy))
     db = opened(strategy=strategy)
     facts = sorted(db["path"])
-    with db.within(1e-9), pytest.raises(LimitReached, match="E0603"):
+    with db.engine.within(1e-9), pytest.raises(LimitReached, match="E0603"):
         ask(db)
     assert sorted(db["path"]) == facts
     assert ask(db) == expected  # nothing half found was kept, and no time is left over
@@ -74,17 +74,17 @@ def test_every_call_has_the_timeout_of_the_session() -> None:
 
 def test_limits_are_within_each_other() -> None:
     db = opened()
-    with db.within(60), db.within(1e-9), pytest.raises(LimitReached):
+    with db.engine.within(60), db.engine.within(1e-9), pytest.raises(LimitReached):
         db.explain(f"path(0, {LENGTH})")
-    with db.within(1e-9), db.within(60), pytest.raises(LimitReached):
+    with db.engine.within(1e-9), db.engine.within(60), pytest.raises(LimitReached):
         db.explain(f"path(0, {LENGTH})")
-    with db.within(60):
+    with db.engine.within(60):
         assert db.explain(f"path(0, {LENGTH})").height == LENGTH
 
 
 def test_an_update_after_a_stopped_question_is_an_epoch() -> None:
     db = opened()
-    with db.within(1e-9), pytest.raises(LimitReached):
+    with db.engine.within(1e-9), pytest.raises(LimitReached):
         db.preview(deleted={"edge": [(3, 4)]})
     assert len(db.apply(deleted={"edge": [(3, 4)]})["path"].deleted) == 4 * (LENGTH - 3)
     assert db.verify().is_exact
@@ -124,13 +124,13 @@ ASKED_TOO_MUCH: dict[str, Callable[[Session], Any]] = {
 def test_a_question_that_allocates_too_much_is_stopped(what: str) -> None:
     db = opened()
     facts = sorted(db["path"])
-    with db.within(memory=500_000), pytest.raises(LimitReached) as reached:
+    with db.engine.within(memory=500_000), pytest.raises(LimitReached) as reached:
         ASKED_TOO_MUCH[what](db)
     found = reached.value.diagnostics[0]
     assert found.code == "E0663"
     assert found.source is not None
     assert sorted(db["path"]) == facts
-    with db.within(60, memory=500_000):
+    with db.engine.within(60, memory=500_000):
         assert len(db.query("edge(a, b), edge(b, c)")) == LENGTH - 1
     assert db.verify().is_exact
 

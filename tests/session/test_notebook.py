@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -128,8 +129,8 @@ def test_a_data_frame_of_a_relation_has_its_names() -> None:
 
 
 def test_compiling_is_announced_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from elastalog.session import compiling
+    from elastalog.session import opening
 
-    monkeypatch.setattr(compiling, "_is_watched", lambda: True)
-    compiling._tell("compiling")
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    opening._tell("compiling")
     assert capsys.readouterr().err == "elastalog: compiling\n"

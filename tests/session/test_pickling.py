@@ -59,8 +59,8 @@ def test_errors_are_the_same_elsewhere(db: Session, wrong: Callable[[Session], o
         (lambda db: db.update(), "an update"),
         (lambda db: db.apply({"edge": [(2, 3)]}), "what an update changed"),
         (lambda db: db.explain("path(1, 2)"), "a proof"),
-        (lambda db: db.explain_absence("path(2, 1)"), "why a fact is absent"),
-        (lambda db: db.explain_absence("path(2, X)"), "why a fact is absent"),
+        (lambda db: db.why_not("path(2, 1)"), "why a fact is absent"),
+        (lambda db: db.why_not("path(2, X)"), "why a fact is absent"),
     ],
 )
 def test_what_belongs_to_a_session_stays_in_its_process(

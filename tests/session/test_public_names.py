@@ -61,7 +61,7 @@ PROGRAM = """.decl likes(who: symbol, what: symbol, much: float)
 )
 def test_a_fact_that_is_asked_about_has_plain_values(written: object, expected: object) -> None:
     with elastalog.open(PROGRAM) as db:
-        found = db.fact(written)  # type: ignore[arg-type]
+        found = db.engine.fact(written)  # type: ignore[arg-type]
         assert found == expected
         assert [type(value) for value in found[1]] == [type(value) for value in expected[1]]  # type: ignore[index]
         assert str(found) == str(expected)
@@ -79,13 +79,13 @@ def test_a_fact_that_is_asked_about_has_plain_values(written: object, expected: 
 )
 def test_a_fact_that_can_be_none_is_refused(written: tuple[str, tuple[object, ...]], code: str) -> None:
     with elastalog.open(PROGRAM) as db, pytest.raises(elastalog.ElastalogError) as error:
-        db.fact(written)  # type: ignore[arg-type]
+        db.engine.fact(written)  # type: ignore[arg-type]
     assert [found.code for found in error.value.diagnostics] == [code]
 
 
 def test_asking_about_a_fact_teaches_the_dictionary_nothing() -> None:
     with elastalog.open(PROGRAM, facts={"likes": [("ann", "tea", 1.0)]}) as db:
         known = len(db._dictionary.symbols), len(db._dictionary.wide)
-        db.fact(("likes", ("bob", "milk", 7.5)))
-        db.explain_absence(("likes", ("bob", "milk", 7.5)))
+        db.engine.fact(("likes", ("bob", "milk", 7.5)))
+        db.why_not(("likes", ("bob", "milk", 7.5)))
         assert (len(db._dictionary.symbols), len(db._dictionary.wide)) == known

@@ -31,7 +31,7 @@ USES: list[Callable[[Session, PendingUpdate], object]] = [
     lambda db, update: update.commit(),
     lambda db, update: db.preview(update),
     lambda db, update: db.forecast(update),
-    lambda db, update: db.announce(update, "auto"),
+    lambda db, update: db.engine.announce(update, "auto"),
 ]
 
 

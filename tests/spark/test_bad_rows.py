@@ -27,7 +27,7 @@ path(x, y) :- edge(x, y).
 
 def test_a_frame_of_an_update(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame([(2, 3), (4, None)], "from bigint, to bigint")
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path) as db:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path)) as db:
         (report,) = db.apply({"edge": frame}).reports
         assert (report.loaded, report.bad, sorted(db["edge"])) == (1, 1, [(1, 2), (2, 3)])
         assert [json.loads(line)["code"] for line in (tmp_path / "edge.bad.jsonl").read_text().splitlines()] == [
@@ -47,7 +47,9 @@ def test_a_stream_of_rows(spark: Any, tmp_path: Path, relation: str | None) -> N
     (tmp_path / "in").mkdir()
     parquet.write_table(pa.table(rows), tmp_path / "in" / "1.parquet")
     stream = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
-    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path / "bad") as db:
+    with elastalog.open(
+        PROGRAM, {"edge": [(1, 2)]}, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path / "bad")
+    ) as db:
         options: Any = {"relation": relation, "checkpoint": tmp_path / "c", "available_now": True}
         with elastalog.spark.apply_updates(stream, db, **options) as handle:
             assert handle.wait(120)

@@ -98,7 +98,7 @@ def test_columns_and_annotations(store: Path) -> None:
 
 def test_a_snapshot_that_comes_between_changes_nothing(tmp_path: Path) -> None:
     root = tmp_path / "store"
-    with elastalog.open(PROGRAM, facts={"kinds": [A, B]}, store=root, retention=1) as db:
+    with elastalog.open(PROGRAM, facts={"kinds": [A, B]}, store=elastalog.Store(root, retention=1)) as db:
         db.apply({"kinds": [C]}, {"kinds": [A]})
         given = source(root, partitions=2)
         reader = given.reader(given.schema())
@@ -249,7 +249,7 @@ def test_a_stream_is_of_one_store(store: Path, tmp_path: Path) -> None:
 
 def test_a_stream_that_has_fallen_behind_is_told(tmp_path: Path) -> None:
     root = tmp_path / "store"
-    with elastalog.open(PROGRAM, facts={"kinds": [A]}, store=root, retention=1) as db:
+    with elastalog.open(PROGRAM, facts={"kinds": [A]}, store=elastalog.Store(root, retention=1)) as db:
         given = source(root, changes="true")
         start = given.streamReader(given.schema()).latestOffset()
         for fact in (B, C, D):
@@ -292,7 +292,7 @@ def write(store: Path, *tables: pa.Table, overwrite: bool = False, **options: An
 def test_rows_of_all_tasks_are_one_update_and_a_batch_is_applied_once(store: Path) -> None:
     for _ in range(2):
         write(store, ROWS[:1], ROWS[1:], ROWS[:0], relation="kinds", source="job", batch="7")
-    with elastalog.open(store=store, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(store, read_only=True)) as db:
         assert set(db["kinds"]) == {A, C, (5, 9, 0.5, "w")}
         assert [(entry.epoch, entry.source, entry.batch) for entry in db.log()][3:] == [(4, "job", "7")]
 
@@ -306,7 +306,7 @@ def test_rows_may_say_which_relation_they_are_about(store: Path) -> None:
 def test_nothing_is_no_epoch(store: Path) -> None:
     write(store, ROWS[:0], relation="kinds")
     assert source(store).schema() is not None
-    with elastalog.open(store=store, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(store, read_only=True)) as db:
         assert db.epoch == 3
 
 

@@ -268,7 +268,9 @@ def test_lines_are_numbered_in_files_that_are_read_in_blocks(spark: Any, tmp_pat
 
 def test_bad_rows_can_be_set_aside(spark: Any, bad: Path) -> None:
     source = elastalog.spark.facts(str(bad / "item"))
-    with elastalog.open(PROGRAM, facts={"item": source}, spark=spark, bad_rows="quarantine", quarantine=bad) as db:
+    with elastalog.open(
+        PROGRAM, facts={"item": source}, spark=spark, bad_rows=elastalog.BadRows("quarantine", folder=bad)
+    ) as db:
         assert set(db["item"]) == {(10, "good"), (1, "x"), (6, "")}
         rows = elastalog.spark.bad_rows(db).orderBy("line").collect()
     assert [(row.relation, row.line, row.code) for row in rows] == [("item", n, c) for n, c in BAD_LINES.items()]
@@ -277,9 +279,9 @@ def test_bad_rows_can_be_set_aside(spark: Any, bad: Path) -> None:
 
 def test_bad_rows_can_be_skipped_up_to_a_bound(spark: Any, bad: Path) -> None:
     source = elastalog.spark.facts(str(bad / "item"))
-    assert len(items(source, spark, bad_rows="skip", max_bad_rows=4)) == 3
+    assert len(items(source, spark, bad_rows=elastalog.BadRows("skip", 4))) == 3
     with pytest.raises(LimitReached, match="4 bad rows"):
-        items(source, spark, bad_rows="skip", max_bad_rows=3)
+        items(source, spark, bad_rows=elastalog.BadRows("skip", 3))
 
 
 def test_bad_rows_of_parquet_are_named_by_file_and_row(spark: Any, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_annotations_are_those_of_the_session(spark: Any, tmp_path: Path) -> Non
 
 
 def test_a_frame_keeps_its_epoch_while_a_writer_goes_on(spark: Any, tmp_path: Path) -> None:
-    with elastalog.open(REACH, facts={"edge": CHAIN[:2]}, store=tmp_path / "store", retention=1) as db:
+    with elastalog.open(REACH, facts={"edge": CHAIN[:2]}, store=elastalog.Store(tmp_path / "store", retention=1)) as db:
         frame = elastalog.spark.read_relation(spark, tmp_path / "store", "path")
         db.apply({"edge": CHAIN[2:5]})
         db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]

@@ -142,7 +142,7 @@ def test_a_store_given_by_its_path_is_closed_if_the_stream_does_not_start(spark:
         spark, tmp_path / "diffs", tmp_path / "store", available_now=True, **options
     )
     handle.wait()  # nobody else held the lock
-    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert set(db["edge"]) == {(1, 2)}
 
 
@@ -211,7 +211,7 @@ def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path) -
         subprocess.run(["rm", "-r", "store.checkpoint"], check=True)
         second = CliRunner().invoke(cli, arguments, catch_exceptions=False)
         assert "epoch 3: 0 updates applied, 2 had been before" in second.stderr
-    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert set(db["path"]) == {(2, 3), (3, 4), (2, 4)}
 
 
@@ -261,7 +261,7 @@ def test_a_store_at_an_address_is_made_and_goes_on(spark: Any, bucket: Bucket, w
     assert call(*command, "--checkpoint", "notes").stderr == "epoch 4: 1 update applied\n"
     # Other notes: the store knows what it has.
     assert "3 had been before" in call(*command, "--checkpoint", "others").stderr
-    with elastalog.open(store=address, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(address, read_only=True)) as db:
         assert set(db["path"]) == {(2, 3), (3, 4), (2, 4), (2, 2), (3, 3)}
     # A new store must not go by old notes.
     again = call("reach.dl", "--source", "in", "--store", bucket.address("new"), "--once", "--checkpoint", "notes")
@@ -299,7 +299,13 @@ def test_the_command_continues_a_store_as_it_is_told(spark: Any, watched: Path) 
         reopen = elastalog.open
         patch.setattr(elastalog, "open", lambda *arguments, **options: given.append(options) or reopen(**options))
         again = call(*command, "--stats", "-j", "2", "--engine", "local", "--timeout", "5m", "--max-memory", "2G")
-    wanted = {"jobs": 2, "engine": "local", "timeout": 300.0, "memory": 2 << 30, "strategy": None, "levels": None}
+    wanted = {
+        "jobs": 2,
+        "engine": "local",
+        "limits": elastalog.Limits(2 << 30, 300.0),
+        "strategy": None,
+        "levels": None,
+    }
     assert [wanted.items() <= options.items() for options in given] == [True]
     assert (again.exit_code, "epoch 4: 1 update applied" in again.stderr, "3.diff" in again.stderr) == (0, True, True)
     assert call(*command, "--strategy", "recompute").exit_code == 1
@@ -336,14 +342,14 @@ def test_every_step_is_an_epoch_that_knows_the_next(spark: Any, tmp_path: Path, 
     put_steps(tmp_path / "in", STEPS)
     announced = []
     with elastalog.open(PROGRAM, facts={}, strategy=strategy) as db:
-        announce = db.announce
+        announce = db._updates.announce
 
         def noting(upcoming: Any, marks: str = "eager") -> None:
             update = upcoming.as_update()
             announced.append((update.batch, marks, db.epoch))
             announce(upcoming, marks)
 
-        db.announce = noting  # type: ignore[method-assign]
+        db._updates.announce = noting  # type: ignore[method-assign]
         handle = play_steps(spark, db, tmp_path, marks=marks)
         assert (handle.applied, handle.repeated, db.epoch) == (4, 0, 5)
         # Step 1 is applied to epoch 1 and knows of step 2, and so on; of the first nobody was told, but asked whether.
@@ -511,7 +517,7 @@ def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path, kil
     subprocess.run(
         [*command, "--once"], cwd=tmp_path, env=environment_of_children(), timeout=900, check=True, capture_output=True
     )
-    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert db.epoch == updates + 1
         assert set(db["edge"]) == {(n, n + 1) for n in range(1, updates + 1)}
     told = parquet.read_table(tmp_path / "feed" / "edge").group_by("epoch").aggregate([("x", "count")]).to_pydict()

@@ -210,5 +210,5 @@ def test_the_command_applies_a_table(spark: Any, database: str, tmp_path: Path) 
         assert (folder.exit_code, "--relation: only for a table" in folder.stderr) == (2, True)
         unset = CliRunner().invoke(cli, [*command, "--conf", "spark.jars"])
         assert (unset.exit_code, "'spark.jars' is not KEY=VALUE" in unset.stderr) == (2, True)
-    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as db:
         assert set(db["path"]) == {(2, 3)}

@@ -65,7 +65,7 @@ def test_another_thread_finds_the_running_session_as_it_is(spark: Any, tmp_path:
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     with elastalog.open(REACH, facts={"edge": [(1, 2)]}) as db:
-        asyncio.run(db.aapply({"edge": es.parquet(tmp_path / "more.parquet")}))
+        asyncio.run(asyncio.to_thread(db.apply, {"edge": es.parquet(tmp_path / "more.parquet")}))
         assert in_a_thread(lambda: db["path"].to_spark().count()) == 3
         assert in_a_thread(lambda: es.bad_rows(db).count()) == 0
 

@@ -47,10 +47,10 @@ def test_facts_at_an_address(bucket: Bucket, tmp_path: Path) -> None:
 
 def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path) -> None:
     bucket.put(store, "store")
-    with elastalog.open(store=bucket.address("store"), read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(bucket.address("store"), read_only=True)) as db:
         assert set(db["path"]) == {(1, 2), (2, 3), (1, 3)}
         assert [entry.epoch for entry in db.log()] == [1, 2]
-    with elastalog.open(store=bucket.address("store"), at=1) as db:
+    with elastalog.open(store=elastalog.Store(bucket.address("store"), at=1)) as db:
         assert set(db["path"]) == {(1, 2)}
     result = CliRunner().invoke(cli, ["query", bucket.address("store"), "path(1, X)"])
     assert result.exit_code == 0, result.output
@@ -61,7 +61,7 @@ def test_stores_that_are_opened_again_and_again_leave_no_files_open(bucket: Buck
     bucket.put(store, "store")
     counts = []
     for _ in range(4):
-        elastalog.open(store=bucket.address("store"), read_only=True).close()
+        elastalog.open(store=elastalog.Store(bucket.address("store"), read_only=True)).close()
         counts.append(len(list(Path("/proc/self/fd").iterdir())))
     assert counts[-1] < counts[0] + 10  # a client of its own has thirty
 
@@ -97,13 +97,15 @@ def test_commands_read_or_say_why_not(
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
-    [({"program": PROGRAM, "facts": "nothing"}, "E0875"), ({"store": "nothing", "read_only": True}, "E0801")],
+    ("opened", "code"),
+    [
+        (lambda nothing: elastalog.open(PROGRAM, nothing), "E0875"),
+        (lambda nothing: elastalog.open(store=elastalog.Store(nothing, read_only=True)), "E0801"),
+    ],
 )
-def test_nothing_there(bucket: Bucket, options: dict[str, Any], code: str) -> None:
-    given = {name: bucket.address(value) if value == "nothing" else value for name, value in options.items()}
+def test_nothing_there(bucket: Bucket, opened: Any, code: str) -> None:
     with pytest.raises(ElastalogError) as raised:
-        elastalog.open(**given)
+        opened(bucket.address("nothing"))
     assert raised.value.diagnostics[0].code == code
     assert "secret-word" not in str(raised.value)
 
@@ -113,11 +115,11 @@ def test_a_file_that_is_missing_or_other_is_found(bucket: Bucket, store: Path) -
     (facts,) = (path.name for path in (store / "facts").glob("*edge*"))
     bucket.client.put_object(Bucket="bucket", Key=f"damaged/facts/{facts}", Body=b"?")
     with pytest.raises(StoreDamaged) as raised:
-        elastalog.open(store=bucket.address("damaged"), read_only=True)
+        elastalog.open(store=elastalog.Store(bucket.address("damaged"), read_only=True))
     assert raised.value.diagnostics[0].code == "E0805"
     bucket.client.delete_object(Bucket="bucket", Key=f"damaged/facts/{facts}")
     with pytest.raises(StoreDamaged) as raised:
-        elastalog.open(store=bucket.address("damaged"), read_only=True)
+        elastalog.open(store=elastalog.Store(bucket.address("damaged"), read_only=True))
     assert raised.value.diagnostics[0].code == "E0806"
 
 

@@ -70,7 +70,7 @@ def test_a_life_with_snapshots_in_the_background(folder: Path) -> None:
         assert len(snapshot_epochs(folder / "store")) > 1
         assert check_files(folder / "store")[0] == []
         with elastalog.open(store=folder / "store") as session:
-            assert session.recovery == ()
+            assert session.engine.recovery == ()
             assert state_of(session) == EXPECTED[LAST]
         shutil.rmtree(folder / "store")
 
@@ -82,7 +82,7 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
         inserted, deleted = UPDATES[epoch - 2]
         session.apply(inserted, deleted, source="script", batch=epoch)
         assert (session.epoch, state_of(session)) == (epoch, EXPECTED[epoch])
-        with elastalog.open(store=path, read_only=True) as reader:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
             assert (reader.epoch, state_of(reader)) == (epoch, EXPECTED[epoch])
     assert snapshot_epochs(path) == [1], "it is in force only when it has been written"
     assert snapshot_threads() == 1, "no second one is begun"
@@ -96,12 +96,12 @@ def test_commits_go_on_while_a_snapshot_is_written(folder: Path) -> None:
     session.close()
     for _ in range(2):
         with elastalog.open(store=path) as session:
-            assert session.recovery == ()
+            assert session.engine.recovery == ()
             assert (session.epoch, state_of(session)) == (LAST, EXPECTED[LAST])
             assert session.update("script", "5").commit().impact == 0, "batches of all journals are known"
             assert session.epoch == LAST
     for epoch in range(1, LAST + 1):
-        with elastalog.open(store=path, at=epoch) as earlier:
+        with elastalog.open(store=elastalog.Store(path, at=epoch)) as earlier:
             assert (earlier.epoch, state_of(earlier)) == (epoch, EXPECTED[epoch])
 
 
@@ -126,7 +126,7 @@ def test_ctrl_c_while_closing_abandons_a_snapshot(folder: Path) -> None:
     assert snapshot_threads() == 0
     assert snapshot_epochs(path) == [1]
     with elastalog.open(store=path) as session:
-        assert session.recovery == ()
+        assert session.engine.recovery == ()
         assert not list((path / "facts").glob("*-3.parquet")), "what it had written is removed"
         go_on(session)
     with elastalog.open(store=path) as session:

@@ -38,7 +38,7 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, monkeypatc
         assert [entry.timestamp for entry in session.log()] == [100.0, 300.0, 200.0, 400.0]
 
         def at(seconds: int) -> int:
-            return session.epoch_at(datetime.fromtimestamp(seconds, UTC))
+            return session.engine.epoch_at(datetime.fromtimestamp(seconds, UTC))
 
         assert [at(100), at(250), at(299), at(300), at(399), at(400), at(9000)] == [1, 1, 1, 3, 3, 4, 4]
         with pytest.raises(ElastalogError):
@@ -72,7 +72,7 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(ElastalogError) as raised:
             attempt()
         assert codes(raised.value) == ["E0829"]
-    with elastalog.open(store=path, read_only=True) as session:
+    with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
         assert state_of(session) == expected_states()[LAST]
     monkeypatch.undo()
     with elastalog.open(store=path) as session:
@@ -118,7 +118,7 @@ def test_a_store_that_was_removed_acknowledges_nothing(tmp_path: Path) -> None:
     with elastalog.open(store=path) as session:
         shutil.move(path, tmp_path / "moved")
         session.apply({"edge": [(20, 1)]})
-        with elastalog.open(store=tmp_path / "moved", read_only=True) as reader:
+        with elastalog.open(store=elastalog.Store(tmp_path / "moved", read_only=True)) as reader:
             assert (20, 1) in reader["edge"]
         shutil.rmtree(tmp_path / "moved")
         with pytest.raises(ElastalogError) as raised:
@@ -154,7 +154,7 @@ def test_files_of_a_copy_are_not_taken_for_those_of_the_first(tmp_path: Path) ->
             session._history.store.write_snapshot(session._materialisation.dictionary, session._backend.states.of)  # type: ignore[union-attr]
     sealed = sorted(path.glob("journal-*.log"))[0]
     shutil.copy(tmp_path / "copy" / sealed.name, sealed)
-    with elastalog.open(store=path, read_only=True) as session:
+    with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
         assert (20, 20) in session["edge"]
         assert (30, 30) not in session["edge"]
     shutil.copy(tmp_path / "copy" / "CURRENT", path / "CURRENT")
@@ -202,7 +202,7 @@ def test_a_disk_that_fills_up_while_a_store_is_copied(
     for number in range(1, 60):
         copy = tmp_path / f"copy-{number}"
         disk = FailingDisk(errno.ENOSPC, **{moment: number})
-        with elastalog.open(store=path, read_only=True) as session, monkeypatch.context() as patch:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as session, monkeypatch.context() as patch:
             patch.setattr(backup, "FileSystem", lambda disk=disk: disk)
             try:
                 session.backup(copy)

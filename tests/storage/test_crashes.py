@@ -38,11 +38,11 @@ def check_recovery(path: Path, committed: int) -> int:
         epoch = session.epoch
         assert epoch in (committed, committed + 1)
         assert state_of(session) == EXPECTED[epoch]
-        discarded = session.recovery
+        discarded = session.engine.recovery
         assert all(str(epoch) in diagnostic.message for diagnostic in discarded)
     files = files_of(path)
     with elastalog.open(store=path) as session:
-        assert session.recovery == ()
+        assert session.engine.recovery == ()
         assert state_of(session) == EXPECTED[epoch]
     assert files_of(path) == files, "a second recovery must change nothing"
     return epoch
@@ -155,5 +155,5 @@ def test_the_environment_variable_stops_a_process(folder: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
     assert ended.returncode == failpoints.EXIT_CODE
     with elastalog.open(store=store) as session:
-        assert [d.code for d in session.recovery] == ["E0816"]
+        assert [d.code for d in session.engine.recovery] == ["E0816"]
         assert state_of(session) == EXPECTED[LAST]

@@ -107,7 +107,7 @@ def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> N
             flipped[position] ^= 0x10
             (store / name).write_bytes(flipped)
             try:
-                with elastalog.open(store=store, read_only=True) as session:
+                with elastalog.open(store=elastalog.Store(store, read_only=True)) as session:
                     assert state_of(session) == answers
             except elastalog.ElastalogError as error:
                 assert str(error).startswith("error[E08")
@@ -160,12 +160,12 @@ def test_a_journal_with_a_page_that_was_never_written_ends_before_it(folder: Pat
     assert len(data) > 3 * 4096
     for page in range(1, len(data) // 4096):
         journal.write_bytes(data[: page * 4096] + bytes(4096) + data[(page + 1) * 4096 :])
-        with elastalog.open(store=path, read_only=True) as session:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
             assert session.epoch == 2
     journal.write_bytes(data[:9000] + bytes([data[9000] ^ 1]) + data[9001:])
     with pytest.raises(StoreDamaged, match=r"journal-1\.log` is damaged: the checksum of the record .* after epoch 2"):
         elastalog.open(store=path)
-    with elastalog.open(store=path, at=2) as session:
+    with elastalog.open(store=elastalog.Store(path, at=2)) as session:
         assert list(session["node"]) == [("a",)]
 
 
@@ -257,7 +257,7 @@ def test_a_store_whose_hidden_relations_are_others_is_evaluated_anew(folder: Pat
         before = {name: db[name].to_arrow(annotations=strategy == "elastic").to_pylist() for name in db}
     with_layout(path, lambda name: name.replace("@count", "@counted"))
     for _ in range(2):
-        with elastalog.open(store=path, read_only=True) as db:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as db:
             assert {name: db[name].to_arrow(annotations=strategy == "elastic").to_pylist() for name in db} == before
     with elastalog.open(store=path) as db:
         db.apply({"edge": [(3, 4)]})

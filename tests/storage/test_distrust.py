@@ -33,7 +33,7 @@ def test_a_manifest_that_names_files_outside_of_its_store_is_refused(folder: Pat
     (folder / "elsewhere.log").write_bytes(b"precious")
     rewrite_manifest(path, change)
     with pytest.raises(elastalog.ElastalogError, match="outside of the store"):
-        elastalog.open(store=path, read_only=read_only)
+        elastalog.open(store=elastalog.Store(path, read_only=read_only))
     assert (folder / "elsewhere.log").read_bytes() == b"precious"
 
 
@@ -52,15 +52,15 @@ def test_a_reader_says_that_a_journal_is_torn_and_leaves_it(folder: Path) -> Non
     whole = journal.read_bytes()
     journal.write_bytes(whole + whole[begin : begin + 30])
     torn = journal.read_bytes()
-    with elastalog.open(store=folder / "store", read_only=True) as reader:
-        (found,) = reader.recovery
+    with elastalog.open(store=elastalog.Store(folder / "store", read_only=True)) as reader:
+        (found,) = reader.engine.recovery
         assert (found.code, found.severity, reader.epoch) == ("E0816", "warning", 2)
         assert found.message == "an unfinished write of 30 bytes is left out; the store is at epoch 2"
     assert journal.read_bytes() == torn
     with elastalog.open(store=folder / "store") as writer:
-        assert [d.code for d in writer.recovery] == ["E0816"]
-    with elastalog.open(store=folder / "store", read_only=True) as reader:
-        assert reader.recovery == ()
+        assert [d.code for d in writer.engine.recovery] == ["E0816"]
+    with elastalog.open(store=elastalog.Store(folder / "store", read_only=True)) as reader:
+        assert reader.engine.recovery == ()
 
 
 def test_a_write_in_progress_is_not_told_of(folder: Path) -> None:
@@ -70,8 +70,8 @@ def test_a_write_in_progress_is_not_told_of(folder: Path) -> None:
         session.apply({"edge": [(3, 4)]})
         whole = journal.read_bytes()
         journal.write_bytes(whole + whole[begin : begin + 30])
-        with elastalog.open(store=folder / "store", read_only=True) as reader:
-            assert reader.recovery == ()
+        with elastalog.open(store=elastalog.Store(folder / "store", read_only=True)) as reader:
+            assert reader.engine.recovery == ()
         journal.write_bytes(whole)
 
 
@@ -82,4 +82,4 @@ def test_damage_to_the_first_program_is_noticed_after_rules_have_changed(folder:
     path = folder / "store" / "program.dl"
     path.write_bytes(path.read_bytes().replace(b"path(x, z)", b"path(z, x)", 1))
     with pytest.raises(elastalog.ElastalogError, match=r"E0805.*program\.dl"):
-        elastalog.open(store=folder / "store", read_only=read_only)
+        elastalog.open(store=elastalog.Store(folder / "store", read_only=read_only))

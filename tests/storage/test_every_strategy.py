@@ -59,7 +59,10 @@ def test_it_goes_on_after_every_epoch(tmp_path: Path, strategy: str) -> None:
             assert session.verify().is_exact
             with elastalog.open(text, {"edge": sorted(edges)}) as fresh:
                 assert facts_of(session) == facts_of(fresh)
-    with elastalog.open(store=tmp_path / "store", at=1) as first, elastalog.open(text, {"edge": EDGES}) as fresh:
+    with (
+        elastalog.open(store=elastalog.Store(tmp_path / "store", at=1)) as first,
+        elastalog.open(text, {"edge": EDGES}) as fresh,
+    ):
         assert facts_of(first) == facts_of(fresh)
 
 
@@ -70,7 +73,7 @@ def test_its_past(tmp_path: Path, strategy: str) -> None:
         session.apply(deleted={"edge": [(2, 3)]})
         session.apply(deleted={"edge": [(1, 3)]})
         session.apply({"path": [(1, 3)]})
-        turned = [turn for turn in session.turns(("path", (1, 3))) if turn.what != "moved"]
+        turned = [turn for turn in session.history(("path", (1, 3))) if turn.what != "moved"]
         assert [(turn.epoch, turn.what) for turn in turned] == [(3, "disappeared"), (4, "appeared")]
         difference = session.diff(1, 4)
         assert (1, 3) not in difference["path"].inserted
@@ -83,10 +86,10 @@ def test_its_past(tmp_path: Path, strategy: str) -> None:
 def test_numbers_of_derivations_are_no_levels(tmp_path: Path, strategy: str) -> None:
     with elastalog.open(program_for(strategy), {"edge": EDGES}, strategy=strategy, store=tmp_path / "store") as session:
         session.apply(deleted={"edge": [(2, 3)]})  # path(1, 3) has lost a derivation
-        assert session.turns(("path", (1, 3))) == ()
+        assert session.history(("path", (1, 3))) == ()
         assert session.diff(1, 2)["path"].moved.num_rows == 0
         session.apply({"path": [(1, 3)]})
-        (turn,) = session.turns(("path", (1, 3)))
+        (turn,) = session.history(("path", (1, 3)))
         assert (turn.epoch, turn.what, turn.was, turn.level) == (3, "moved", 1, 0)
 
 

@@ -114,7 +114,7 @@ def test_a_child_that_lives_on_does_not_keep_the_store_locked(folder: Path) -> N
 def test_a_forked_child_reads_what_the_session_held_and_opens_stores_of_its_own(folder: Path) -> None:
     def read() -> str:
         held = state_of(session) == EXPECTED[1]
-        with elastalog.open(store=folder / "store", read_only=True) as own:
+        with elastalog.open(store=elastalog.Store(folder / "store", read_only=True)) as own:
             return f"{held} {own.epoch} {len(session.log())} {len(own.log())}"
 
     def write() -> str:
@@ -139,7 +139,7 @@ def test_a_fork_while_another_thread_updates_is_told_so_instead_of_hanging(folde
         held, done = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with session.exclusively():
+            with session.engine.exclusively():
                 held.set()
                 done.wait()
 
@@ -195,7 +195,7 @@ import multiprocessing, sys
 import elastalog
 
 def epoch_of(path):
-    with elastalog.open(store=path, read_only=True) as session:
+    with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
         return session.epoch
 
 def update(path):

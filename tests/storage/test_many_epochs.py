@@ -30,7 +30,7 @@ def test_thousands_of_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch, epoc
     rng = random.Random(20261115)
     path = folder / "store"
     facts: set[tuple[int, int]] = set()
-    session = elastalog.open(PROGRAM, store=path, heartbeats=True, retention=epochs // 10)
+    session = elastalog.open(PROGRAM, store=elastalog.Store(path, heartbeats=True, retention=epochs // 10))
     sizes, memory, opening = [], [], []
     for number in range(1, epochs + 1):
         come = {(rng.randrange(NODES), rng.randrange(NODES)) for _ in range(rng.randrange(3))}
@@ -41,7 +41,7 @@ def test_thousands_of_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch, epoc
             assert state_of(session) == state_of(elastalog.open(PROGRAM, facts={"edge": sorted(facts)}))
             session.close()
             began = time.process_time()
-            session = elastalog.open(store=path, heartbeats=True)
+            session = elastalog.open(store=elastalog.Store(path, heartbeats=True))
             opening.append(time.process_time() - began)
             assert session.epoch == number + 1
             assert set(session["edge"]) == facts

@@ -45,7 +45,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(address: str, **options: Any) -> elastalog.Session:
-    return elastalog.open(PROGRAM, {"edge": [(1, "a")]}, store=address, **options)
+    return elastalog.open(PROGRAM, {"edge": [(1, "a")]}, store=elastalog.Store(address, **options))
 
 
 def code_of(raised: pytest.ExceptionInfo[ElastalogError]) -> str:
@@ -54,7 +54,7 @@ def code_of(raised: pytest.ExceptionInfo[ElastalogError]) -> str:
 
 
 def seen(address: str) -> set[str]:
-    with elastalog.open(store=address, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(address, read_only=True)) as db:
         return {text for (text,) in db["seen"]}
 
 
@@ -67,7 +67,7 @@ def test_a_store_is_made_continued_and_read(bucket: Bucket, address: str, tmp_pa
         db.apply({"edge": [(3, "ü")]}, {"edge": [(1, "a")]}, source="feed", batch=1)
         db.apply({"edge": [(4, "d")]}, source="feed", batch=1)  # known
     assert seen(address) == {"b", "ü"}
-    with elastalog.open(store=address, at=2) as db:
+    with elastalog.open(store=elastalog.Store(address, at=2)) as db:
         assert {text for (text,) in db["seen"]} == {"a", "b"}
     # An object an epoch.
     assert {key for key in bucket.keys(tmp_path.name) if key.startswith("journal")} == {
@@ -76,7 +76,7 @@ def test_a_store_is_made_continued_and_read(bucket: Bucket, address: str, tmp_pa
 
 
 def test_a_reader_follows(address: str) -> None:
-    with made(address) as db, elastalog.open(store=address, read_only=True) as reader:
+    with made(address) as db, elastalog.open(store=elastalog.Store(address, read_only=True)) as reader:
         for i in range(3):
             db.apply({"edge": [(i, f"n{i}")]})
             assert reader.refresh() is not None
@@ -92,7 +92,7 @@ def test_snapshots_take_the_place_of_journals(bucket: Bucket, address: str, tmp_
             db.apply({"edge": [(i, f"n{i}")]})
     assert seen(address) == {"a", *(f"n{i}" for i in range(30))}
     keys = bucket.keys(tmp_path.name)
-    with elastalog.open(store=address, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(address, read_only=True)) as db:
         epochs = [entry.epoch for entry in db.log()]
         assert epochs[-1] == 31
         assert len(epochs) < 20

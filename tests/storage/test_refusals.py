@@ -58,7 +58,7 @@ def test_a_store_that_cannot_undo_a_failed_write_asks_to_be_opened_again(folder:
             session.apply({"edge": [(3, 4)]})
         assert (session.epoch, state_of(session)) == (1, EXPECTED[1])
     with elastalog.open(store=folder / "store") as session:
-        assert [d.code for d in session.recovery] == ["E0816"]
+        assert [d.code for d in session.engine.recovery] == ["E0816"]
         go_on(session)
         assert state_of(session) == EXPECTED[LAST]
 
@@ -80,7 +80,7 @@ def test_a_snapshot_that_cannot_be_written_loses_nothing(folder: Path) -> None:
         with elastalog.open(store=path) as session:
             assert (session.epoch, state_of(session)) == (epoch, state)
             go_on(session)
-        with elastalog.open(store=path, read_only=True) as session:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
             assert state_of(session) == EXPECTED[LAST]
 
 
@@ -112,7 +112,7 @@ def test_short_writes_are_continued(folder: Path) -> None:
         use(session, SlowDisk())
         go_on(session)
     with elastalog.open(store=folder / "store") as session:
-        assert session.recovery == ()
+        assert session.engine.recovery == ()
         assert state_of(session) == EXPECTED[LAST]
 
 
@@ -128,7 +128,7 @@ def test_a_read_only_folder_can_be_read_and_not_written(folder: Path) -> None:
         except elastalog.ElastalogError as error:
             assert [d.code for d in error.diagnostics] == ["E0808"]
             assert "permission denied" in str(error)
-            with elastalog.open(store=store, read_only=True) as session:
+            with elastalog.open(store=elastalog.Store(store, read_only=True)) as session:
                 tell(session.epoch if state_of(session) == EXPECTED[LAST] else 0)
 
     for path in (store, *store.rglob("*")):
@@ -202,13 +202,13 @@ def test_a_lock_of_a_dead_process_does_not_hold(folder: Path) -> None:
 def test_readers_see_the_last_committed_epoch_while_a_writer_goes_on(folder: Path) -> None:
     path = folder / "store"
     with create(path) as writer:
-        with elastalog.open(store=path, read_only=True) as reader:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
             assert state_of(reader) == EXPECTED[1]
             go_on(writer)
             assert state_of(reader) == EXPECTED[1]
             with pytest.raises(elastalog.ElastalogError, match="E0814"):
                 reader.apply({"edge": [(1, 1)]})
-        with elastalog.open(store=path, read_only=True) as reader:
+        with elastalog.open(store=elastalog.Store(path, read_only=True)) as reader:
             assert state_of(reader) == EXPECTED[LAST]
 
 
@@ -233,7 +233,7 @@ def test_readers_beside_a_busy_writer_always_see_a_committed_epoch(folder: Path,
     try:
         seen = []
         for _ in range(60):
-            with elastalog.open(store=path, read_only=True) as session:
+            with elastalog.open(store=elastalog.Store(path, read_only=True)) as session:
                 seen.append(session.epoch)
                 assert state_of(session) == (even if session.epoch % 2 else odd)
         assert seen == sorted(seen)
@@ -248,7 +248,7 @@ def test_a_reader_during_an_unfinished_write_sees_the_epoch_before(folder: Path)
     journal = store / "journal-1.log"
     data = journal.read_bytes()
     journal.write_bytes(data[:-10])
-    with elastalog.open(store=store, read_only=True) as session:
+    with elastalog.open(store=elastalog.Store(store, read_only=True)) as session:
         assert state_of(session) == EXPECTED[LAST - 1]
     assert journal.read_bytes() == data[:-10], "a reader changes nothing"
 
@@ -273,7 +273,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
         assert set(update.changes["label"].inserted) == {(10**12, "far away")}
         assert session.log()[-1].epoch == 2
     with elastalog.open(store=folder / "store") as session:
-        assert session.recovery == ()
+        assert session.engine.recovery == ()
         assert (session.epoch, state_of(session)) == (2, EXPECTED[2])
         go_on(session)
         assert state_of(session) == EXPECTED[LAST]
@@ -302,7 +302,7 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: 
             go_on(session)
             assert state_of(session) == EXPECTED[LAST]
         with elastalog.open(store=path) as session:
-            assert session.recovery == ()
+            assert session.engine.recovery == ()
             assert state_of(session) == EXPECTED[LAST]
 
 

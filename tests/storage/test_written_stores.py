@@ -33,7 +33,7 @@ def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_every_epoch_is_there(copied: Path) -> None:
     expected = json.loads((WRITTEN / f"{copied.name}.json").read_text())
     for epoch, facts in expected.items():
-        with elastalog.open(store=copied, at=int(epoch)) as db:
+        with elastalog.open(store=elastalog.Store(copied, at=int(epoch))) as db:
             assert _facts(db, copied.name.startswith("elastic")) == facts
 
 
@@ -48,5 +48,5 @@ def test_it_goes_on(copied: Path) -> None:
         assert db.explain(("path", ("e", "böb"))).height >= 1
         again = elastalog.open(db.program, facts={n: list(db.explicit(n)) for n in db})
         assert _facts(again, False) == _facts(db, False)
-    with elastalog.open(store=copied, read_only=True) as db:
+    with elastalog.open(store=elastalog.Store(copied, read_only=True)) as db:
         assert db.epoch == 6

@@ -60,7 +60,7 @@ def failure(seed: int, strategy: str, features: Features | None = None, marks: s
     with elastalog.open(program.text, program.facts, strategy=strategy) as db:
         for number, (update, (_, known)) in enumerate(zip(updates, expected, strict=True)):
             if marks != "none" and number + 1 < len(updates):
-                db.announce(pending(db, updates[number + 1]), marks)
+                db.engine.announce(pending(db, updates[number + 1]), marks)
             try:
                 pending(db, update).commit()
             except elastalog.InternalError as fault:

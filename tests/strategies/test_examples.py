@@ -34,7 +34,7 @@ def test_counters_between_over_deletion_and_rederivation() -> None:
         backend = backend_of(db)
         relation = backend.held.relations["A"]
         names = [name for (name,) in db["A"]]
-        backend.begin({"A": db.encode("A", [("a",)])}, {})
+        backend.begin({"A": db.engine.encode("A", [("a",)])}, {})
         stratum = next(s for s in backend.program.strata if "A" in s.relations)
 
         def over_deletion_only(maintenance: SetMaintenance) -> None:
@@ -116,7 +116,7 @@ def test_a_marked_fact_needs_no_deletion_rule(strategy: str, marks: str | None, 
         first.insert("p4", [("c",)])
         second.delete("p4", [("c",)])
         if marks is not None:
-            db.announce(second, marks)
+            db.engine.announce(second, marks)
         first.commit()
         done = first.stats.work.counters
         assert (done.deletions, done.insertions) == (1, 1)
@@ -166,7 +166,7 @@ def play(db: Session, updates: list[tuple[Edges, Edges]], marks: str | None) -> 
     for number, update in enumerate(prepared):
         # As in the paper, the first update is complete before any other is considered.
         if marks is not None and 0 < number < len(prepared) - 1:
-            db.announce(prepared[number + 1], marks)
+            db.engine.announce(prepared[number + 1], marks)
         update.commit()
         total += update.stats.work.counters
     return total
@@ -209,5 +209,5 @@ def test_set_strategies_refuse_global_levels() -> None:
 
 def test_strategies_without_marks_say_so() -> None:
     with elastalog.open(MUTUAL, strategy="dredc") as db, pytest.raises(elastalog.ElastalogError) as refusal:
-        db.announce(db.update(), "linked")
+        db.engine.announce(db.update(), "linked")
     assert refusal.value.diagnostics[0].code == "E0903"

@@ -49,7 +49,7 @@ def test_dred_over_deletes_the_same_facts_with_marks(monkeypatch: pytest.MonkeyP
                 prepared = [pending(db, of_inputs(update, program.inputs)) for update in updates]
                 for number, update in enumerate(prepared):
                     if is_announced and number + 1 < len(prepared):
-                        db.announce(prepared[number + 1], "eager")
+                        db.engine.announce(prepared[number + 1], "eager")
                     update.commit()
                 runs.append((list(sizes), contents(db, program.schemas)))
         assert runs[0] == runs[1], seed
@@ -67,7 +67,7 @@ def test_an_announced_update_need_not_come(strategy: str, marks: str) -> None:
             elastalog.open(program.text, program.facts, strategy="recompute") as plain,
         ):
             for number, update in enumerate(updates):
-                db.announce(pending(db, updates[(number * 3 + seed) % len(updates)]), marks)
+                db.engine.announce(pending(db, updates[(number * 3 + seed) % len(updates)]), marks)
                 pending(db, update).commit()
                 pending(plain, update).commit()
                 assert contents(db, program.schemas) == contents(plain, program.schemas), seed
@@ -126,7 +126,7 @@ def stream_of(
         counted = []
         for number, update in enumerate(prepared):
             if number + 1 < len(prepared):
-                db.announce(prepared[number + 1], marks)
+                db.engine.announce(prepared[number + 1], marks)
             update.commit()
             counted.append(update.stats.work.counters.as_dict())
         return set(db["path"]), counted
@@ -176,7 +176,7 @@ def test_positive_marks_wait_for_the_update_that_was_announced(comes: list[tuple
         ):
             announced = db.update()
             announced.insert("edge", [(1, 2)])
-            db.announce(announced)
+            db.engine.announce(announced)
             for session in (db, plain):
                 session.apply(deleted={"edge": [(1, 2)]})
                 session.apply(inserted={"edge": comes}, deleted={"edge": more_deleted})
@@ -205,7 +205,7 @@ def test_a_failed_update_leaves_marks_as_they_were(strategy: str, marks: str) ->
     with elastalog.open(program, facts, strategy=strategy) as db:
         following = db.update()
         following.delete("edge", [(2, 3)])
-        db.announce(following, marks)
+        db.engine.announce(following, marks)
         db.apply(inserted={"edge": [(3, 4)]})
         with pytest.raises(elastalog.ElastalogError):
             db.apply(inserted={"edge": [(4, 5)]})
@@ -222,7 +222,7 @@ def test_an_explicit_fact_whose_derivation_goes_and_comes_back_stays(strategy: s
     with elastalog.open(text, {"e": [(3, 2), (4, 2)], "p": [(2, 3)]}, strategy=strategy) as db:
         back = db.update()
         back.insert("e", [(3, 2), (4, 2)])
-        db.announce(back, marks)
+        db.engine.announce(back, marks)
         db.apply(deleted={"e": [(3, 2), (4, 2)]})
         assert set(db["p"]) == {(2, 3)}
         back.commit()
@@ -240,7 +240,7 @@ def test_a_stratum_evaluated_anew_does_not_see_what_will_come_back(strategy: str
     with elastalog.open(text, {"e": [(3,), (5,)]}, strategy=strategy) as db:
         back = db.update()
         back.insert("e", [(3,)])
-        db.announce(back, marks)
+        db.engine.announce(back, marks)
         db.apply(deleted={"e": [(3,)]})
         assert set(db["q"]) == {(5,), (6,)}
         back.commit()

@@ -76,7 +76,7 @@ def test_results_do_not_depend_on_it(strategy: str) -> None:
                 upcoming = db.update()
                 upcoming.insert("edge", updates[number + 1][0])
                 upcoming.delete("edge", updates[number + 1][1])
-                db.announce(upcoming, "auto")
+                db.engine.announce(upcoming, "auto")
             db.apply({"edge": come}, {"edge": go})
         with elastalog.open(CLOSURE, {"edge": sorted(edges)}) as fresh:
             assert set(db["path"]) == set(fresh["path"])

@@ -59,7 +59,7 @@ def differential(seed: int, lineup: Lineup = HERE) -> int:
 
         def change(runner: Runner) -> None:
             if runner.marks != "none":
-                runner.db.announce(pending(runner.db, following), runner.marks)  # noqa: B023 - called at once
+                runner.db.engine.announce(pending(runner.db, following), runner.marks)  # noqa: B023 - called at once
             runner.db.apply(update.inserted, update.deleted)  # noqa: B023
 
         compared.apply(change)

@@ -14,7 +14,7 @@ import elastalog
 from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import read_diff
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.read import read_facts
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
@@ -40,7 +40,7 @@ def language(seed: int) -> int:
         try:
             Program.parse(text)
             if random.random() < 0.01:
-                elastalog.open(text, timeout=2.0, memory=1 << 30).close()
+                elastalog.open(text, limits=elastalog.Limits(time=2.0, memory=1 << 30)).close()
         except ElastalogError as error:
             _require_diagnostics(error, is_shown=random.random() < 0.25)
     return len(texts)
@@ -58,7 +58,7 @@ def facts(seed: int) -> int:
         path = folder / f"{name}{kind}"
         for _ in range(FILES):
             path.write_bytes(_changed(random, whole))
-            policy = Policy(random.choice(("fail", "quarantine", "skip")), 3, folder)
+            policy = BadRows(random.choice(("fail", "quarantine", "skip")), 3, folder)
             parameters = {"rfc4180": "true"} if kind == ".csv" and random.random() < 0.5 else {}
             try:
                 read_facts(SCHEMAS[name], path, parameters, policy)
@@ -113,7 +113,7 @@ def arguments(seed: int) -> int:
         for _ in range(CALLS):
             before = db.epoch, sorted(db["p"])
             call = random.choice(
-                (db.query, db.explain, db.explain_absence, db.fact, db.at, db.apply, db.explicit, db.change_rules)
+                (db.query, db.explain, db.why_not, db.engine.fact, db.at, db.apply, db.explicit, db.change_rules)
             )
             try:
                 call(_anything(random, 3))  # type: ignore[operator]

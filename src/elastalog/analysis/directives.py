@@ -165,7 +165,8 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
             "E0215",
             f"parameter {quoted(name)} of `.{kind}` cannot be {quoted(value) if value else 'empty'}",
             primary(span, expected),
-            advice=f"give {expected}",
+            advice=f"give {expected}"
+            + ("; a file `….jsonl` is read as JSON lines without `IO`" if value in ("jsonl", "ndjson") else ""),
         )
     elif name in ("filename", "dbname") and (not value or "\0" in value or PurePosixPath(value).name in ("", "..")):
         findings.error(

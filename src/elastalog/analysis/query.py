@@ -78,6 +78,22 @@ def check_query(text: str, types: syntax.Tree, program: CheckedProgram, paramete
     return _with_columns(asked, name, columns, text)
 
 
+def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
+    """The names of a query's parameters, in order. Raises ElastalogError if the text is no query, or asks unknown
+    relations."""
+    source, shift = _as_clause(text, free_name(ANSWER, program))
+    tree, found = parse(source)
+    _refuse(found, text, shift)
+    clause = _only_clause(tree, text)
+    for atom in nodes_of(syntax.Atom, clause.body):
+        if atom.relation not in program.relations:
+            span = Span(atom.span.start - shift, atom.span.end - shift)
+            advice = did_you_mean(atom.relation, program.relations) or "ask about relations that the program declares"
+            raise _wrong(text, "E0204", f"unknown relation `{atom.relation}`", span, advice)
+    names = (variable.name for variable in nodes_of(syntax.Variable, (*clause.heads, *clause.body)))
+    return tuple(dict.fromkeys(name[1:] for name in names if name.startswith("?")))
+
+
 def _checked(
     declared: syntax.RelationDeclaration,
     clause: syntax.Clause,

@@ -74,11 +74,13 @@ def apply(
       elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
-    policy = {"bad_rows": bad_rows, "max_bad_rows": max_bad_rows, "quarantine": quarantine}
+    from elastalog.pipeline.files.policy import BadRows
+
+    policy = BadRows(bad_rows, max_bad_rows, quarantine)
     with (
         exit_codes(form, verbosity),
         announcing(verbosity),
-        writing(store, form, verbosity, functors, **policy) as session,
+        writing(store, form, verbosity, functors, policy) as session,
     ):
         for number, path in enumerate(updates, 1):
             pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")

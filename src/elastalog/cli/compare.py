@@ -41,9 +41,7 @@ _PHASES = (
 @click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
 @click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
 @click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation or update, as 30s or 5m.")
-@click.option(
-    "--plot", default="compare.svg", show_default=True, metavar="FILE", help="Where to draw it; - for nowhere."
-)
+@click.option("--plot", metavar="FILE", help="Draw the times of the updates, into an .svg or .png file.")
 @format_option
 @verbosity_options
 def compare(
@@ -54,7 +52,7 @@ def compare(
     jobs: int,
     most_updates: int | None,
     timeout: float | None,
-    plot: str,
+    plot: str | None,
     form: str,
     verbosity: Verbosity,
 ) -> None:
@@ -66,7 +64,7 @@ def compare(
     \b
     Examples:
       elastalog compare reach.dl -F facts --updates updates/
-      elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked
+      elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked --plot times.svg
     """
     with exit_codes(form, verbosity):
         from elastalog.cli.comparison import Workload, run_alone
@@ -88,7 +86,7 @@ def compare(
                 click.echo(f"running {name}", err=True)
             outcomes.append(run_alone(workload, name))
         click.echo(_as_json(outcomes) if form == "json" else "\n".join(_table(outcomes)))
-        if plot != "-":
+        if plot and plot != "-" and any(outcome.fault is None for outcome in outcomes):
             _draw(outcomes, Path(plot), program)
         sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
         if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:
@@ -114,11 +112,13 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         rows.append([outcome.strategy, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    faults: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.fault is not None:
             how = "not run" if outcome.at is None else f"stopped at update {outcome.at}"
-            lines.append(f"{outcome.strategy}: {how}: {outcome.fault}")
-    return lines
+            faults.setdefault(f"{how}: {outcome.fault}", []).append(outcome.strategy)
+    told = [f"{', '.join(names)}: {fault}" for fault, names in faults.items()]
+    return [*lines, *told] if done else told
 
 
 def _as_json(outcomes: list[Outcome]) -> str:

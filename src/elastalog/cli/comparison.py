@@ -94,7 +94,9 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
         program = elastalog.Program.load(
             workload.program, include=options.include, macros=dict(options.macros), preprocess=options.is_on
         )
-        session = elastalog.open(program, workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout)
+        session = elastalog.open(
+            program, workload.facts, strategy=name, jobs=workload.jobs, limits=elastalog.Limits(time=workload.timeout)
+        )
         outcome.bootstrap = time.perf_counter() - began
         with session as db:
             stream = list(read_stream(workload.updates, db.program))[: workload.most_updates]
@@ -108,7 +110,7 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
                     outcome.at = present.batch
                 began = time.perf_counter()
                 if upcoming is not None:
-                    db.announce(upcoming, marks)
+                    db.engine.announce(upcoming, marks)
                 update.commit()
                 outcome.updates.append(time.perf_counter() - began)
                 for counter, number in update.stats.work.counters.as_dict().items():

@@ -42,9 +42,7 @@ def diff(
     with exit_codes(form, verbosity), reading(store) as session:
         found = session.diff(first, last)
         if not wanted:
-            rules = session.changed_rules(first, last)
-            added = (*session.added_declarations(first, last), *rules.added)
-            for sign, texts in (("-", rules.removed), ("+", added)):
+            for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
                 for text in texts:
                     click.echo(f"{sign}rule: {shown_rule(text)}")
         for name in wanted:

@@ -135,7 +135,7 @@ def count_facts(program: str, facts: str, options: Preprocessing) -> dict[str, i
 
     try:
         loaded = Program.load(program, include=options.include, macros=dict(options.macros), preprocess=options.is_on)
-        with elastalog.open(loaded, facts, timeout=LONGEST_COUNT) as db:
+        with elastalog.open(loaded, facts, limits=elastalog.Limits(time=LONGEST_COUNT)) as db:
             return {name: len(db[name]) for name in loaded.checked.relations}
     except ElastalogError:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.store_options import folder_of, reading, store_argument
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Verbosity) -> None:
     """List the epochs of a store, the latest first.
 
-    For each: number, time, source and batch, explicit facts deleted and inserted, facts changed altogether, how it
-    was done, and how long it took; then the rules that it changed. With `-v` also what was done to every stratum, and
+    For each: number, time, explicit facts deleted and inserted, facts changed altogether, how it was done, how long it
+    took, its source and batch; then the rules that it changed. With `-v` also what was done to every stratum, and
     why.
 
     \b
@@ -44,14 +44,18 @@ def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Ve
     with exit_codes(form, verbosity):
         if fact is not None:
             with reading(store) as session:
-                for turn in session.turns(fact)[::-1][:last]:
+                for turn in session.history(fact)[::-1][:last]:
                     click.echo(json.dumps(asdict(turn), ensure_ascii=False) if form == "json" else _turn_line(turn))
             return
-        for entry in _entries(store)[::-1][:last]:
+        entries = _entries(store)[::-1][:last]
+        heads, *lines = _table(entries)
+        if form != "json":
+            click.echo(heads)
+        for entry, line in zip(entries, lines, strict=True):
             if form == "json":
                 click.echo(json.dumps(entry.written(), ensure_ascii=False))
                 continue
-            click.echo(_line(entry))
+            click.echo(line)
             for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
                 for rule in rules:
                     click.echo(f"        {sign}rule: {shown_rule(rule)}")
@@ -68,13 +72,21 @@ def _entries(store: str) -> tuple[LogEntry, ...]:
     return read_log(folder_of(store))
 
 
-def _line(entry: LogEntry) -> str:
-    choices = sorted({stratum.how for stratum in entry.strata}) or ["nothing"]
-    origin = "".join(f"  {word}" for word in (entry.source, entry.batch) if word is not None)
-    return (
-        f"{entry.epoch:>6}  {_time(entry)}  -{entry.deleted:,} +{entry.inserted:,}  {counted(entry.impact, 'change')}"
-        f"  {'+'.join(choices)}  {entry.seconds:.3f} s{origin}"
-    )
+def _table(entries: Sequence[LogEntry]) -> list[str]:
+    """The heads of the columns, and a line for each epoch."""
+    rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
+    for entry in entries:
+        how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
+        explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
+        origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
+        cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
+        rows.append(cells)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(_aligned, range(len(row)), row, widths)).rstrip() for row in rows]
+
+
+def _aligned(place: int, cell: str, width: int) -> str:
+    return cell.rjust(width) if place in (0, 3, 5) else cell.ljust(width)  # numbers stand right
 
 
 def _turn_line(turn: Turn) -> str:

@@ -14,34 +14,48 @@ import click
 from elastalog import __version__
 from elastalog.cli.exits import code_of
 
-COMMANDS: Final[dict[str, str]] = {
-    "check": "elastalog.cli.check:check",
-    "show": "elastalog.cli.show:show",
-    "format": "elastalog.cli.format:format_command",
-    "lsp": "elastalog.cli.lsp:lsp",
-    "run": "elastalog.cli.run:run",
-    "shell": "elastalog.cli.shell:shell",
-    "init": "elastalog.cli.init:init",
-    "apply": "elastalog.cli.apply:apply",
-    "query": "elastalog.cli.query:query",
-    "log": "elastalog.cli.log:log",
-    "diff": "elastalog.cli.diff:diff",
-    "verify": "elastalog.cli.verify:verify",
-    "export": "elastalog.cli.export:export",
-    "explain": "elastalog.cli.explain:explain",
-    "whynot": "elastalog.cli.whynot:whynot",
-    "debug": "elastalog.cli.debug:debug",
-    "stream": "elastalog.cli.stream:stream",
-    "compare": "elastalog.cli.compare:compare",
-    "backup": "elastalog.cli.backup:backup",
-    "upgrade": "elastalog.cli.upgrade:upgrade",
-    "serve": "elastalog.cli.serve:serve",
-    "workbench": "elastalog.cli.workbench:workbench",
-    "doctor": "elastalog.cli.doctor:doctor",
-    "completion": "elastalog.cli.completion:completion",
-    "explain-error": "elastalog.cli.explain_error:explain_error",
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Write programs": {
+        "check": "elastalog.cli.check:check",
+        "show": "elastalog.cli.show:show",
+        "format": "elastalog.cli.format:format_command",
+        "lsp": "elastalog.cli.lsp:lsp",
+    },
+    "Evaluate": {
+        "run": "elastalog.cli.run:run",
+        "query": "elastalog.cli.query:query",
+        "shell": "elastalog.cli.shell:shell",
+        "stream": "elastalog.cli.stream:stream",
+        "compare": "elastalog.cli.compare:compare",
+    },
+    "Explain and repair": {
+        "explain": "elastalog.cli.explain:explain",
+        "whynot": "elastalog.cli.whynot:whynot",
+        "debug": "elastalog.cli.debug:debug",
+    },
+    "Keep a store": {
+        "init": "elastalog.cli.init:init",
+        "apply": "elastalog.cli.apply:apply",
+        "log": "elastalog.cli.log:log",
+        "diff": "elastalog.cli.diff:diff",
+        "upgrade": "elastalog.cli.upgrade:upgrade",
+        "export": "elastalog.cli.export:export",
+        "backup": "elastalog.cli.backup:backup",
+        "verify": "elastalog.cli.verify:verify",
+    },
+    "Serve": {
+        "serve": "elastalog.cli.serve:serve",
+        "workbench": "elastalog.cli.workbench:workbench",
+    },
+    "Get help": {
+        "explain-error": "elastalog.cli.explain_error:explain_error",
+        "doctor": "elastalog.cli.doctor:doctor",
+        "completion": "elastalog.cli.completion:completion",
+    },
 }
-"""Where each subcommand lives, as `module:function`, in the order of `--help`."""
+"""Where each subcommand lives, as `module:function`, by the groups of `--help`."""
+
+COMMANDS: Final = {name: home for group in GROUPS.values() for name, home in group.items()}
 
 
 class LazyGroup(click.Group):
@@ -58,6 +72,15 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The summaries, whole, by group."""
+        for title, group in GROUPS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in group]
+            with formatter.section(title):
+                width = max(map(len, COMMANDS)) - max(map(len, group))  # the summaries of all groups below each other
+                rows = [(name, command.get_short_help_str(1000)) for name, command in commands if command is not None]
+                formatter.write_dl(rows, col_spacing=2 + width)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -73,6 +73,8 @@ def run(
             doubts: list[Diagnostic] = []
             files = write_outputs(session, output, options["jobs"], doubts.append)
             _warn(doubts, form, verbosity)
+            if verbosity != "quiet" and stats is None and not _has_output(loaded):
+                click.echo(f"nothing was written: {program} has no `.output`, nor `.printsize`", err=True)
             if stats == _TO_TERMINAL:
                 _print_profile(session)
             elif stats is not None:
@@ -139,6 +141,11 @@ def _evaluate(program: Program, options: SessionOptions, output: str, form: str,
     with progress_shown(program.checked, verbosity) as report:
         quarantine = "." if output == "-" else output
         return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)
+
+
+def _has_output(program: Program) -> bool:
+    directives = (one for relation in program.checked.relations.values() for one in relation.directives)
+    return any(one.kind in ("output", "printsize") for one in directives)
 
 
 def _warn(doubts: list[Diagnostic], form: str, verbosity: Verbosity) -> None:

@@ -100,7 +100,7 @@ def libraries_asked_for() -> tuple[str, ...]:
 
 bad_rows_option: Final = click.option(
     "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
-    help="What happens to rows of facts and updates that are no facts.",
+    help="How to handle invalid rows.",
 )  # fmt: skip
 
 max_bad_rows_option: Final = click.option(
@@ -210,29 +210,16 @@ def open_session(
 ) -> Session:
     """The session that the options describe. Bad rows that were let pass are reported on standard error."""
     import elastalog
+    from elastalog.program import with_arithmetic
 
+    limits = elastalog.Limits(options.max_memory, options.timeout, options.device_memory, options.max_expansion)
     session = elastalog.open(
-        program,
-        facts=options.facts,
-        engine=options.engine,
-        strategy=options.strategy,
-        levels=options.levels,
-        jobs=options.jobs,
-        memory=options.max_memory,
-        device_memory=options.device_memory,
-        timeout=options.timeout,
-        budget=budget,
-        bad_rows=options.bad_rows,
-        max_bad_rows=options.max_bad_rows,
-        quarantine=quarantine,
-        max_expansion=options.max_expansion,
-        on_progress=on_progress,
-        store=store,
-        retention=retention,
-        arithmetic=options.arithmetic,
-        functors=functions_in(options.functors),
-        libraries=libraries_asked_for(),
-    )
+        with_arithmetic(program, options.arithmetic), options.facts,
+        store=elastalog.Store(store, retention), engine=options.engine, strategy=options.strategy,
+        levels=options.levels, jobs=options.jobs, limits=limits, budget=budget,
+        bad_rows=elastalog.BadRows(options.bad_rows, options.max_bad_rows, quarantine), on_progress=on_progress,
+        functors=functions_in(options.functors), libraries=libraries_asked_for(),
+    )  # fmt: skip
     show_reports(session.reports, form, verbosity)
     return session
 

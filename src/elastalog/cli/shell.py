@@ -56,8 +56,10 @@ def shell(
     """
     with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
         if is_store(program):
-            policy = {name: options[name] for name in ("bad_rows", "max_bad_rows")}
-            session = writing(program, form, verbosity, options["functors"], **policy)
+            from elastalog.pipeline.files.policy import BadRows
+
+            policy = BadRows(options["bad_rows"], options["max_bad_rows"])
+            session = writing(program, form, verbosity, options["functors"], policy)
             state = _state(session, "elastic", _of_store, verbosity)
         else:
             loaded = load_program(program, form, verbosity)

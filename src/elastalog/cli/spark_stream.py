@@ -190,15 +190,13 @@ def _session(
         None if _is_made_for(asked.store, loaded) else loaded,
         store=asked.store,
         engine=options.engine,
-        # What is not given is the store's.
         strategy=None if options.strategy == "elastic" else options.strategy,
         levels=None if options.levels == "local" else options.levels,
         jobs=options.jobs,
-        memory=options.max_memory,
-        timeout=options.timeout,
+        limits=elastalog.Limits(memory=options.max_memory, time=options.timeout),
     )
-    if session.recovery:
-        show_diagnostics(session.recovery, form, verbosity)
+    if session.engine.recovery:
+        show_diagnostics(session.engine.recovery, form, verbosity)
     return session
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,7 @@ from elastalog.cli.session_options import (
 from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
+    from elastalog.pipeline.files.policy import BadRows
     from elastalog.session import Session
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
@@ -35,8 +36,8 @@ def reading(
     import elastalog
 
     return elastalog.open(
-        store=store, read_only=True, at=at, functors=functions_in(functors), libraries=libraries_asked_for(),
-        timeout=timeout,
+        store=elastalog.Store(store, read_only=True, at=at), limits=elastalog.Limits(time=timeout),
+        functors=functions_in(functors), libraries=libraries_asked_for(),
     )  # fmt: skip
 
 
@@ -72,12 +73,16 @@ def opened_at(
     return opened(path, options, form, verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None, **policy: Any) -> Session:
-    """A session that writes a store; `policy` is what `elastalog.open` takes for bad rows. What was found after a crash
+def writing(
+    store: str, form: str, verbosity: Verbosity, functors: str | None = None, bad_rows: BadRows | None = None
+) -> Session:
+    """A session that writes a store. What was found after a crash
     is reported on standard error."""
     import elastalog
 
-    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for(), **policy)
-    if session.recovery:
-        show_diagnostics(session.recovery, form, verbosity)
+    session = elastalog.open(
+        store=store, functors=functions_in(functors), libraries=libraries_asked_for(), bad_rows=bad_rows or "fail"
+    )
+    if session.engine.recovery:
+        show_diagnostics(session.engine.recovery, form, verbosity)
     return session

@@ -130,7 +130,7 @@ def _apply_all(
     pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
     for present, following in pairs:
         if following is not None and not present.diff.changes_rules:
-            session.announce(_filled(session, source, following), marks)
+            session.engine.announce(_filled(session, source, following), marks)
         update = _filled(session, source, present)
         show_reports(update.reports, form, verbosity)
         changes = update.commit()
@@ -145,7 +145,7 @@ def _apply_all(
 def _within_limits(session: Session, stream: Iterator[StreamedUpdate]) -> Iterator[StreamedUpdate]:
     """The updates of a stream, each read within the limits of the session."""
     while True:
-        with session.reading():
+        with session.engine.reading():
             update = next(stream, None)
         if update is None:
             return

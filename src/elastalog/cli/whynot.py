@@ -60,7 +60,7 @@ def whynot(
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
         with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
             bindings = _bindings(session, fact, bind)
-            text = rendered(session.explain_absence(fact, limit, rule=rule, bindings=bindings), form)
+            text = rendered(session.why_not(fact, limit, rule=rule, bindings=bindings), form)
         give_explanation(text, output)
 
 

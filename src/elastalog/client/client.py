@@ -14,12 +14,13 @@ from urllib.parse import quote
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.parameters import parameter_as_json, parameter_values
 from elastalog.analysis.program import Base, Value
+from elastalog.analysis.query import parameters_in
 from elastalog.client.decoding import Decoder
-from elastalog.client.event import Event, sent_events
-from elastalog.client.relation import RemoteRelation
+from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import ARROW, Broken, Transport
-from elastalog.client.update import RemoteUpdate
+from elastalog.database import PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.deprecated import Renamed, takes_key
 from elastalog.diagnostics.arguments import require_text, stays_here
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.draft import by_relation
@@ -31,6 +32,7 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
 from elastalog.storage import faults
 from elastalog.storage.entries import LogEntry, in_utc
+from elastalog.storage.history import Turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,7 @@ def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Cli
     return Client(Transport(url, os.environ.get("ELASTALOG_TOKEN") if token is None else token, timeout))
 
 
-class Client:
+class Client(Renamed):
     """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
     `at` gives a client of an earlier epoch. Several threads may use one."""
 
@@ -91,11 +93,11 @@ class Client:
         moment = self._at if isinstance(self._at, int) else in_utc(self._at).isoformat()
         return f"/at/{quote(str(moment))}{path}"
 
-    def _post(self, path: str, body: Mapping[str, Any], key: str | None = None, method: str = "POST") -> Any:
+    def _post(self, path: str, body: Mapping[str, Any], batch: str | int | None = None, method: str = "POST") -> Any:
         """Asks what can be asked of the last epoch only."""
         if self._at is not None:
             raise faults.read_only("it is a client of an earlier epoch")
-        return self._transport.json(method, path, None, body, key)
+        return self._transport.json(method, path, None, body, None if batch is None else str(batch))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -161,6 +163,12 @@ class Client:
         schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
         return self.decoder.relation(schema, table)
 
+    def prepare(self, text: str, /) -> PreparedQuery:
+        """A query to be asked often; see `Session.prepare`."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        names = parameters_in(text, self.decoder.program.checked)
+        return PreparedQuery(text, names, lambda values: self.query(text, parameters=values))
+
     def _bytes(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> bytes:
         return self._transport.fetch(method, path, {**self._moment(), **query}, body, ARROW)
 
@@ -169,32 +177,43 @@ class Client:
 
     # --- updating --------------------------------------------------------------------------------------------------
 
-    def update(self, source: str | None = None, key: str | None = None) -> RemoteUpdate:
-        """An update to fill, as a context manager: it is sent on leaving, or dropped if an exception passes."""
-        return RemoteUpdate(self, source, key)
+    @takes_key
+    def update(self, source: str | None = None, batch: str | int | None = None) -> RemoteUpdate:
+        """An update to fill, as a context manager: it is sent on leaving, or dropped if an exception passes. With a
+        `batch` it is done once however often it is sent, also when no answer came."""
+        return RemoteUpdate(self, source, batch)
 
+    @takes_key
     def apply(
         self,
         inserted: Mapping[str, Any] | None = None,
         deleted: Mapping[str, Any] | None = None,
         *,
         source: str | None = None,
-        key: str | None = None,
+        batch: str | int | None = None,
     ) -> Changes:
-        """Makes the next epoch, and returns what it changed. With a `key` the update is done once however often it is
-        sent, also when no answer came."""
-        return self.send({**self._facts(inserted, deleted), "source": source}, key)
+        """Makes the next epoch, and returns what it changed. `batch` as for `update`."""
+        return self.send({**self._facts(inserted, deleted), "source": source}, batch)
 
+    @takes_key
     def change_rules(
-        self, added: str | Iterable[str] = "", removed: int | str | Iterable[int | str] = (), *, key: str | None = None
+        self,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
     ) -> Changes:
-        """Adds and removes rules, as an update."""
-        return self.send({**_rules(added, removed)}, key)
+        """Adds and removes rules, as an update. `batch` as for `update`."""
+        return self.send({**_rules(added, removed), "source": source}, batch)
 
-    def upgrade(self, program: str, *, preview: bool = False, key: str | None = None) -> Changes:
-        """Puts another program, given as its text, in the place of this one."""
-        body = {"program": program, "preview": preview, "rows": MOST_ROWS}
-        return self._changes(self._post("/program", body, key, "PATCH"))
+    @takes_key
+    def upgrade(
+        self, program: str, *, preview: bool = False, source: str | None = None, batch: str | int | None = None
+    ) -> Changes:
+        """Puts another program, given as its text, in the place of this one. `batch` as for `update`."""
+        body = {"program": program, "preview": preview, "source": source, "rows": MOST_ROWS}
+        return self._changes(self._post("/program", body, batch, "PATCH"))
 
     def preview(
         self,
@@ -209,9 +228,9 @@ class Client:
         body = {**self._facts(inserted, deleted, rules["added_rules"]), **rules, "rows": MOST_ROWS}
         return self._changes(self._ask("/updates/preview", body), rules["added_rules"])
 
-    def send(self, update: Mapping[str, Any], key: str | None = None) -> Changes:
+    def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
-        return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, key))
+        return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, batch))
 
     def _facts(
         self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None, added: str = ""
@@ -245,20 +264,20 @@ class Client:
 
     # --- asking why ------------------------------------------------------------------------------------------------
 
-    def explain(self, fact: str | tuple[str, tuple[Value, ...]], depth: int | None = None) -> Proof:
+    def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
         told = self._get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
         return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
 
-    def derivations(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Proof, ...]:
+    def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
         told = self._get("/derivations", fact=_written(fact))
         source = _Source(self, told["epoch"])
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
-    def explain_absence(
+    def why_not(
         self,
-        fact: str | tuple[str, tuple[Value, ...]],
+        fact: Written,
         limit: int = 5,
         *,
         rule: int | None = None,
@@ -275,7 +294,7 @@ class Client:
             self.reload()
             return self.decoder.absence(told, source)
 
-    def uses(self, fact: str | tuple[str, tuple[Value, ...]], all: bool = False) -> Iterator[Fact]:  # noqa: A002
+    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
         told = self._get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
@@ -322,7 +341,7 @@ class Client:
         )  # fmt: skip
         return self.decoder.suggestion(told, rejected, lambda _: self.send(told["undo"]))
 
-    def blame(self, fact: str | tuple[str, tuple[Value, ...]]) -> Blame:
+    def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
         return self.decoder.blame(self._ask("/blame", {"fact": _written(fact)}))
 
@@ -336,6 +355,11 @@ class Client:
         """What the service knows of its epochs, oldest first; the last so many."""
         told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if limit is None else limit})
         return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
+
+    def history(self, fact: Written) -> tuple[Turn, ...]:
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+        told = self._transport.json("GET", "/turns", {"fact": _written(fact)})
+        return tuple(Turn(LogEntry.read(one["epoch"]), one["what"], one["was"], one["level"]) for one in told["turns"])
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
@@ -384,10 +408,10 @@ class _Source:
         return self.prove(fact, None)
 
     def explain_absence(self, fact: Fact) -> Absence:
-        return self._client.at(self._epoch).explain_absence(fact)
+        return self._client.at(self._epoch).why_not(fact)
 
 
-def _written(fact: str | tuple[str, tuple[Value, ...]]) -> str:
+def _written(fact: Written) -> str:
     return fact if isinstance(fact, str) else f"{fact[0]}({', '.join(map(show_value, fact[1]))})"
 
 

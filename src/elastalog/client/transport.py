@@ -135,6 +135,8 @@ class Transport:
             first = found[0].code
         except (ValueError, LookupError, TypeError):
             raise _other_answer(self.url, response.status) from None
+        if response.status == 401:
+            raise _refused_token(self.url, self._token)
         if first == "E0606":
             raise UnknownRelation(found)
         raise (LimitReached if response.status in _LIMITS else ElastalogError)(found)
@@ -162,6 +164,12 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer came in time"
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+
+
+def _refused_token(url: str, token: str | None) -> ElastalogError:
+    given = "give the one that `elastalog serve` printed, or was started with: `connect(url, token=…)`"
+    told = f"`{url}` does not know this token" if token is not None else f"`{url}` needs a token"
+    return ElastalogError([Diagnostic("E0923", told, help=f"{given}, or `ELASTALOG_TOKEN`")])
 
 
 def _unreachable(url: str, reason: str) -> ElastalogError:

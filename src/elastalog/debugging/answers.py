@@ -13,7 +13,7 @@ from elastalog.debugging.laboratory import Seconds
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.relations.display import html_table
+from elastalog.relations.display import cut, html_table
 
 What: TypeAlias = Literal["appeared", "disappeared"]
 
@@ -83,6 +83,9 @@ class Localisation(Answer):
     def __str__(self) -> str:
         return "\n".join(self._lines(f"the faults come from {self._part()}"))
 
+    def __repr__(self) -> str:
+        return cut(str(self))
+
 
 @dataclass(frozen=True, slots=True)
 class Suggestion(Answer):
@@ -91,11 +94,33 @@ class Suggestion(Answer):
     rejected: tuple[Element, ...] = ()
     undo: Callable[[Suggestion], Changes] | None = field(default=None, repr=False, compare=False)
     over: Literal["update", "facts"] = "update"
-    """What was looked at: an update, or explicit facts whenever they came. Of these `+` ones are there and to be
-    deleted, `-` ones are not and to be inserted."""
+    """What was looked at: an update, or explicit facts whenever they came."""
+
+    @property
+    def delete(self) -> tuple[Fact, ...]:
+        """The explicit facts to delete."""
+        return tuple(what for sign, what in self.elements if sign == "+" and isinstance(what, Fact))
+
+    @property
+    def insert(self) -> tuple[Fact, ...]:
+        """The explicit facts to insert."""
+        return tuple(what for sign, what in self.elements if sign == "-" and isinstance(what, Fact))
+
+    @property
+    def rules_to_remove(self) -> tuple[str, ...]:
+        """The rules to remove."""
+        return tuple(what for sign, what in self.elements if sign == "+" and isinstance(what, str))
+
+    @property
+    def rules_to_add(self) -> tuple[str, ...]:
+        """The rules to add."""
+        return tuple(what for sign, what in self.elements if sign == "-" and isinstance(what, str))
 
     def _as_object(self) -> dict[str, Any]:
-        return {**Answer._as_object(self), "over": self.over}
+        found = Answer._as_object(self)
+        found |= {"delete": list(map(str, self.delete)), "insert": list(map(str, self.insert))}
+        found |= {"rules_to_remove": list(self.rules_to_remove), "rules_to_add": list(self.rules_to_add)}
+        return {**found, "over": self.over}
 
     def apply(self) -> Changes:
         """Undoes the elements, as a new update. Raises ElastalogError if the session has gone on since."""
@@ -103,10 +128,17 @@ class Suggestion(Answer):
         return self.undo(self)
 
     def __str__(self) -> str:
-        if self.over == "update":
-            return "\n".join(self._lines(f"undo {self._part()}"))
-        heading, *_ = self._lines(f"change {counted(len(self.elements), 'explicit fact')}")
-        return "\n".join((heading, *(f"  {_DONE[element.sign]} {element.fact}" for element in self.elements)))
+        what = self._part() if self.over == "update" else counted(len(self.elements), "explicit fact")
+        heading, *_ = self._lines(f"{'undo' if self.over == 'update' else 'change'} {what}")
+        return "\n".join((heading, *(f"  {element.undoing} {element.fact}" for element in self.elements)))
+
+    def __repr__(self) -> str:
+        return cut(str(self))
+
+    def _repr_html_(self) -> str:
+        heading, *_ = str(self).partition("\n")
+        rows = [(element.undoing, element.fact) for element in self.elements]
+        return html_table(heading, ("to do", "what"), rows) + "".join(proof.to_html() for proof in self.proofs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +158,13 @@ class Blame:
         head = f"{self.fact} {self.what} in epoch {self.epoch}, because of"
         return "\n".join((head, *(f"  {element}" for element in self.elements)))
 
+    def __repr__(self) -> str:
+        return cut(str(self))
+
     def to_json(self) -> str:
         """As a JSON text."""
         found = {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
         return json.dumps(found, indent=2, ensure_ascii=False)
-
-
-_DONE = {"+": "delete", "-": "insert"}
-"""What undoing an element does."""
 
 
 def _as_objects(elements: list[Element]) -> list[dict[str, str]]:

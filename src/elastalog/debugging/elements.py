@@ -22,8 +22,16 @@ class Element(NamedTuple):
     def is_rule(self) -> bool:
         return isinstance(self.fact, str)
 
+    @property
+    def undoing(self) -> str:
+        """What undoing it does: `delete`, `insert`, `remove rule` or `add rule`."""
+        return ("remove rule" if self.sign == "+" else "add rule") if self.is_rule else _UNDONE[self.sign]
+
     def __str__(self) -> str:
         return f"{self.sign}{self.fact}"
+
+
+_UNDONE = {"+": "delete", "-": "insert"}
 
 
 def net_changes(updates: Iterable[Update]) -> dict[WordFact, bool]:

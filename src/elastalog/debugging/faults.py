@@ -15,7 +15,7 @@ def _error(code: str, message: str, *, advice: str, notes: tuple[str, ...] = ())
 def not_a_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
     """The fact is as it should be."""
     said, held = ("unwanted", "does not hold") if is_unwanted else ("missing", "holds")
-    advice = "`explain_absence` says why it does not hold" if is_unwanted else "`explain` says why it holds"
+    advice = "`why_not` says why it does not hold" if is_unwanted else "`explain` says why it holds"
     return _error("E1001", f"{fact} is not {said} in epoch {epoch}: it {held} there", advice=advice)
 
 
@@ -90,7 +90,7 @@ def gone_on(made_for: int, now: int) -> ElastalogError:
 
 def never_held(fact: Fact, oldest: int) -> ElastalogError:
     since = "" if oldest <= 1 else f" since epoch {oldest}, as far back as is known"
-    return _error("E1008", f"{fact} does not hold, and never did{since}", advice="`explain_absence` says what it lacks")
+    return _error("E1008", f"{fact} does not hold, and never did{since}", advice="`why_not` says what it lacks")
 
 
 def not_explicit(element: str) -> ElastalogError:
@@ -133,7 +133,7 @@ def no_candidates(missing: Iterable[Fact], candidates: Sequence[object], are_fou
     advice = "give `candidates`: facts that might be inserted" if are_found else "give other candidates"
     shown = ", ".join(map(str, candidates[:5])) + (" …" if len(candidates) > 5 else "")
     notes = (f"tried: {shown}",) if candidates else ()
-    return _error("E0712", message, advice=f"{advice}; `explain_absence` says what is lacking", notes=notes)
+    return _error("E0712", message, advice=f"{advice}; `why_not` says what is lacking", notes=notes)
 
 
 def bad_weight(element: object, weight: object) -> ElastalogError:

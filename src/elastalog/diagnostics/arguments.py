@@ -17,6 +17,21 @@ class WrongArgument(ElastalogError, TypeError):
     """An argument of a call is of a kind that it cannot be."""
 
 
+class MissingPackage(ElastalogError, ImportError):
+    """A package that a call needs is not installed."""
+
+
+def require_package(name: str) -> Any:
+    """A package that not everybody has. Raises MissingPackage, with how to install it."""
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError:
+        told = f"the package `{name}` is not installed"
+        raise MissingPackage([Diagnostic("E0623", told, help=f"pip install {name}")]) from None
+
+
 def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     """Says `what` an argument is (`an epoch is a number`), what was given instead, and what to do."""
     kind = type(given).__name__

@@ -30,7 +30,7 @@ def require(size: int, limit: int | None) -> None:
     needed = resident_bytes() + size
     if needed > limit:
         message = f"the memory limit was reached: {needed >> 20} MiB of {limit >> 20} MiB"
-        advice = "allow more: `--max-memory`, in Python `memory=`; or evaluate on Spark"
+        advice = "allow more: `--max-memory`, in Python `limits=Limits(memory=…)`; or evaluate on Spark"
         raise LimitReached([Diagnostic("E0604", message, help=advice)])
 
 

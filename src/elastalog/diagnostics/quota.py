@@ -120,7 +120,11 @@ def take(size: int) -> None:
         quota.take(size)
 
 
-_TIME = Diagnostic("E0603", "the time limit was reached", help="allow more: `--timeout`, in Python `timeout=`")
+_TIME = Diagnostic(
+    "E0603",
+    "the time limit was reached",
+    help="allow more: `--timeout`, of a service `--question-time`, in Python `limits=Limits(time=…)`",
+)
 _STOPPED = Diagnostic(
     "E0939",
     "the question was in the way of an update, and is cancelled",
@@ -130,5 +134,5 @@ _STOPPED = Diagnostic(
 
 def _memory_is_used_up(taken: int, memory: int) -> Diagnostic:
     told = f"the question needs more than its {memory / 2**20:.3g} MiB: {taken / 2**20:.3g} MiB by now"
-    advice = "ask for less; or allow more: `--question-memory` of a service, in Python `db.within(memory=…)`"
+    advice = "ask for less; or allow more: `--question-memory` of a service, in Python `db.engine.within(memory=…)`"
     return Diagnostic("E0663", told, help=advice)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
 from elastalog.backends.changed_words import ChangedWords, impact_of
-from elastalog.diagnostics.arguments import stays_here
+from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
@@ -66,8 +66,7 @@ class Changes(Mapping[str, RelationChanges]):
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
         `a2`, …, as a stream of updates has them."""
-        import pandas
-
+        pandas = require_package("pandas")
         rows = [
             {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
             for name, changed in self.items()

@@ -26,6 +26,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
+from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import Driven, Small
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Experience
 from elastalog.evaluation.past_bootstraps import Bootstrap
@@ -79,6 +80,21 @@ class Forecast:
     bootstrap: int | None = None
     cost: float | None = None
     other: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why, in a few words; `why` has the numbers that were weighed."""
+        if self.expected is None or self.bootstrap is None:
+            return self.why
+        updating = f"an update should take about {counted(round(self.expected), 'derivation')}"
+        return f"{updating}, a recompute about {self.bootstrap:,}"
+
+    def __str__(self) -> str:
+        what = "updated" if self.how == "update" else "recomputed"
+        return f"{', '.join(self.relations)} would be {what}: {self.reason}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @dataclass(slots=True)
@@ -346,7 +362,7 @@ def _choose_within(known: Experience, occasion: Occasion, expected: Expectation 
 
 def _update_within(changes: int, derivations: int) -> _Choice:
     allowed = max(derivations, SETTINGS.least_budget)
-    return _Choice("update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed)
+    return _Choice("update", f"{counted(changes, 'changed input')}, {allowed:,} derivations allowed", allowed)
 
 
 def _forecast(

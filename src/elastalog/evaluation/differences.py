@@ -43,7 +43,11 @@ class Difference:
 class Differences(Mapping[str, Difference]):
     """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Every
     declared relation has an entry; those without any difference are left out of iteration. Asking for another raises
-    ElastalogError."""
+    ElastalogError. `added_rules`, `removed_rules` and `added_declarations`: how the program changed, printed."""
+
+    added_rules: tuple[str, ...] = ()
+    removed_rules: tuple[str, ...] = ()
+    added_declarations: tuple[str, ...] = ()
 
     def __init__(self, found: Mapping[str, Difference], nothing: Callable[[str], Difference]) -> None:
         """`nothing` makes the entry of a relation that is not different."""
@@ -77,6 +81,8 @@ class Differences(Mapping[str, Difference]):
         for name, found in self._found.items():
             moved = f" ~{found.moved.num_rows:,}" if found.moved.num_rows else ""
             lines.append(f"  {name}: +{len(found.inserted):,} -{len(found.deleted):,}{moved}")
+        lines += [f"  rule added: {rule}" for rule in self.added_rules]
+        lines += [f"  rule removed: {rule}" for rule in self.removed_rules]
         return "\n".join(lines)
 
 

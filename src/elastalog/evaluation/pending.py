@@ -17,7 +17,7 @@ from elastalog.evaluation.draft import DraftUpdate, once_committed
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report
+from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report
 from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -67,7 +67,7 @@ class PendingUpdate(DraftUpdate):
     """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
 
     def __init__(
-        self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: Policy = FAIL
+        self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: BadRows = FAIL
     ) -> None:
         self._target = target
         self._bad = BadChanges(policy)
@@ -99,7 +99,13 @@ class PendingUpdate(DraftUpdate):
             from elastalog.pipeline.given_rows import good_facts, place_of
 
             schema = schema_named(self.schemas, relation)
-            if is_spark_rows(rows):
+            if isinstance(rows, str | os.PathLike):
+                from elastalog.pipeline.files.read import facts_at
+
+                with self._target.reading():
+                    (rows, bad, converted), files, _ = facts_at(schema, rows)
+                self._bad.add(relation, files, rows.num_rows, bad, converted)
+            elif is_spark_rows(rows):
                 rows, bad, place = good_spark_rows(schema, rows, self._target.spark)
                 self._bad.add(relation, [place], rows.num_rows, bad)
             else:

@@ -61,7 +61,11 @@ def _facts(word: str, variables: dict[str, Any]) -> Any:
 
 
 def _is_of(session: elastalog.Session, store: str | None) -> bool:
-    return store is not None and session.store is not None and session.store.resolve() == Path(store).resolve()
+    return (
+        store is not None
+        and session.engine.store is not None
+        and session.engine.store.resolve() == Path(store).resolve()
+    )
 
 
 def _arguments(line: str) -> tuple[str, dict[str, str]]:

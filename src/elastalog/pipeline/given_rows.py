@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.pipeline.files.parquet import read_parquet_table
-from elastalog.pipeline.files.policy import BadRow, Policy, settle
+from elastalog.pipeline.files.policy import BadRow, BadRows, settle
 from elastalog.pipeline.files.read import FactsRead
 from elastalog.relations.checks import converted_values
 from elastalog.relations.rows import columns_of_rows, good_rows
@@ -15,7 +15,7 @@ from elastalog.relations.schema import Schema
 from elastalog.relations.tables import as_table, require_rows, table_of_columns
 
 
-def read_rows(schema: Schema, rows: Any, policy: Policy) -> FactsRead:
+def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:
     """The facts among rows, and how the reading went."""
     facts, bad, converted = good_facts(schema, rows)
     report = settle(policy, schema.name, [place_of(schema)], facts.num_rows, bad, converted)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from elastalog.analysis.check import check, place
 from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
-from elastalog.diagnostics.arguments import require_path, require_text, stays_here
+from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -22,7 +23,8 @@ from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item, print_tree
-from elastalog.syntax.tree import Clause, Tree
+from elastalog.syntax.tree import Call, Clause, Tree
+from elastalog.syntax.walk import nodes_of
 
 LARGEST_FILE: Final = 256 * 2**20
 """The size in bytes beyond which a program file is refused."""
@@ -53,12 +55,15 @@ class Program:
         include: Iterable[str | os.PathLike[str]] = (),
         macros: Mapping[str, object] | None = None,
         preprocess: bool = True,
+        arithmetic: str | None = None,
     ) -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
         for the file name in them, and files that the text includes are looked for beside it, then in the folders
-        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors."""
+        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors.
+        `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the text does; `check`, the
+        default, makes a result outside its type an error."""
         require_text("a program text is a text", text, "give the text itself; `Program.load` takes a path")
-        return cls._read(Source(name, text), preprocessing(include, macros, preprocess))
+        return cls._read(Source(name, text), preprocessing(include, macros, preprocess), arithmetic)
 
     @classmethod
     def load(
@@ -68,16 +73,17 @@ class Program:
         include: Iterable[str | os.PathLike[str]] = (),
         macros: Mapping[str, object] | None = None,
         preprocess: bool = True,
+        arithmetic: str | None = None,
     ) -> Program:
         """Read and check a program file in UTF-8; the options are those of `parse`. Raises ElastalogError when it, or a
         file that it includes, cannot be read or has errors."""
         require_path("a program file is named by its path", path, "give a text or a `Path`")
         name = os.fspath(path)
-        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess))
+        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess), arithmetic)
 
     @classmethod
-    def _read(cls, source: Source, options: Preprocessing) -> Program:
-        return cls.of(preprocess_source(source, options, read_program_text))
+    def _read(cls, source: Source, options: Preprocessing, arithmetic: str | None) -> Program:
+        return with_arithmetic(cls.of(preprocess_source(source, options, read_program_text)), arithmetic)
 
     @classmethod
     def reopen(cls, text: str, name: str) -> Program:
@@ -114,11 +120,26 @@ def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | 
         tree = with_closures(flat)
         if not _has_errors(found):
             checked, more = check(tree, is_strict=is_strict)
-            found = (*found, *more)
+            found = (*found, *more, *_divisions_by_zero(written))
     found = tuple(sorted(found, key=place))
     if checked is None:
         return written, None, found
     return written, Program(tree, checked, found, is_flattened=flat is not written), found
+
+
+def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
+    """Warnings of terms that have no value, so that the facts and rules with them derive nothing."""
+    if _BY_ZERO.search(tree.source.text):  # most programs have none, and need not be gone through
+        for call in nodes_of(Call, tree.items):
+            if call.functor in ("/", "%") and getattr(call.arguments[-1], "value", None) == 0:
+                labels = (Label(call.arguments[-1].span, "this is zero"),)
+                advice = "leave it out, or divide by something else: a division by zero derives nothing"
+                yield Diagnostic(
+                    "E0325", "this divides by zero", labels, help=advice, severity="warning", source=tree.source
+                )
+
+
+_BY_ZERO = re.compile(r"[/%]\s*0")
 
 
 def _accepted_before(fault: Diagnostic) -> Diagnostic:
@@ -147,6 +168,7 @@ def as_program(
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
     """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
     it; None: nothing."""
+    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
     return with_pragmas(program, {"arithmetic": arithmetic})

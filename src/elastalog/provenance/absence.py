@@ -12,6 +12,7 @@ from elastalog.diagnostics.display import show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
+from elastalog.relations.display import cut
 
 Status = Literal["holds", "fails", "open"]
 _MARKS: dict[Status, str] = {"holds": "✓", "fails": "X", "open": "?"}
@@ -129,6 +130,9 @@ class Absence:
     def __str__(self) -> str:
         return self.to_text()
 
+    def __repr__(self) -> str:
+        return cut(str(self))
+
     def _repr_html_(self) -> str:
         return self.to_html()
 
@@ -171,7 +175,7 @@ class Absence:
         return page_of(f"Why {self.subject} does not hold", piece) if page else piece
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PatternAbsence(Absence):
     """Of the facts that fit a `pattern`, as `path(1, X)`, `present` hold; why others do not: the nearest failing
     instantiations that would derive one, whichever it is. `conclusions` has what each of them would derive; a variable

@@ -175,7 +175,7 @@ class _OfEpoch:
         is_there = words is not None and self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]
         # A premise that was superseded can be gone down into.
         if words is None or not (is_there or self._assembly.is_superseded(words)):
-            advice = "`explain_absence` (as a command: `whynot`) says what is missing for it"
+            advice = "`why_not` (as a command: `whynot`) says what is missing for it"
             raise ElastalogError([Diagnostic("E0701", f"{fact} does not hold", help=advice)])
         return words
 

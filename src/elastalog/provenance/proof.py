@@ -17,6 +17,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
+from elastalog.relations.display import cut
 
 MOST_NODES = (1 << 63) - 1
 """Where the size of a proof stops counting."""
@@ -149,11 +150,7 @@ class Proof:
         return show_lines(render_fitting(self))
 
     def __repr__(self) -> str:
-        height = "" if self.height is None else f", height {self.height}"
-        how = (
-            "explicit" if self.is_explicit else f"rule {self.rule.number_in_relation}" if self.rule else "not expanded"
-        )
-        return f"<Proof of {self.fact}: {how}{height}>"
+        return cut(str(self))
 
     def _repr_html_(self) -> str:
         return self.to_html()

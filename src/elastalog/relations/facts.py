@@ -12,7 +12,7 @@ import numpy as np
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics import memory_limit
-from elastalog.diagnostics.arguments import require_number, require_one_of, stays_here
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
@@ -195,14 +195,12 @@ class Relation:
 
     def to_pandas(self, types: Mapping[str, Any] | None = None) -> pandas.DataFrame:
         """A pandas data frame. `types` as in `to_arrow`."""
+        require_package("pandas")
         return self.to_arrow(types=types).to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
+        frame: polars.DataFrame = require_package("polars").from_arrow(self.to_arrow())
         return frame
 
     def to_spark(self, annotations: bool = False, spark: Any = None) -> Any:

@@ -5,5 +5,6 @@ from elastalog.session.asking_once import query
 from elastalog.session.initial_facts import Rows
 from elastalog.session.opening import open  # noqa: A004  # its public name
 from elastalog.session.session import Session
+from elastalog.session.settings import Limits, Store
 
-__all__ = ["PendingUpdate", "Rows", "Session", "open", "query"]
+__all__ = ["Limits", "PendingUpdate", "Rows", "Session", "Store", "open", "query"]

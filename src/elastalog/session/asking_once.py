@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from elastalog.diagnostics.arguments import require_text
 from elastalog.late import dataclass
 from elastalog.planning.demand import with_demand
 from elastalog.planning.needed_groups import may_await_groups
-from elastalog.program import Program, as_program, with_arithmetic
+from elastalog.program import Program, as_program
 from elastalog.relations.facts import Relation
 from elastalog.session.initial_facts import Rows
-from elastalog.session.opening import open  # noqa: A004  # its public name
+from elastalog.session.opening import open, takes_options  # noqa: A004  # its public name
 from elastalog.session.session import Session
 
 
@@ -47,15 +47,13 @@ def question(program: Program, text: str, parameters: Mapping[str, object]) -> Q
     return Question(query, replace(program, checked=with_demand(together, (query.name,))))
 
 
+@takes_options
 def query(
     program: str | os.PathLike[str] | Program,
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None,
     text: str,
     *,
     parameters: Mapping[str, object] | None = None,
-    include: Iterable[str | os.PathLike[str]] = (),
-    macros: Mapping[str, object] | None = None,
-    arithmetic: str | None = None,
     **options: Any,
 ) -> Relation:
     """The answers to a query, `path(1, X)` or literals as in the body of a rule, over a program and facts. Only what
@@ -63,8 +61,7 @@ def query(
     and the other options are those of `elastalog.open`.
 
     Whoever asks more than once over the same facts is better off with a session, `elastalog.open`, and its `query`."""
-    loaded = with_arithmetic(as_program(program, include, macros), arithmetic)
-    asked = question(loaded, text, parameters or {})
+    asked = question(as_program(program), text, parameters or {})
     strategy = "elastic" if may_await_groups(asked.program.checked) else "recompute"
     with open(asked.program, facts, **{"strategy": strategy, **options}) as session:
         return asked.answers(session)

@@ -217,7 +217,11 @@ class History:
         _require_epochs(first, last)
         now = self._materialisation
         with now.lock, self._stored() as store:
-            return differences.difference(store, first, last, now.schemas, now.dictionary)
+            found = differences.difference(store, first, last, now.schemas, now.dictionary)
+        rules = self.changed_rules(first, last)
+        found.added_rules, found.removed_rules = rules.added, rules.removed
+        found.added_declarations = self.added_declarations(first, last)
+        return found
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that the epochs after one until another removed and added together, or the other way round."""
@@ -246,7 +250,7 @@ class History:
         known = set(before)
         return tuple(text for text in after if text not in known)
 
-    def turns(self, fact: Fact) -> tuple[Turn, ...]:
+    def history(self, fact: Fact) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
         from elastalog.provenance.reading import Reading
         from elastalog.storage.history import turns

@@ -11,20 +11,21 @@ import numpy as np
 
 from elastalog.backends.protocol import FactFiles
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
-from elastalog.pipeline.files.policy import Policy, Report, report_of
+from elastalog.pipeline.files.policy import BadRows, Report, report_of
+from elastalog.pipeline.files.read import read_path
 from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.relations.checks import converted_values
 from elastalog.relations.tables import as_table
 from elastalog.session.materialisation import Materialisation
 
 Rows: TypeAlias = Any
-"""Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
+"""Facts of one relation: a list of tuples, anything tabular (see `relations.tables.to_words`), or a file's path."""
 
 
 def initial_facts(
     target: Materialisation,
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
-    policy: Policy,
+    policy: BadRows,
 ) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
     """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
     explicit: dict[str, list[np.ndarray]] = {}
@@ -41,7 +42,11 @@ def initial_facts(
         from elastalog.pipeline.given_rows import place_of, read_rows
 
         for name, rows in facts.items():
-            if is_spark_rows(rows):
+            if isinstance(rows, str | os.PathLike):
+                read = read_path(target.schema(name), rows, policy)
+                rows = read.table
+                reports.append(read.report)
+            elif is_spark_rows(rows):
                 read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
                 reports.append(read.report)
                 if read.files is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
@@ -39,18 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from elastalog.analysis.program import Value
     from elastalog.backends.engines import BackendMaker
     from elastalog.backends.protocol import Backend, FactFiles
+    from elastalog.database import Written
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
     from elastalog.session.settings import Settings
-
-
-Written: TypeAlias = "str | tuple[str, tuple[Value, ...]]"
-"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
 class Materialisation:
@@ -63,7 +60,7 @@ class Materialisation:
     ) -> None:
         self._settings = settings
         self.watch = settings.watch() if watch is None else watch
-        self.timeout = settings.timeout
+        self.timeout = settings.limits.time
         self.spark = settings.spark
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
@@ -160,8 +157,14 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if type(rows) is not list and is_spark_rows(rows):
-            rows = read_spark_rows(schema, rows, Policy(), self.spark).table
+        if type(rows) is not list:
+            if isinstance(rows, str | os.PathLike):
+                from elastalog.pipeline.files.read import read_path
+
+                with self.reading():
+                    rows = read_path(schema, rows, BadRows()).table
+            elif is_spark_rows(rows):
+                rows = read_spark_rows(schema, rows, BadRows(), self.spark).table
         words = to_words(schema, rows, self.dictionary)
         return words if schema.columns else np.zeros((len(words), 1), np.int32)
 

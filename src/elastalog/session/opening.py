@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -19,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.engines import ENGINES
+from elastalog.backends.kernel.compile.warm import announced_compilation
 from elastalog.backends.watch import Progress, memory_as_limit
+from elastalog.deprecated import takes_old_options
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.quota import within
@@ -27,18 +30,17 @@ from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import MOST_EXPANSION, reading_within
+from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
-from elastalog.pipeline.files.policy import MODES, Mode, Policy
+from elastalog.pipeline.files.policy import MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.functions import Functions, digests_of
-from elastalog.session.compiling import announce_compilation
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.session import Session
-from elastalog.session.settings import Settings
+from elastalog.session.settings import Limits, Settings, Store
 from elastalog.storage.manifest import POINTER, RETENTION, Options
 
 if TYPE_CHECKING:
@@ -48,114 +50,108 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("elastalog.session")
 
+_LISTENING = ExitStack()
+"""Holds the listener for the life of the process: the first update compiles too."""
+_is_listening = False
 
+
+def as_store(given: str | os.PathLike[str] | Store | None) -> Store:
+    """Where epochs are kept, as it may be given."""
+    return given if isinstance(given, Store) else Store(given)
+
+
+def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
+    """How to handle bad rows, as it may be given."""
+    policy = given if isinstance(given, BadRows) else BadRows("fail" if given is None else given)
+    require_one_of("bad_rows", policy.policy, MODES)
+    require_number("most", policy.most, 0, whole=True, or_none=False)
+    require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")
+    return policy
+
+
+def _with_options(program: str | os.PathLike[str] | Program, **options: Any) -> Program:
+    """A program with options that `open` once took."""
+    arithmetic = options.pop("arithmetic", None)
+    return with_arithmetic(as_program(program, **options), arithmetic)
+
+
+takes_options = takes_old_options(
+    limits=lambda given: given or Limits(), bad_rows=as_bad_rows, store=as_store, program=_with_options
+)
+"""A decorator of a function with the options of `open`: their earlier names are taken, too."""
+
+
+@takes_options
 def open(  # noqa: A001  # its public name
     program: str | os.PathLike[str] | Program | None = None,
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None = None,
     *,
-    store: str | os.PathLike[str] | None = None,
-    read_only: bool = False,
-    at: int | None = None,
-    retention: int | None = None,
-    heartbeats: bool = False,
+    store: str | os.PathLike[str] | Store | None = None,
     engine: str = "auto",
     strategy: str | None = None,
     levels: str | None = None,
     metric: str = "height",
     jobs: int | None = None,
-    memory: int | None = None,
-    timeout: float | None = None,
+    limits: Limits | None = None,
     budget: Budget = AUTO,
-    bad_rows: Mode = "fail",
-    max_bad_rows: int = 1000,
-    quarantine: str | os.PathLike[str] = ".",
-    max_expansion: int = MOST_EXPANSION,
+    bad_rows: Mode | BadRows = "fail",
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
-    include: Iterable[str | os.PathLike[str]] = (),
-    macros: Mapping[str, object] | None = None,
     functors: Functions | None = None,
     libraries: Iterable[str | os.PathLike[str]] = (),
-    arithmetic: str | None = None,
-    device_memory: int | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
-    `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of
-    relation names to rows. `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global`
-    for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
-    `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
+    `program`: a path, a program text, or a `Program`, which `Program.load` makes with folders to include files from,
+    macros, and another arithmetic. `facts`: a folder with a file for every `.input`, by default that of the program; or
+    a mapping of relation names to rows, tables, or paths of files, which are looked at to see how they are written.
+    `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global` for exact heights of proofs.
+    `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `limits`: memory and time, beyond
+    which evaluation stops with an error; see `Limits`.
     `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
-    `bad_rows`: what happens to rows that are no facts, of files, of rows given and of updates: `fail`, `quarantine`
-    (they are written to `R.bad.jsonl` in the folder `quarantine`) or `skip` (at most `max_bad_rows` in a relation).
-    `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
+    `bad_rows`: how to handle invalid rows, of files, of rows given and of updates: `fail`, `quarantine` or `skip`; see
+    `BadRows`.
 
-    `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
-    left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
-    epoch. Folders of facts and stores may be addresses (`s3://bucket/folder`): their files are fetched first, and what
-    a store gains is put there. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it
-    is there, `facts` are not read, and a line of the log says so.
-
-    `retention`: how many epochs can be gone back, 1000 unless given; of a store that is there, that from now on.
-    Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
-    facts ago. `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too.
+    `store`: a folder that keeps all epochs, or a `Store`. It is made if it is not there; if it is, the session
+    continues where it was left, and needs neither program nor facts. Folders of facts and stores may be addresses
+    (`s3://bucket/folder`): their files are fetched first, and what a store gains is put there. `strategy` and `levels`
+    are those of the store, without one `elastic` and `local`. If it is there, `facts` are not read, and a line of the
+    log says so.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
     `libraries`: files of shared C libraries that have some of them; they run in this process, so name only those that
     you trust.
 
-    `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
-    default, makes a result outside its type an error.
-
     `engine`: `local` evaluates in this process, `spark` in tasks, `gpu` on a device, `auto` in this process while
     memory suffices and in tasks of `spark`, a Spark session, beyond; without one, large strata on a device, if there is
-    one.
-    `device_memory`: bytes of a device that may be used, half of those that are free unless given. Facts may be Spark
-    DataFrames or sources of `elastalog.spark`.
-
-    `include`: folders to search for files that the program includes. `macros`: names that its preprocessor knows."""
+    one. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
-    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
-    require_one_of("bad_rows", bad_rows, MODES)
     require_number("jobs", jobs, 1, whole=True)
-    require_number("memory", memory, 0, whole=True)
-    require_number("device_memory", device_memory, 0, whole=True)
-    require_number("timeout", timeout, 0)
     if budget != AUTO:
         require_number("budget", budget, 0)
-    require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
-    require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
-    require_number("retention", retention, 1, whole=True)
-    require_number("at", at, 1, whole=True)
-    _require_kinds(facts, store, quarantine, on_progress, spark)
-    announce_compilation()
+    if limits is None:
+        limits = Limits()
+    policy, kept = as_bad_rows(bad_rows), as_store(store)
+    _require_kinds(facts, limits, on_progress, spark)
+    _announce_compilation()
     cluster = choose_spark(engine, spark)
     settings = Settings(
-        strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
-        timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, cluster, device_memory), functors=functors, libraries=tuple(libraries),
-        on_cluster=cluster is not None, spark=spark or cluster,
+        strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, limits=limits,
+        budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
+        functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
-    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
-    read_only = bool(read_only) or at is not None
-    if read_only and store is None:
-        option = "read_only" if at is None else "at"
-        raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
-    given = Given(
-        None if program is None else lambda: with_arithmetic(as_program(program, include, macros), arithmetic),
-        facts, retention, bool(heartbeats), policy, engine,
-    )  # fmt: skip
-    with within(timeout):
-        if not is_address(store):
-            folder = None if store is None else Path(store)
-            return _session(given, folder, None, read_only, at, strategy, levels, settings)
-        folder, files = _copy_of(str(store), read_only)
+    given = Given(None if program is None else lambda: as_program(program), facts, kept, policy, engine)
+    with within(limits.time):
+        if not is_address(kept.path):
+            folder = None if kept.path is None else Path(kept.path)
+            return _session(given, folder, None, strategy, levels, settings)
+        folder, files = _copy_of(str(kept.path), kept.is_read)
         try:
-            return _session(given, folder, files, read_only, at, strategy, levels, settings)
+            return _session(given, folder, files, strategy, levels, settings)
         except BaseException:
             if files is not None:
                 files.release()
@@ -168,9 +164,8 @@ class Given:
 
     program: Callable[[], Program] | None
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None
-    retention: int | None
-    heartbeats: bool
-    policy: Policy
+    store: Store
+    policy: BadRows
     engine: str
 
 
@@ -178,14 +173,13 @@ def _session(
     given: Given,
     store: Path | None,
     files: FileSystem | None,
-    read_only: bool,
-    at: int | None,
     strategy: str | None,
     levels: str | None,
     settings: Settings,
 ) -> Session:
     """A session of what is given, or of a store that is there. `files`: through which the store is written."""
-    facts, retention = given.facts, given.retention
+    facts, retention, heartbeats = given.facts, given.store.retention, bool(given.store.heartbeats)
+    read_only, at = given.store.is_read, given.store.at
     if store is not None and (given.program is None or read_only or (store / POINTER).exists()):
         from elastalog.evaluation.stored import unmoved
 
@@ -201,7 +195,7 @@ def _session(
             history.store.keep_epochs(retention)
         if facts is not None:
             log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
-        return Session(materialisation, history, heartbeats=given.heartbeats, policy=given.policy)
+        return Session(materialisation, history, heartbeats=heartbeats, policy=given.policy)
     if given.program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
@@ -215,7 +209,7 @@ def _session(
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(store, options, files)
-    return Session(materialisation, history, reports, heartbeats=given.heartbeats, policy=given.policy)
+    return Session(materialisation, history, reports, heartbeats=heartbeats, policy=given.policy)
 
 
 def _first_epoch(
@@ -224,7 +218,10 @@ def _first_epoch(
     """The first epoch of what is given, and how reading its facts went. Where several threads may read, files are read
     from now on, while this one imports what evaluates, and plans."""
     watch = settings.watch()
-    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = given.facts
+    named = given.facts
+    if named is None and inputs_of(program.checked):
+        named = Path(program.tree.source.name).parent  # of a text, the current folder
+    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = named
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
@@ -234,7 +231,7 @@ def _first_epoch(
                 files.begin()
                 return files
 
-        folder = None if isinstance(given.facts, Mapping) or given.engine == "spark" else given.facts
+        folder = None if isinstance(named, Mapping) or given.engine == "spark" else named
         if folder is not None and not is_address(folder):
             facts = begin(folder)
         materialisation = Materialisation(program, settings, watch=watch)
@@ -249,13 +246,12 @@ def _first_epoch(
             return materialisation, materialisation.bootstrap(explicit), reports
 
 
-def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
+def _require_kinds(facts: object, limits: object, on_progress: object, spark: object) -> None:
     if facts is not None and not isinstance(facts, Mapping):
         advice = 'give the path of a folder, or rows by relation: `{"edge": [(1, 2)]}`'
         require_place("facts are a folder or a mapping", facts, advice)
-    if store is not None:
-        require_place("a store is a folder", store, "give its path")
-    require_place("`quarantine` is a folder", quarantine, "give its path")
+    if not isinstance(limits, Limits):
+        raise wrong_kind("`limits` are `Limits`", limits, "give `elastalog.Limits(memory=…, time=…)`")
     if on_progress is not None and not callable(on_progress):
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):
@@ -295,10 +291,10 @@ def _open_store(
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
     from elastalog.evaluation.stored import restore, stored_program
+    from elastalog.storage import store as stores
     from elastalog.storage.equivalences import equivalences_in
-    from elastalog.storage.store import Store
 
-    store = Store.open(path, read_only=read_only, until=epoch, files=files)
+    store = stores.Store.open(path, read_only=read_only, until=epoch, files=files)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
@@ -314,3 +310,21 @@ def _open_store(
         store.close()
         raise
     return materialisation, History(materialisation, store, is_as_stored=is_as_stored)
+
+
+def _announce_compilation() -> None:
+    """The first session on a machine compiles what evaluates. The log says so, and standard error of a terminal or a
+    notebook, once in a process."""
+    global _is_listening
+    if not _is_listening:
+        _is_listening = True
+        _LISTENING.enter_context(announced_compilation(_tell))
+
+
+def _tell(message: str) -> None:
+    log.info(message)
+    is_watched = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    click = sys.modules.get("click")
+    is_command = click is not None and click.get_current_context(silent=True) is not None  # it says so itself
+    if is_watched and not is_command:
+        print(f"elastalog: {message}", file=sys.stderr, flush=True)

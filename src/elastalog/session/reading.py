@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from elastalog.analysis.parameters import parameter_values
 from elastalog.analysis.pattern import parse_query
-from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.query import Query, check_query, parameters_in
+from elastalog.database import PreparedQuery
 from elastalog.diagnostics.arguments import require_text
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.asking import ask, asking, derived_by
@@ -78,6 +79,12 @@ class Reader:
                 pattern = parse_query(text, program.checked)
                 return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
             return self.ask(check_query(text, program.tree, program.checked, values))
+
+    def prepare(self, text: str) -> PreparedQuery:
+        """A query to be asked often."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        names = parameters_in(text, self._materialisation.program.checked)
+        return PreparedQuery(text, names, lambda values: self.query(text, values))
 
     def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
         """What answers a query over the facts of now, when it is called, without the lock."""

@@ -1,8 +1,10 @@
-"""Repairs without an update: which explicit facts to take away or to give so that faults go. And faults that are
-patterns."""
+"""Repairs: which explicit facts to delete or insert so that faults go, the candidates for that, and how a suggestion is
+applied. And faults that are patterns."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,22 +14,42 @@ from elastalog.debugging import faults
 from elastalog.debugging.asking import facts_in
 from elastalog.debugging.elements import Element
 from elastalog.diagnostics import quota
+from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
+from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
-from elastalog.session.candidates import candidates_by_why_not, given_candidates
+from elastalog.relations.rows import values_of_fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     import numpy as np
 
-    from elastalog.analysis.program import Value
+    from elastalog.analysis.program import CheckedProgram, Value
     from elastalog.debugging.answers import Suggestion
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.explain import Explainer
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
     from elastalog.session.answerers import Answerers
+    from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.updating import Updates
+    from elastalog.storage.entries import LogEntry
+
+    Log: TypeAlias = Callable[[], tuple[LogEntry, ...]]
+
+FACT_SIZE = 500
+"""Bytes that a fault takes in a search, about."""
+MOST_QUESTIONS = 200
+"""Absent facts that are looked into."""
+NEAREST = 10
+"""Failing derivations of each that are looked at."""
+_ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
 
 FACT_SIZE = 500
@@ -73,17 +95,12 @@ def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair
     return found
 
 
-def with_facts(asked: Repair, now: Materialisation, relation: Callable[[str], Relation]) -> Repair:
-    """The same, with facts in the place of patterns."""
-    return replace(asked, unwanted=as_facts(asked.unwanted, now, relation))
-
-
 def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], given: Any) -> list[Element]:
     """The changes that may bring missing facts about."""
     if given is not None:
-        return given_candidates(given, now)
+        return _given_candidates(given, now)
     absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
-    return candidates_by_why_not(absent, now.program.checked, answerers.explainer) if absent else []
+    return _candidates_by_why_not(absent, now.program.checked, answerers.explainer) if absent else []
 
 
 def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFact, bool]:
@@ -139,3 +156,90 @@ def _fits(pattern: Pattern, values: tuple[Value, ...]) -> bool:
         elif term.name is not None and sort_key(known.setdefault(term.name, value)) != sort_key(value):
             return False
     return True
+
+
+# --- candidates -----------------------------------------------------------------------------------------------------
+
+
+def _given_candidates(given: Any, now: Materialisation) -> list[Element]:
+    """Candidates as the user names them: rows by relation, or facts, those to delete with a minus."""
+    if isinstance(given, Mapping):
+        return [
+            Element("+", Fact(name, values_of_fact(now.schema(name), row)))
+            for name, rows in given.items()
+            for row in rows
+        ]
+    found = []
+    for one in listed("candidates are facts", given, _ADVICE):
+        sign, written = ("+", one)
+        if isinstance(one, str) and one.strip()[:1] in ("+", "-"):
+            sign, written = one.strip()[0], one.strip()[1:]
+        found.append(Element("-" if sign == "-" else "+", now.fact(written)))
+    return found
+
+
+def _candidates_by_why_not(missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer) -> list[Element]:
+    """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way."""
+    found: dict[Element, None] = {}
+    asked: set[Fact] = set()
+    pending = deque(missing)
+    derived = {rule.head.relation for rule in program.rules}
+    while pending and len(asked) < MOST_QUESTIONS:
+        fact = pending.popleft()
+        if fact in asked:
+            continue
+        asked.add(fact)
+        if _may_be_given(fact, program, derived):
+            found[Element("+", fact)] = None
+        if fact.relation in derived:
+            for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST)):
+                if kind == "atom":
+                    pending.append(other)
+                else:
+                    found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
+    return list(found)
+
+
+def _may_be_given(fact: Fact, program: CheckedProgram, derived: set[str]) -> bool:
+    """Whether facts of its relation are given: a fact that only rules derive is not mended by asserting it."""
+    directives = program.relations[fact.relation].directives
+    return fact.relation not in derived or any(directive.kind == "input" for directive in directives)
+
+
+def _in_the_way(absence: Absence) -> Iterator[tuple[str, Fact]]:
+    """The facts that a derivation lacks, as atoms, and those that it negates, all values known."""
+    for instantiation in absence.instantiations:
+        for literal in instantiation.failing:
+            if literal.fact is not None and literal.kind in ("atom", "negation"):
+                yield literal.kind, literal.fact
+
+
+# --- applying a suggestion ------------------------------------------------------------------------------------------
+
+
+def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
+    """Applies a suggestion. Raises ElastalogError if the session has gone on since it was made."""
+    with updates.begin() as update:
+        fill_undoing(update, suggestion, updates.epoch, history.log)
+    return update.changes
+
+
+def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log: Log) -> None:
+    """Puts into an update what undoes the elements of a suggestion. Raises ElastalogError if that was made for another
+    epoch."""
+    if suggestion.epochs[1] != epoch:
+        raise faults.gone_on(suggestion.epochs[1], epoch)
+    for rule in suggestion.rules_to_remove:
+        update.remove_rules(_as_written(rule, log))
+    for rule in suggestion.rules_to_add:
+        update.add_rules(_as_written(rule, log))
+    for fact in suggestion.delete:
+        update.delete(fact.relation, [fact.values])
+    for fact in suggestion.insert:
+        update.insert(fact.relation, [fact.values])
+
+
+def _as_written(rule: str, log: Log) -> str:
+    """A rule that has been removed, with its plan if it had one."""
+    gone = (text for entry in reversed(log()) for text in entry.removed_rules)
+    return next((text for text in gone if shown_rule(text) == rule), rule)

@@ -1,41 +1,56 @@
 """A session: a program, its facts, and everything that follows from them.
 
-This is the front door: how a session goes from epoch to epoch, and how it ends. What it answers on the way is in
-`answering`. Each method says what it promises; the parts behind it do the work.
+Each method says what it promises; the parts behind it do the work, and what most sessions never ask is imported when it
+is asked. What only those need who build on a session is in `engine`.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from elastalog.diagnostics.arguments import require_number, stays_here
-from elastalog.pipeline.files.policy import FAIL, Policy
+from elastalog.analysis.pattern import parse_pattern
+from elastalog.deprecated import Renamed, warn
+from elastalog.diagnostics.arguments import require_one_of, require_place, stays_here
+from elastalog.folders.addresses import is_address
+from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
-from elastalog.session.answering import Answering
+from elastalog.provenance.fact import Fact
+from elastalog.relations.display import html_table
+from elastalog.session.answerers import Answerers
+from elastalog.session.reading import Reader
+from elastalog.session.updating import Updates
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    import numpy as np
-
+    from elastalog.analysis.program import Value
+    from elastalog.database import PreparedQuery, Written
+    from elastalog.debugging.answers import Blame, Localisation, Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.costs import Forecast
-    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.evaluation.differences import Differences, Verification
     from elastalog.evaluation.pending import PendingUpdate
-    from elastalog.evaluation.update import Update
+    from elastalog.evaluation.statistics import Statistics
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
+    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.proof import Proof
+    from elastalog.relations.facts import Relation
+    from elastalog.relations.schema import Schema
+    from elastalog.session.engine import Engine
     from elastalog.session.history import History
     from elastalog.session.initial_facts import Rows
     from elastalog.session.materialisation import Materialisation
-    from elastalog.session.services import Listener
+    from elastalog.session.updating import Listener
+    from elastalog.storage.entries import LogEntry
+    from elastalog.storage.history import Turn
 
 
-class Session(Answering):
+class Session(Renamed):
     """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
 
     def __init__(
@@ -45,10 +60,23 @@ class Session(Answering):
         reports: Sequence[Report] = (),
         *,
         heartbeats: bool = False,
-        policy: Policy = FAIL,
+        policy: BadRows = FAIL,
     ) -> None:
-        super().__init__(materialisation, history, heartbeats, policy)
-        self.reports = list(reports)
+        self._heartbeats = heartbeats
+        self._policy = policy
+        self._reports = list(reports)
+        self._take(materialisation, history)
+
+    def _take(self, materialisation: Materialisation, history: History) -> None:
+        """Makes the parts that work on a materialisation."""
+        self._materialisation = materialisation
+        self._lock = materialisation.lock
+        self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
+        self._epochs = materialisation.epochs
+        self._history = history
+        self._reader = Reader(materialisation)
+        self._updates = updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
+        self._answerers = Answerers(materialisation, history, partial(_undo, updates, history))
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -68,20 +96,250 @@ class Session(Answering):
             self._updates.close()
             self._history.close()
 
-    def reading(self) -> AbstractContextManager[None]:
-        """A block in which reading files obeys the limits of the session, its time beginning now."""
-        return self._materialisation.reading()
+    @property
+    def reports(self) -> list[Report]:
+        """What was read when the session was opened: rows loaded, bad and converted, and how files were understood."""
+        return self._reports
 
-    def exclusively(self) -> AbstractContextManager[object]:
-        """A block in which no other thread updates the session: updates and questions of others wait."""
-        return self._lock
+    @property
+    def engine(self) -> Engine:
+        """What only those need who build on a session: encoded facts, locks, limits, replicas."""
+        from elastalog.session.engine import Engine
 
-    def within(self, seconds: float | None = None, memory: int | None = None) -> AbstractContextManager[None]:
-        """A block in which all that is asked and evaluated may take so many seconds, and allocate so many bytes,
-        together: beyond that the call that is under way raises LimitReached, and the session is as it was. No other
-        thread uses the session meanwhile. What the session was opened with as `timeout` limits every single call."""
-        require_number("memory", memory, 0, whole=True)
-        return self._materialisation.within(seconds, memory)
+        return Engine(self)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def program(self) -> Program:
+        """The program of the latest epoch."""
+        return self._materialisation.program
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The schemas of its relations, by name."""
+        return self._materialisation.schemas
+
+    @property
+    def epoch(self) -> int:
+        """The number of the latest epoch; the bootstrap is epoch 1."""
+        return self._materialisation.epoch
+
+    def __repr__(self) -> str:
+        with self._lock:
+            facts = sum(self._backend.size(name) for name in self.schemas)
+        return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            rows = [(name, str(self.schemas[name]), f"{self._backend.size(name):,}") for name in self.schemas]
+        caption = f"{self.program.tree.source.name}: epoch {self.epoch}"
+        return html_table(caption, ("relation", "schema", "facts"), rows)
+
+    def __getitem__(self, name: str) -> Relation:
+        return self._reader.relation(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schemas)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.schemas
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """What a notebook offers after `db["`."""
+        return list(self)
+
+    def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
+        """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
+        `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
+        a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
+        or in `parameters`."""
+        return self._reader.query(text, {**(parameters or {}), **values})
+
+    def prepare(self, text: str | None = None, /) -> PreparedQuery:
+        """A query with parameters to be asked often: `ok = db.prepare("ok(?user, X)")`, then `ok(user="ann")`. Mistakes
+        in the text are errors now."""
+        if text is None:
+            warn("`prepare()` without a query is now `engine.warm()`")
+            return self.engine.warm()  # type: ignore[func-returns-value,return-value]
+        return self._reader.prepare(text)
+
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        return self._reader.explicit(name)
+
+    def statistics(self) -> Statistics:
+        """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
+        return self._reader.statistics()
+
+    # --- explaining --------------------------------------------------------------------------------------------------
+
+    def explain(self, fact: Written, depth: int | None = None) -> Proof:
+        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
+        now = self._materialisation
+        with now.asking(fact):
+            return self._answerers.explainer.explain(now.fact(fact), depth)
+
+    def derivations(self, fact: Written) -> tuple[Proof, ...]:
+        """Every derivation of a fact that holds, as proofs of one level."""
+        now = self._materialisation
+        with now.asking(fact):
+            return self._answerers.explainer.derivations(now.fact(fact))
+
+    def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
+        """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
+        now = self._materialisation
+        with now.asking():
+            found = self._answerers.explainer.proofs(now.fact(fact), limit)
+        return self._one_by_one(found)
+
+    def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
+        """Each is looked for when it is asked for, while no other thread updates."""
+        while True:
+            with self._materialisation.asking():
+                proof = next(proofs, None)
+            if proof is None:
+                return
+            yield proof
+
+    def why_not(
+        self,
+        fact: Written,
+        limit: int = 5,
+        *,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+    ) -> Absence:
+        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
+        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
+        `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
+        `PatternAbsence`."""
+        now = self._materialisation
+        with now.asking(fact):
+            explainer = self._answerers.explainer
+            pattern = parse_pattern(fact, now.program.checked) if isinstance(fact, str) else None
+            if pattern is not None and not pattern.is_fact:
+                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+            return explainer.explain_absence(now.fact(fact), limit, rule, bindings)
+
+    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
+        """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
+        would go if it went and could not be derived any more. Nothing is changed."""
+        with self._materialisation.asking(fact):
+            explainer = self._answerers.explainer
+            known = explainer.explain(self._materialisation.fact(fact), 0).fact
+            if all:
+                return iter(self._gone_with(known))
+            return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
+
+    def _gone_with(self, known: Fact) -> list[Fact]:
+        from elastalog.provenance.uses import world_without
+
+        derived = partial(self._reader.derived_by, known.relation)
+        world = world_without(known, self._materialisation.program, derived)
+        deleted = {known.relation: [known.values]}
+        without = self._updates.pending(world.inserted, deleted, world.added, world.removed)
+        gone = self._updates.preview(without)
+        facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
+        return [other for other in facts if str(other) != str(known)]
+
+    # --- debugging ---------------------------------------------------------------------------------------------------
+
+    def localise(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        *,
+        epochs: tuple[int, int] | None = None,
+        time_limit: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Localisation:
+        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
+        facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
+        part that shows them."""
+        from elastalog.session.repair import as_facts
+
+        with self._materialisation.asking(unwanted, missing):
+            unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
+            return self._answerers.debugger.localise(
+                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
+
+    def suggest(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        rejected: Sequence[Any] = (),
+        weights: Mapping[Any, float] | None = None,
+        time_limit: float | None = None,
+        *,
+        epochs: tuple[int, int] | None = None,
+        on_progress: Callable[[str], None] | None = None,
+        over: str | None = None,
+        candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
+    ) -> Suggestion:
+        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
+        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
+        default. An unwanted fault may be a pattern: all facts that fit it. `over`: `update`, or `facts` for a smallest
+        set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
+        unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
+        or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
+        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
+
+        require_one_of("over", over or "update", ("update", "facts"))
+        now = self._materialisation
+        with now.asking(unwanted, missing):
+            unwanted = as_facts(unwanted, now, self._reader.relation)
+            is_new = epochs is None and self._history.oldest == now.epoch
+            if over == "facts" or (over is None and (candidates is not None or is_new)):
+                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
+                return suggest_over_facts(now, self._answerers, asked)
+            return self._answerers.debugger.suggest(
+                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
+
+    def blame(self, fact: Written) -> Blame:
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        with self._materialisation.asking(fact):
+            return self._answerers.debugger.blame(fact)
+
+    # --- looking back ------------------------------------------------------------------------------------------------
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """What is known of every epoch: of this session, or of the store, back to its retention."""
+        return self._history.log()
+
+    def changes_since(self, epoch: int) -> Changes:
+        """What the epochs after one have changed together: facts that came and went again are left out."""
+        return self._updates.changes_since(epoch)
+
+    def diff(self, first: int, last: int) -> Differences:
+        """What the epochs after one until another did together: facts that came and went, and those that have other
+        levels; its `added_rules`, `removed_rules` and `added_declarations` tell how the program changed. The other way
+        round when `last` is the earlier one."""
+        return self._history.diff(first, last)
+
+    def history(self, fact: Written) -> tuple[Turn, ...]:
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
+        goes."""
+        return self._history.history(self._materialisation.fact(fact))
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
+        on. Returns the epoch of the copy."""
+        require_place("a copy of a store is a folder", path, "give its path")
+        if is_address(path):
+            from elastalog.storage.objects.copying import copied_to
+
+            return copied_to(str(path), self._history.back_up)
+        return self._history.back_up(Path(path))
+
+    def verify(self) -> Verification:
+        """Evaluates the program anew over the explicit facts, by joins of sorted arrays instead of indexes and compiled
+        rounds, and compares all facts, levels and counts."""
+        from elastalog.session.verifying import verify
+
+        return verify(self._materialisation)
 
     # --- updating ----------------------------------------------------------------------------------------------------
 
@@ -90,8 +348,8 @@ class Session(Answering):
     ) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
         update that carries a batch that its source has sent before does nothing; one that changes neither explicit
-        facts nor rules makes no epoch, unless the session keeps heartbeats. `bad_rows`: what happens to rows that are
-        no facts, as the session says unless given; `reports` of the update tell what was let pass."""
+        facts nor rules makes no epoch, unless the session keeps heartbeats. `bad_rows`: how to
+        handle invalid rows, as the session says unless given; `reports` of the update tell what was let pass."""
         return self._updates.begin(source, batch, bad_rows)
 
     def apply(
@@ -106,21 +364,6 @@ class Session(Answering):
         """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
         `bad_rows` as for `update`; the `reports` of the changes tell what was let pass."""
         return self._updates.apply(inserted, deleted, source, batch, bad_rows)
-
-    async def aapply(
-        self,
-        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        source: str | None = None,
-        batch: str | int | None = None,
-        bad_rows: Mode | None = None,
-    ) -> Changes:
-        """`apply` for programs with an event loop: it is done in another thread, and the loop goes on."""
-        import asyncio
-
-        applied = partial(self.apply, inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
-        return await asyncio.to_thread(applied)
 
     def change_rules(
         self,
@@ -150,9 +393,10 @@ class Session(Answering):
         declarations and facts of the text, is one update. Relations that the other program does not declare stay. With
         `preview`, only what it would change is told."""
         after = as_program(program)
-        if preview:
-            return self._updates.preview_upgrade(after)
-        return self._updates.upgrade(after, source, batch)
+        with self._lock:
+            update = self._updates.begin(*((None, None) if preview else (source, batch)))
+            update.become(after)
+            return self._updates.preview(update) if preview else update.commit()
 
     def preview(
         self,
@@ -184,32 +428,6 @@ class Session(Answering):
         it. What goes wrong in it is logged. Returns the function, so that this can be a decorator."""
         return self._updates.listeners.add(function)
 
-    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
-        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc, or `auto`: linked ones where they pay, none under other strategies. Results
-        never depend on it, nor on whether that update comes."""
-        self._updates.announce(upcoming, marks)
-
-    def prepare(self) -> None:
-        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        self._updates.prepare()
-
-    def encode(self, name: str, rows: Rows) -> np.ndarray:
-        """Facts of a relation as words."""
-        return self._materialisation.encode(name, rows)
-
-    def commit(self, update: Update) -> EpochRecord:
-        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one."""
-        return self._updates.commit(update)
-
-    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
-        """Whether a batch of a source has been applied before."""
-        return self._updates.is_applied(source, batch)
-
-    def changes_of(self, record: EpochRecord) -> Changes:
-        """What an epoch changed, as relations."""
-        return self._updates.changes_of(record)
-
     # --- other epochs ------------------------------------------------------------------------------------------------
 
     def at(self, epoch: int | datetime) -> Session:
@@ -218,7 +436,7 @@ class Session(Answering):
         return Session(*self._history.at(epoch))
 
     def refresh(self) -> bool:
-        """Follows a store that another process writes: a session opened with `read_only=True` goes on to the latest
+        """Follows a store that another process writes: a session of `Store(…, read_only=True)` goes on to the latest
         epoch. Returns whether there was a later one. Relations and answers taken before stay as they are."""
         with self._lock:
             later = self._history.later()
@@ -227,18 +445,9 @@ class Session(Answering):
             self._take(*later)
         return True
 
-    def twin(self) -> Session:
-        """A second session of this epoch, with facts of its own in memory, to be read while this one is updated. It is
-        not updated itself, it follows."""
-        from elastalog.session.following import twin_of
 
-        with self._lock:
-            return Session(*twin_of(self._materialisation, self._history))
+def _undo(updates: Updates, history: History, suggestion: Suggestion) -> Changes:
+    """Applies a suggestion. It is no method: an answerer that knew its session would keep it alive."""
+    from elastalog.session.repair import undo
 
-    def follow(self, update: Update, record: EpochRecord) -> bool:
-        """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
-        came to the same, which only numbers of `autoinc` and choices can prevent."""
-        from elastalog.session.following import follow
-
-        with self._lock:
-            return follow(self._materialisation, self._history, update, record)
+    return undo(suggestion, updates, history)

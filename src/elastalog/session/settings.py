@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.watch import Watch, most_of_memory
+from elastalog.diagnostics.arguments import require_number, require_place
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance
 
@@ -19,6 +21,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a session may use: `memory` in bytes; `time` in seconds, of every evaluation and question; `device_memory`
+    in bytes, of a GPU (half of what is free unless given); `expansion`, how many times its size a file of facts may
+    hold, unpacked. Beyond them a call raises an error, and the session is as it was."""
+
+    memory: int | None = None
+    time: float | None = None
+    device_memory: int | None = None
+    expansion: int = MOST_EXPANSION
+
+    def __post_init__(self) -> None:
+        require_number("memory", self.memory, 0, whole=True)
+        require_number("time", self.time, 0)
+        require_number("device_memory", self.device_memory, 0, whole=True)
+        require_number("expansion", self.expansion, 1, whole=True, or_none=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where a session keeps its epochs: a folder or an address (`s3://bucket/folder`), and how.
+
+    `retention`: how many epochs can be gone back to, 1000 unless given; of a store that is there, from now on.
+    `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too. `read_only` opens a store
+    beside its writer, and so does `at`, at an earlier epoch. Without a path nothing is kept on disk; then `retention`
+    says how many epochs are remembered, and none older than a million changed facts ago is."""
+
+    path: str | os.PathLike[str] | None = None
+    retention: int | None = None
+    heartbeats: bool = False
+    read_only: bool = False
+    at: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            require_place("a store is a folder", self.path, "give its path")
+        require_number("retention", self.retention, 1, whole=True)
+        require_number("at", self.at, 1, whole=True)
+        if self.path is None and self.is_read:
+            option = "read_only" if self.at is None else "at"
+            raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give the path of one, too")])
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is only read."""
+        return bool(self.read_only) or self.at is not None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a session evaluates: the options of `elastalog.open` by the same names, once they are checked."""
 
@@ -26,11 +76,9 @@ class Settings:
     levels: str
     metric: str
     jobs: int
-    memory: int | None
-    timeout: float | None
+    limits: Limits
     budget: Budget
     on_progress: Callable[[Progress], None] | None
-    max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
     functors: Functions | None = None
     libraries: tuple[str | os.PathLike[str], ...] = ()
@@ -44,9 +92,9 @@ class Settings:
 
     def watch(self) -> Watch:
         """Limits of what is evaluated."""
-        memory = most_of_memory() if self.memory is None else self.memory
+        memory = most_of_memory() if self.limits.memory is None else self.limits.memory
         return Watch(memory=memory, on_progress=self.on_progress)
 
     def reading(self, watch: Watch) -> Allowance:
         """Limits of what is read, those of a watch among them."""
-        return Allowance(watch, self.max_expansion, self.jobs)
+        return Allowance(watch, self.limits.expansion, self.jobs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
-from elastalog.pipeline.files.policy import FAIL, MODES, Mode, Policy
+from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows as FactRows
@@ -32,8 +33,11 @@ from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.reading import Reader
-from elastalog.session.services import Listeners
 from elastalog.storage import faults
+
+log = logging.getLogger("elastalog.session")
+
+Listener = TypeVar("Listener", bound=Callable[[Changes], object])
 
 
 class Updates:
@@ -45,7 +49,7 @@ class Updates:
         history: History,
         reader: Reader,
         heartbeats: bool = False,
-        policy: Policy = FAIL,
+        policy: BadRows = FAIL,
     ) -> None:
         self._heartbeats = heartbeats
         self._policy = policy
@@ -98,7 +102,7 @@ class Updates:
         policy = self._policy
         if bad_rows is not None:
             require_one_of("bad_rows", bad_rows, MODES)
-            policy = replace(policy, mode=bad_rows)
+            policy = replace(policy, policy=bad_rows)
         batch = _batch_id(source, batch)
         self._history.batches.refuse_other(source, batch)
         return PendingUpdate(self, source, batch, policy)
@@ -149,7 +153,7 @@ class Updates:
         if isinstance(strategy, MaintainingStrategy):
             strategy.announce(upcoming.as_update, Marks(marks))
 
-    def prepare(self) -> None:
+    def warm(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
         backend = self._materialisation.backend
         with self._materialisation.lock:
@@ -187,21 +191,6 @@ class Updates:
             wanted = update.as_update()
             now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)
-
-    def upgrade(self, program: Program, source: str | None, batch: str | int | None) -> Changes:
-        """Goes over to another program: the difference of the two is one update."""
-        with self._materialisation.lock:
-            return self._upgraded(program, source, batch).commit()
-
-    def preview_upgrade(self, program: Program) -> Changes:
-        """What that would change."""
-        with self._materialisation.lock:
-            return self.preview(self._upgraded(program, None, None))
-
-    def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
-        update = self.begin(source, batch)
-        update.become(program)
-        return update
 
     # --- committing ------------------------------------------------------------------------------------------------
 
@@ -269,6 +258,35 @@ class Updates:
         """What the epochs after one have changed together."""
         with self._materialisation.lock:
             return self._changes(self._history.net_changes(epoch), self.schemas)
+
+
+class Listeners:
+    """Functions that are called with what an epoch changed, once it is durable, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._functions: list[Callable[[Changes], object]] = []
+
+    def add(self, function: Listener) -> Listener:
+        """Calls a function from now on. Returns it, so that this can be a decorator."""
+        if not callable(function):
+            raise wrong_kind("what is called is a function", function, "give a function of one argument, `Changes`")
+        self._functions.append(function)
+        return function
+
+    def tell(self, record: EpochRecord, changes: Callable[[EpochRecord], Changes]) -> None:
+        """Tells of an epoch. What goes wrong in a function is logged: the epoch is there in any case."""
+        if log.isEnabledFor(logging.INFO):
+            origin = "".join(f" {word}" for word in (record.source, record.batch) if word is not None)
+            log.info(
+                "epoch %d: %d explicit facts inserted, %d deleted, %d changes, %.3f s%s",
+                record.epoch, record.inserted, record.deleted, record.impact, record.seconds,
+                f" (from{origin})" if origin else "",
+            )  # fmt: skip
+        for function in tuple(self._functions):
+            try:
+                function(changes(record))
+            except Exception:
+                log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
 _PATHS = (str, os.PathLike)

@@ -42,7 +42,7 @@ def read_relation(
         program, _ = stored_program(opened, state, None, None, None)
         schema = schema_named(schemas_of(program.checked), relation)
         if any(column.base is Base.RECORD for column in schema.columns):
-            with elastalog.open(store=root, at=state.epoch) as db:
+            with elastalog.open(store=elastalog.Store(root, at=state.epoch)) as db:
                 return db[relation].to_spark(annotations, spark)
         parts = set_aside(state, relation, new_folder(spark, "stored"))
     return stored_relation(spark, schema, parts, annotations)

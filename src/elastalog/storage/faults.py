@@ -38,7 +38,7 @@ def locked(path: Path, holder: str) -> ElastalogError:
         "E0804",
         f"the store is being written by {holder}",
         path,
-        "wait until it has finished (a session, until its `close`), or read with `read_only=True`",
+        "wait until it has finished (a session, until its `close`), or read with `Store(…, read_only=True)`",
     )
 
 
@@ -133,7 +133,7 @@ def before_all(when: datetime, first: int, began: datetime) -> ElastalogError:
 
 
 def no_reader() -> ElastalogError:
-    advice = "open the store with `read_only=True`; a session that writes has the latest epoch anyway"
+    advice = "open the store with `Store(…, read_only=True)`; a session that writes has the latest epoch anyway"
     message = "only a reader of the latest epoch of a store can follow it"
     return ElastalogError([Diagnostic("E0815", message, help=advice)])
 

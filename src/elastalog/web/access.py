@@ -42,10 +42,10 @@ class Access:
             with self.sides.reading() as session:
                 number = self._earlier_than(session, epoch)
                 if number is None:
-                    with session.within():
+                    with session.engine.within():
                         yield session
                     return
-            with self._earlier.at(number) as earlier, earlier.within():
+            with self._earlier.at(number) as earlier, earlier.engine.within():
                 yield earlier
 
     def ask(
@@ -62,23 +62,23 @@ class Access:
             with self.sides.reading() as session:
                 number = self._earlier_than(session, epoch)
             if number is not None:
-                with self._earlier.at(number) as session, session.within():
+                with self._earlier.at(number) as session, session.engine.within():
                     return question(session)
             if not (changes and self.sides.has_replicas):
                 try:
-                    with Quota() as own, self.sides.reading(own) as session, session.within():
+                    with Quota() as own, self.sides.reading(own) as session, session.engine.within():
                         return question(session)
                 except Stopped:
                     if not self.sides.has_replicas:
                         raise
-            with self.sides.replica() as session, session.within():
+            with self.sides.replica() as session, session.engine.within():
                 return question(session)
 
     def _earlier_than(self, session: Session, epoch: Moment) -> int | None:
         """The number of an epoch, None if it is that of a session."""
-        number = session.epoch if epoch is None else session.epoch_at(epoch)
-        if number < 1 and session.store is not None:
-            raise epoch_unknown(session.store, number, session.log()[0].epoch, session.epoch)
+        number = session.epoch if epoch is None else session.engine.epoch_at(epoch)
+        if number < 1 and session.engine.store is not None:
+            raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
         return None if number == session.epoch else number
 
     def time(self, seconds: float | None = None) -> float:

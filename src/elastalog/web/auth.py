@@ -96,7 +96,7 @@ class Guard:
             return problem((told,))
         text = (
             "This page needs a token: open it once with ?token=TOKEN behind its address; the service has printed one, "
-            "or whoever started it has it.\nWhat programs may ask is told at /api/docs, without a token.\n"
+            "or whoever started it has it.\nAPI documentation: /api/docs (no token needed).\n"
         )
         return Response(text, 401, media_type="text/plain; charset=utf-8")
 

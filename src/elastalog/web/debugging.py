@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from elastalog.database import Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
-from elastalog.session.materialisation import Written
 from elastalog.web.access import Access, Moment
 from elastalog.web.calls import asks
 

@@ -28,7 +28,7 @@ class Earlier:
     def at(self, epoch: int) -> Iterator[Session]:
         """A block in which an earlier epoch is read. Raises ElastalogError if it is not kept."""
         session = self._open(epoch)
-        with session.exclusively():
+        with session.engine.exclusively():
             yield session
 
     def _open(self, epoch: int) -> Session:
@@ -42,7 +42,7 @@ class Earlier:
             # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
             left = time_left(TIMEOUT_MAX)
             with lifted(), within(left):  # it is kept for others: only its time is the question's
-                session = elastalog.open(store=self._store, read_only=True, at=epoch)
+                session = elastalog.open(store=elastalog.Store(self._store, read_only=True, at=epoch))
             self._kept[epoch] = session
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)  # closed when nobody reads it any more

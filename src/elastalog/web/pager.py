@@ -71,7 +71,7 @@ class Pager:
         columns = ", ".join(f"{name}_" if name in RESERVED else name for name in schema.names)
         # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
         text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
-        answer = session.asking(text, parameters)
+        answer = session.engine.asking(text, parameters)
         all_facts = source.fact_words().copied() if is_annotated else None
 
         def filtered() -> View:

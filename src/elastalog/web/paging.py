@@ -68,7 +68,7 @@ class Cut:
 
 
 def cut_of(offset: int, limit: int, order: str | Sequence[str], most: int) -> Cut:
-    """A part as it is asked for: `order` has names of columns, `-` before those that are turned."""
+    """A part as it is asked for: `order` has names of columns, prefixed with `-` for descending."""
     if not 0 <= offset < 1 << 62:
         raise faults.wrong_page(f"its offset is {offset}")
     if not 0 <= limit <= most:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from elastalog.analysis.program import Value
+from elastalog.database import Written
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.statistics import Statistics
@@ -17,7 +18,6 @@ from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
-from elastalog.session.materialisation import Written
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
 from elastalog.web import rules
@@ -94,8 +94,8 @@ class Reading:
         most: int | None = None,
     ) -> Page:
         """Some facts of a relation. `where`: literals as in the body of a rule, in which the columns are variables, as
-        `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, `-` before those
-        that are turned; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
+        `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, prefix `-` for
+        descending; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
         many rows a page may have, and has without a `limit`, instead of what the limits say."""
         cut = self._pager.cut(offset, limit, order, most)
         with self._access.question():
@@ -123,7 +123,7 @@ class Reading:
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
         with self._access.question(seconds):
-            answer, number = self.ask(lambda session: (session.asking(text, parameters), session.epoch), epoch)
+            answer, number = self.ask(lambda session: (session.engine.asking(text, parameters), session.epoch), epoch)
             return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
 
     def statistics(self, epoch: Moment = None) -> Statistics:
@@ -154,12 +154,12 @@ class Reading:
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
         """Why a fact does not hold."""
-        return self.ask(lambda session: session.explain_absence(fact, limit, rule=rule, bindings=bindings), epoch)
+        return self.ask(lambda session: session.why_not(fact, limit, rule=rule, bindings=bindings), epoch)
 
     @asks
     def turns(self, fact: Written) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level; needs a store."""
-        return self.ask(lambda session: session.turns(fact))
+        return self.ask(lambda session: session.history(fact))
 
     # --- history ---------------------------------------------------------------------------------------------------
 
@@ -176,13 +176,13 @@ class Reading:
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that went and came from one epoch to another."""
         with self.at() as session:
-            return session.changed_rules(first, last)
+            return session.engine.changed_rules(first, last)
 
     def changes_since(self, epoch: int) -> Event:
         """What the epochs after one have changed together."""
 
         def changes(session: Session) -> Event:
-            rules = session.changed_rules(epoch, session.epoch)
+            rules = session.engine.changed_rules(epoch, session.epoch)
             return Event(epoch, session.epoch, session.changes_since(epoch), rules)
 
         return self.ask(changes)

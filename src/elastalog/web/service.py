@@ -40,7 +40,7 @@ class Service:
         self._sides = Sides(session, is_twofold=is_twofold, replicas=self.limits.replicas)
         self._worker = Worker(self.limits.waiting)
         self._calls = Calls(self.limits)
-        self._earlier = Earlier(session.store, self.limits.earlier)
+        self._earlier = Earlier(session.engine.store, self.limits.earlier)
         access = Access(self._sides, self._worker, self._earlier, self.limits)
         self.reading = Reading(access)
         self.writing = Writing(access, self._committed, self.reading.epochs)

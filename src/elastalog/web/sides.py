@@ -56,9 +56,9 @@ class Sides:
     def __init__(self, first: Session, *, is_twofold: bool = True, replicas: int = 1) -> None:
         """Not `is_twofold`: the first alone, in less memory; readers wait for whatever is done, and questions that are
         in the way of a commit are refused."""
-        first.prepare()  # otherwise the first update would make the indexes
+        first.engine.warm()  # otherwise the first update would make the indexes
         self._first = first
-        self._second = first.twin() if is_twofold else None
+        self._second = first.engine.twin() if is_twofold else None
         self._front = self._second or first
         self._gate = threading.Condition()
         self._readers: dict[Session, list[Quota | None]] = {first: []}
@@ -83,7 +83,7 @@ class Sides:
             session = self._front
             self._readers.setdefault(session, []).append(stoppable)
         try:
-            with session.exclusively():
+            with session.engine.exclusively():
                 yield session
         finally:
             with self._gate:
@@ -129,7 +129,7 @@ class Sides:
             with self.reading() as front:
                 with self._gate:
                     replica.pending = deque(one for one in tuple(self._behind) if one[1].epoch > front.epoch)
-                replica.session = front.twin()
+                replica.session = front.engine.twin()
             return replica.session
 
     def version(self, session: Session, relation: str | None = None) -> int:
@@ -147,7 +147,7 @@ class Sides:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed."""
-        return self._first.changes_of(record)
+        return self._first.engine.changes_of(record)
 
     @contextmanager
     def wanting(self) -> Iterator[None]:
@@ -178,10 +178,10 @@ class Sides:
             self._front = self._second
         self._drain(first)
         try:
-            with first.exclusively():
+            with first.engine.exclusively():
                 wanted = update.as_update()
                 with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
-                    record = first.commit(wanted)
+                    record = first.engine.commit(wanted)
                 if record.epoch > before:
                     self._note(record, wanted)
         finally:
@@ -219,7 +219,7 @@ class Sides:
                 del self._readers[second]
             self._behind.clear()
             try:
-                self._second = second = self._first.twin()
+                self._second = second = self._first.engine.twin()
             except ElastalogError as error:
                 log.warning("there is no second side: readers wait for commits from now on: %s", error)
                 return
@@ -261,7 +261,7 @@ def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> b
             asked.look()
         update, record = pending[0]
         try:
-            if not session.follow(update, record):
+            if not session.engine.follow(update, record):
                 return False
         except ElastalogError as error:
             log.warning("a session could not follow epoch %d, and is made anew: %s", record.epoch, error)

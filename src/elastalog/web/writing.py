@@ -123,7 +123,7 @@ class Writing:
     @commits
     def undo(self, suggestion: Suggestion) -> Committed:
         """Undoes what a suggestion names. Raises ElastalogError if there have been other epochs since."""
-        from elastalog.session.undoing import fill_undoing
+        from elastalog.session.repair import fill_undoing
 
         def fill(update: PendingUpdate) -> None:
             fill_undoing(update, suggestion, self._sides.epoch, self._log)

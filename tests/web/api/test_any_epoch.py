@@ -58,13 +58,13 @@ def test_a_repair_of_the_past_is_not_done_to_the_present(running: Running, past:
 
 
 def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client) -> None:
-    found = past.explain_absence("path(1, X)")
+    found = past.why_not("path(1, X)")
     assert isinstance(found, PatternAbsence)
     assert (found.pattern, found.present) == ("path(1, X)", 4)
-    now = running.connect().explain_absence("path(1, X)")
+    now = running.connect().why_not("path(1, X)")
     assert isinstance(now, PatternAbsence)
     assert now.present == 0
-    assert str(now) == str(running.session.explain_absence("path(1, X)"))
+    assert str(now) == str(running.session.why_not("path(1, X)"))
 
 
 @pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)", "/relations"])

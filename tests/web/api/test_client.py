@@ -83,10 +83,10 @@ def test_a_preview_changes_nothing(running: Running) -> None:
 
 def test_an_update_with_a_key_is_done_once(running: Running) -> None:
     db = running.connect()
-    assert db.apply({"edge": [(4, 5)]}, key="1").impact == 5
-    assert db.apply({"edge": [(4, 5)]}, key="1").impact == 0
+    assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 5
+    assert db.apply({"edge": [(4, 5)]}, batch="1").impact == 0
     with pytest.raises(ElastalogError, match="E0932"):
-        db.apply({"edge": [(5, 6)]}, key="1")
+        db.apply({"edge": [(5, 6)]}, batch="1")
     assert db.epoch == 2
 
 
@@ -128,7 +128,7 @@ def test_proofs_and_absences_are_those_of_the_session(running: Running) -> None:
     step = db.explain(("path", (1, 4)), 1)
     assert not step.is_complete
     assert str(step.expand((1,))) == str(proof)
-    assert str(db.explain_absence("path(4, 1)")) == str(running.session.explain_absence("path(4, 1)"))
+    assert str(db.why_not("path(4, 1)")) == str(running.session.why_not("path(4, 1)"))
     assert len(db.derivations("path(1, 4)")) == 1
     assert sorted(fact.values for fact in db.uses("edge(3, 4)")) == [(3, 4)]
     assert len(list(db.uses("edge(3, 4)", all=True))) == 3
@@ -290,8 +290,8 @@ def test_what_can_be_no_fact_is_not_in_a_relation(running: Running) -> None:
 def test_parameters_may_be_of_numpy(running: Running) -> None:
     db = running.connect()
     assert sorted(db.query("path(?a, X)", a=np.int64(2))) == [(3,), (4,)]
-    found = db.explain_absence("path(4, 1)", bindings={"y": np.int64(2)})
-    assert str(found) == str(db.explain_absence("path(4, 1)", bindings={"y": 2}))
+    found = db.why_not("path(4, 1)", bindings={"y": np.int64(2)})
+    assert str(found) == str(db.why_not("path(4, 1)", bindings={"y": 2}))
 
 
 def test_an_update_may_declare_the_relation_that_its_facts_are_of(running: Running) -> None:
@@ -327,3 +327,32 @@ def test_a_suggestion_says_whether_it_is_about_facts(running: Running) -> None:
 def test_slips(running: Running, slip: Callable[[elastalog.Client], object]) -> None:
     with pytest.raises(TypeError, match="E0617"):
         slip(running.connect())
+
+
+def test_the_calls_that_a_session_has(running: Running) -> None:
+    """What is shared is tried against a service, too: prepared queries, the history of a fact, an earlier name."""
+    db = running.connect()
+    reach = db.prepare("path(?a, X)")
+    assert set(reach(a=1)) == set(running.session.query("path(1, X)"))
+    db.apply({"edge": [(4, 9)]}, source="crawler", batch=7)
+    assert db.apply({"edge": [(4, 9)]}, source="crawler", batch=7).impact == 0
+    turns = [(turn.epoch, turn.what, turn.was) for turn in running.session.history("path(1, 9)")]
+    assert [(turn.epoch, turn.what, turn.was) for turn in db.history("path(1, 9)")] == turns
+    with pytest.warns(DeprecationWarning, match="`key=…` is now `batch=…`"):
+        db.apply({"edge": [(9, 10)]}, key="2")
+    with pytest.warns(DeprecationWarning, match="`explain_absence` is now `why_not`"):
+        assert str(db.explain_absence("path(9, 1)")) == str(running.session.why_not("path(9, 1)"))
+    assert not hasattr(db, "twin")
+
+
+def test_a_wrong_token_is_said_to_be_wrong(running: Running) -> None:
+    for token, told in (
+        ("wrong", "does not know this token"),
+        ("", "does not know this token"),
+        (None, "needs a token"),
+    ):
+        with pytest.raises(ElastalogError) as error:
+            elastalog.connect(running.url, token)
+        (found,) = error.value.diagnostics
+        assert (found.code, told in found.message) == ("E0923", True)
+        assert "connect(url, token=…)" in (found.help or "")

@@ -73,7 +73,7 @@ def test_a_service_that_is_told_to_end_ends_well(tmp_path: Path, started: list[S
     assert server.end(number) == 0
     listening.join(10)
     assert not listening.is_alive()
-    with elastalog.open(store=tmp_path / "store", read_only=True) as kept:
+    with elastalog.open(store=elastalog.Store(tmp_path / "store", read_only=True)) as kept:
         assert sorted(kept["edge"]) == [(1, 2), (2, 3)]
 
 
@@ -136,7 +136,9 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: l
         is_new = edge not in edges
         while True:
             try:
-                db.apply({"edge": [edge]} if is_new else None, None if is_new else {"edge": [edge]}, key=f"step-{step}")
+                db.apply(
+                    {"edge": [edge]} if is_new else None, None if is_new else {"edge": [edge]}, batch=f"step-{step}"
+                )
                 break
             except ElastalogError as error:
                 if error.diagnostics[0].code not in ("E0933", "E0936"):

@@ -153,7 +153,7 @@ class readers:  # noqa: N801  # reads as a block
 @pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
 def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
     session = elastalog.open(PROGRAM, FACTS, strategy=strategy)
-    twin = session.twin()
+    twin = session.engine.twin()
     service = Service(session)
     try:
         service.writing.apply({"edge": [(4, 1), (5, 6)]})

@@ -72,7 +72,7 @@ def _ask(state: ShellState, command: str, arguments: Piece) -> None:
     sides: dict[str, list[str]] = {"+": [], "-": []}
     for sign, piece in signed(arguments):
         try:
-            state.session.fact(piece.text)
+            state.session.engine.fact(piece.text)
         except ElastalogError as error:
             raise piece.place(error) from None
         sides[sign].append(piece.text)

@@ -66,7 +66,7 @@ def _whynot(state: ShellState, arguments: Piece) -> None:
     if not arguments.text:
         raise arguments.error("E0652", "`whynot` needs a fact", advice="write it as `whynot path(1, 4)`")
     try:
-        absence = state.session.explain_absence(arguments.text)
+        absence = state.session.why_not(arguments.text)
     except ElastalogError as error:
         raise arguments.place(error) from None
     _show(state, absence)
@@ -82,12 +82,12 @@ def _explainnegation(state: ShellState, arguments: Piece) -> None:
 
     fact = Fact(*_fact(state, "explainnegation", arguments))
     try:
-        state.session.explain_absence(fact, 1)  # an error if it holds
+        state.session.why_not(fact, 1)  # an error if it holds
     except ElastalogError as error:
         raise arguments.place(error) from None
     rules = [rule for rule in state.session.program.checked.rules if rule.head.relation == fact.relation]
     if not rules:
-        _show(state, state.session.explain_absence(fact))
+        _show(state, state.session.why_not(fact))
         return
     for rule in rules:
         for line in _rule_lines(rule):
@@ -107,7 +107,7 @@ def _explainnegation(state: ShellState, arguments: Piece) -> None:
             if name not in known:
                 given[name] = known[name] = value_from(_ask(state, f"Pick a value for {name}: "), base, name)
     state.say("")
-    absence = state.session.explain_absence(fact, 1, rule=rule.number_in_relation, bindings=given)
+    absence = state.session.why_not(fact, 1, rule=rule.number_in_relation, bindings=given)
     _show(state, absence, is_asked_for=True)
 
 
@@ -188,7 +188,7 @@ def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple
     if not arguments.text:
         raise arguments.error("E0652", f"`{command}` needs a fact", advice=f"write it as `{command} path(1, 4)`")
     try:
-        return state.session.fact(arguments.text)
+        return state.session.engine.fact(arguments.text)
     except ElastalogError as error:
         raise arguments.place(error) from None
 

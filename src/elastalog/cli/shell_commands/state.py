@@ -17,6 +17,7 @@ from elastalog.diagnostics.display import show_text
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import BadRow
     from elastalog.program import Program
@@ -88,6 +89,8 @@ class ShellState:
     is_over: bool = False
     pending: list[Pending] = field(default_factory=list)
     changes: Changes | None = None
+    last: EpochRecord | None = None
+    """The latest epoch that was made here, which `undo` takes back."""
     explanations: ExplanationSettings = field(default_factory=ExplanationSettings)
     debugging: DebuggingState = field(default_factory=DebuggingState)
 
@@ -138,7 +141,7 @@ class ShellState:
     def fact(self, text: str) -> tuple[str, tuple[Value, ...]]:
         """A fact as it is written; its relation may be declared by the pending update."""
         if not self.pending_rules:
-            return self.session.fact(text)
+            return self.session.engine.fact(text)
         from elastalog.analysis.pattern import parse_fact
 
         return parse_fact(text, self.update().program.checked)

@@ -18,6 +18,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.evaluation.pending import PendingUpdate
 
 _SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
 
@@ -62,7 +63,7 @@ def _load(state: ShellState, arguments: Piece) -> None:
             "E0652", "there is no diff file in this folder", advice="name one, as in `load update.diff`"
         )
     update = state.update()
-    with state.session.reading():
+    with state.session.engine.reading():
         diff = read_diff(Path(path), update.schemas, update.schemas_with, keep_bad=update.keeps_bad)
     changes: list[Pending] = [PendingRule("-", text) for text in diff.removed_rules]
     changes += [PendingRule("+", text) for text in diff.added_rules]
@@ -126,18 +127,38 @@ def _commit(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "dump_changes"):
         raise arguments.error("E0652", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
+    _committed(state, update, is_shown=not state.is_quiet or bool(arguments.text))
+
+
+def _committed(state: ShellState, update: PendingUpdate, is_shown: bool) -> None:
     changes = update.commit()
     if state.pending_bad:
         from elastalog.cli.session_options import show_reports
 
         show_reports(update.reports, "text", "normal")
     if not update.stats.is_unchanged:
-        state.changes = changes
+        state.changes, state.last = changes, update.stats
     state.forget_pending()
-    if state.is_quiet and not arguments.text:
-        return
-    state.say_first(change_lines(changes), changes.impact, "`changes` shows all")
-    state.say(_summary(update.stats, state))
+    if is_shown:
+        state.say_first(change_lines(changes), changes.impact, "`changes` shows all")
+        state.say(_summary(update.stats, state))
+
+
+def _undo(state: ShellState, arguments: Piece) -> None:
+    require_nothing("undo", arguments)
+    if state.pending:
+        advice = "end it with `commit`, or drop it with `rollback`"
+        raise arguments.error("E0652", "an update is already under way", advice=advice)
+    if state.last is None:
+        raise arguments.error("E0652", "there is nothing to undo", advice="`undo` takes back what `commit` did here")
+    _committed(state, state.session.engine.undoing(state.last), is_shown=not state.is_quiet)
+
+
+def _preview(state: ShellState, arguments: Piece) -> None:
+    require_nothing("preview", arguments)
+    changes = state.session.preview(state.update())
+    state.say_all(change_lines(changes))
+    state.say(f"it would change {counted(changes.impact, 'fact')}")
 
 
 def _summary(record: EpochRecord, state: ShellState) -> str:
@@ -199,7 +220,7 @@ def _forecast(state: ShellState, arguments: Piece) -> None:
     require_nothing("forecast", arguments)
     forecasts = state.session.forecast(state.update())
     for forecast in forecasts:
-        state.say(f"{', '.join(forecast.relations)}: {forecast.how} ({forecast.why})")
+        state.say(str(forecast))
     if not forecasts:
         state.say("nothing would change")
 
@@ -230,7 +251,9 @@ COMMANDS: Final = (
     Command("load", "load FILE", "add the changes of a diff file to the pending update", _load, completes="files"),
     Command("start", "start", "begin an update; optional, since changes wait for `commit` anyway", _start),
     Command("commit", "commit [dump_changes]", "apply the pending update and show what changed", _commit),
+    Command("preview", "preview", "show what the pending update would change", _preview),
     Command("rollback", "rollback", "drop the pending update", _rollback),
+    Command("undo", "undo", "take back the latest update that was committed here, as a new update", _undo),
     Command("pending", "pending", "show the pending update", _pending),
     Command("changes", "changes", "show what the latest epoch changed", _changes),
     Command("forecast", "forecast", "show what the strategy would choose for the pending update", _forecast),

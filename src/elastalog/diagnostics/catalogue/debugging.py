@@ -11,7 +11,7 @@ DEBUGGING: tuple[Entry, ...] = (
         "Unwanted facts must hold, and missing facts must not hold, in the later of the two epochs. Otherwise there is"
         " nothing to mend.",
         "db.suggest(unwanted=['path(9, 9)'])  # path(9, 9) does not hold",
-        "db.explain_absence('path(9, 9)')",
+        "db.why_not('path(9, 9)')",
     ),
     Entry(
         "E1002",
@@ -69,7 +69,7 @@ DEBUGGING: tuple[Entry, ...] = (
         "`blame` names the epoch in which a fact last appeared or disappeared. This fact does not hold and has not held"
         " in any epoch that is remembered, so no update is to blame for it.",
         "db.blame('path(9, 9)')  # nothing leads to 9",
-        "db.explain_absence('path(9, 9)')",
+        "db.why_not('path(9, 9)')",
     ),
     Entry(
         "E1009",

@@ -269,6 +269,17 @@ FACTS: tuple[Entry, ...] = (
         fix=".decl calls(caller: symbol, callee: symbol)\n.input calls(headers=true)",
     ),
     Entry(
+        code="E0528",
+        title="a file that can be read in more than one way",
+        explanation=(
+            "A file that is given by its path is looked at: its delimiter, quotes and header. Here two ways of reading "
+            "make facts of all its lines, and not the same ones. Which is meant can be said in the program, by the "
+            "parameters of `.input`; or read the file first, with `pyarrow.csv.read_csv`, and give the table."
+        ),
+        example='elastalog.open("calls.dl", {"edge": "edge.csv"})\n\nedge.csv begins with x,y, names of its columns',
+        fix='.decl edge(x: symbol, y: symbol)\n.input edge(filename="edge.csv", rfc4180=true, headers=true)',
+    ),
+    Entry(
         "E0671",
         "chosen columns that do not fit",
         "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"

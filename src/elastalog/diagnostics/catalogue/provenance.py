@@ -11,13 +11,13 @@ PROVENANCE: tuple[Entry, ...] = (
         "Only facts that hold have proofs. For a fact that is absent there is the opposite question: which derivations"
         " of it fail, and where.",
         'db.explain("path(4, 1)")',
-        'db.explain_absence("path(4, 1)")',
+        'db.why_not("path(4, 1)")',
     ),
     Entry(
         "E0702",
         "absence of a fact that holds",
         "Why a fact does not hold can only be explained if it does not. For a fact that holds, ask for its proof.",
-        'db.explain_absence("path(1, 4)")',
+        'db.why_not("path(1, 4)")',
         'db.explain("path(1, 4)")',
     ),
     Entry(
@@ -50,8 +50,8 @@ PROVENANCE: tuple[Entry, ...] = (
         "nothing to go down into",
         "An explanation of absence can be continued at a literal that is about one fact: an atom, negated or not, whose"
         " arguments all have values. Constraints and literals with free variables can not be continued.",
-        'db.explain_absence("path(4, 1)").expand(0, 17)',
-        'db.explain_absence("path(4, 1)").expand()',
+        'db.why_not("path(4, 1)").expand(0, 17)',
+        'db.why_not("path(4, 1)").expand()',
     ),
     Entry(
         "E0707",
@@ -83,16 +83,16 @@ PROVENANCE: tuple[Entry, ...] = (
         "unknown rule",
         "Rules are counted from 1 among the rules of their relation, in the order written; several heads and"
         " alternatives count as several rules.",
-        'db.explain_absence("path(4, 1)", rule=7)',
-        'db.explain_absence("path(4, 1)", rule=2)',
+        'db.why_not("path(4, 1)", rule=7)',
+        'db.why_not("path(4, 1)", rule=2)',
     ),
     Entry(
         "E0711",
         "wrong value for a variable of a rule",
         "Values can be given to the variables of the chosen rule, by name, each of the variable's type. Variables"
         " inside aggregates have no single value.",
-        'db.explain_absence("path(4, 1)", rule=2, bindings={"w": 3})',
-        'db.explain_absence("path(4, 1)", rule=2, bindings={"y": 3})',
+        'db.why_not("path(4, 1)", rule=2, bindings={"w": 3})',
+        'db.why_not("path(4, 1)", rule=2, bindings={"y": 3})',
     ),
     Entry(
         "E0712",

@@ -211,4 +211,12 @@ RUN: tuple[Entry, ...] = (
         '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x).',
         '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x), strlen(x) < 1000.',
     ),
+    Entry(
+        "E0623",
+        "a package that is not installed",
+        "`to_pandas` and `to_polars` need the package that they are named after, which Elastalog does not install."
+        " `to_arrow` needs nothing more, nor does iterating over a relation.",
+        'db["path"].to_pandas()',
+        "pip install pandas",
+    ),
 )

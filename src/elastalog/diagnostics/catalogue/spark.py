@@ -28,7 +28,7 @@ SPARK: tuple[Entry, ...] = (
         "A DataFrame of format `elastalog` is of one epoch. Its tasks read the store's files when it is used, and by"
         " then a writer has gone on so far that the store has dropped them.",
         'frame = spark.read.format("elastalog").option("relation", "path").load("reach.store")  # used much later',
-        'elastalog.open("reach.dl", store="reach.store", retention=1000)',
+        'elastalog.open("reach.dl", store=elastalog.Store("reach.store", retention=1000))',
     ),
     Entry(
         "E0873",

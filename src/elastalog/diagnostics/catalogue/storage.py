@@ -36,7 +36,7 @@ STORAGE: tuple[Entry, ...] = (
         " process, however it ends, so there is never a lock to remove by hand. Any number of readers can open the"
         " store meanwhile; they see the last epoch that was committed.",
         'first = elastalog.open(store="here")\nsecond = elastalog.open(store="here")',
-        'first = elastalog.open(store="here")\nsecond = elastalog.open(store="here", read_only=True)',
+        'first = elastalog.open(store="here")\nsecond = elastalog.open(store=elastalog.Store("here", read_only=True))',
     ),
     Entry(
         "E0805",
@@ -112,7 +112,7 @@ STORAGE: tuple[Entry, ...] = (
         "A store keeps a number of past epochs, its retention, and none of the future. `elastalog log` lists those"
         " it has.",
         "db.at(3)  # of 5,000",
-        'elastalog.open("reach.dl", facts="facts/", store="here", retention=10_000)',
+        'elastalog.open("reach.dl", facts="facts/", store=elastalog.Store("here", retention=10_000))',
     ),
     Entry(
         "E0814",
@@ -150,8 +150,8 @@ STORAGE: tuple[Entry, ...] = (
         "The session was opened by the process that this one was forked from, which goes on writing its store. A"
         " forked child can read what the session held at the fork, but not update its store, and closing it there"
         " changes nothing. If another thread was using the session at that instant, the copy in the child is of no"
-        " use at all. Open sessions after the fork, in the process that uses them; `read_only=True` reads beside a"
-        " writer.",
+        " use at all. Open sessions after the fork, in the process that uses them; `Store(…, read_only=True)` reads"
+        " beside a writer.",
         'db = elastalog.open(store="here")\nif os.fork() == 0:\n    db.apply({"edge": [(1, 2)]})',
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
     ),
@@ -160,7 +160,7 @@ STORAGE: tuple[Entry, ...] = (
         "no locks on the file system of a store",
         "One process at a time writes a store, and a lock of the file system sees to it. Some network file systems have"
         " none, or none as they are mounted: then two writers could not know of each other, and one would lose its"
-        " epochs. Reading such a store, with `read_only=True`, is fine while nobody writes it.",
+        " epochs. Reading such a store, with `Store(…, read_only=True)`, is fine while nobody writes it.",
         "elastalog apply /net/reach.store 1.diff  # NFS mounted with `nolock`",
         "elastalog apply /var/lib/reach.store 1.diff",
     ),
@@ -181,7 +181,7 @@ STORAGE: tuple[Entry, ...] = (
         " servers that pass over the conditions), a store is written on a disk; a copy of it may be put anywhere, and"
         " be read there.",
         'elastalog.open(store="hdfs://namenode/reach.store")',
-        'elastalog.open(store="hdfs://namenode/reach.store", read_only=True)',
+        'elastalog.open(store=elastalog.Store("hdfs://namenode/reach.store", read_only=True))',
     ),
     Entry(
         "E0878",

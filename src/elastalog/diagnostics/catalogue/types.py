@@ -167,6 +167,14 @@ TYPES: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge\n.decl node(x: number)\nnode(x) :- edge(x, _).",
     ),
     Entry(
+        "E0325",
+        "division by zero",
+        "A warning. Division and remainder by zero have no value: a rule derives nothing from the facts for which it "
+        "would divide by zero, and a fact that is written with one does not hold.",
+        ".decl n(x: number)\nn(10 / 0).",
+        ".decl n(x: number)\nn(10 / 2).",
+    ),
+    Entry(
         "E0340",
         "type of a record that cannot be told",
         "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that "

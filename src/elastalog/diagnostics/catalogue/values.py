@@ -64,8 +64,8 @@ VALUES: Final[tuple[Entry, ...]] = (
         "E0663",
         "question that needs too much memory",
         "A question may allocate a number of bytes of its own: in a service as `--question-memory` says, in a session"
-        " within a block of `db.within(memory=…)`. Beyond it, it is cancelled; nothing was changed. Often a query has a"
-        " product in it that was not meant: atoms that share no variable.",
+        " within a block of `db.engine.within(memory=…)`. Beyond it, it is cancelled; nothing was changed. Often a"
+        " query has a product in it that was not meant: atoms that share no variable.",
         "person(X), person(Y), person(Z)",
         "person(X), knows(X, Y), knows(Y, Z)",
     ),

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import ClassVar
 
+from elastalog.analysis.findings import counted
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -161,7 +162,7 @@ class Elastic:
             lost = sum(map(backend.size, stratum.relations)) - _size_of(backend, stratum.relations)
         steps = watch.derivations + watch.rows - steps
         costs.updated(stratum, occasion, spent, steps, watch.touched - touched or None, lost)
-        work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
+        work.how, work.reason = "update", counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(occasion.inputs), occasion.facts, spent)
 
     def _counted(self) -> tuple[int, int]:
@@ -189,7 +190,7 @@ def _written_down(driven: Driven, learnt: Sequence[Learnt | None]) -> list[Strat
     found = []
     for (place, changes, derivations, rows, effort, _), known in zip(driven.costs, learnt, strict=True):
         stratum, seconds = driven.strata[place], share * (changes + rows)
-        why = "explicit facts" if known is None else f"{changes:,} changed inputs"
+        why = "explicit facts" if known is None else counted(changes, "changed input")
         work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
         if known is not None:
             weight, bootstraps = known

@@ -148,6 +148,6 @@ def _expands(file: str, size: int, expansion: int) -> Diagnostic:
         "E0524",
         f"`{file}` holds more than {expansion:,} times its {size:,} bytes",
         notes=("a file that stands for so much more than its size may be meant to fill the memory",),
-        help="raise --max-expansion (`max_expansion` of `elastalog.open`) if the file is to be trusted",
+        help="raise --max-expansion (in Python `Limits(expansion=…)`) if you trust the file",
         location=file,
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from elastalog.pipeline.files.policy import BadRow, Policy, Report, quarantine_lines, refuse, report_of
+from elastalog.pipeline.files.policy import BadRow, BadRows, Report, quarantine_lines, refuse, report_of
 
 
 class BadChanges:
     """What the policy lets pass of an update. Rows of several calls and files add up: the bound of `skip` holds for an
     update."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: BadRows) -> None:
         self.policy = policy
         self._bad: dict[str, list[BadRow]] = {}
         self._files: dict[str, dict[str, None]] = {}
@@ -31,7 +31,7 @@ class BadChanges:
     def set_aside(self) -> None:
         """Appends bad rows to the quarantine, if that is the policy: a service has many updates, and the rows of all
         of them are kept. Done before the commit, so that none is lost whatever happens then."""
-        if self.policy.mode != "quarantine":
+        if self.policy.policy != "quarantine":
             return
         for relation, bad in self._bad.items():
             if bad:

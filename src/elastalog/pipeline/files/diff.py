@@ -28,7 +28,7 @@ from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, Policy, settle
+from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, BadRows, settle
 from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
@@ -155,7 +155,7 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
             raise ElastalogError([_no_op(path)])
         table, bad = read_text(wanted, data, str(path), written, ("op",))
     if not keep_bad:
-        settle(Policy(), relation, [str(path)], table.num_rows, bad)
+        settle(BadRows(), relation, [str(path)], table.num_rows, bad)
     ops = table.column("op")
     wrong = pc.sum(pc.invert(pc.is_in(ops, pa.array(["+", "-"])))).as_py() or 0
     if wrong and not keep_bad:

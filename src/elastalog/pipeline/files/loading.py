@@ -18,7 +18,7 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.plain_lines import Lines, PlainFile, plain_file
-from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
+from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
@@ -82,11 +82,11 @@ class InputFiles:
     of whoever calls it (see `allowance`), and have ended when `close` has. What is read ahead, and by how many, changes
     nothing."""
 
-    def __init__(self, relations: Sequence[Relation], root: Path, policy: Policy) -> None:
+    def __init__(self, relations: Sequence[Relation], root: Path, policy: BadRows) -> None:
         self._relations = relations
         self._policy = policy
         # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
-        self._threads = allowance().jobs if policy.mode == "fail" else 1
+        self._threads = allowance().jobs if policy.policy == "fail" else 1
         files = {relation.name: _plain_file(relation, root) for relation in relations}
         if sum(file.size for file in files.values() if file is not None) < SETTINGS.read_in_threads_from:
             files = dict.fromkeys(files)
@@ -151,7 +151,7 @@ def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
 
 
 def _reads(
-    relation: Relation, file: PlainFile | None, root: Path, policy: Policy
+    relation: Relation, file: PlainFile | None, root: Path, policy: BadRows
 ) -> Iterator[tuple[Callable[[], _Read], int | None]]:
     """What reads the parts of a relation's facts, and of how many bytes each is, if that is known."""
     if file is None:
@@ -172,7 +172,7 @@ def _encoded(name: str, table: pa.Table, encode: Encode) -> Iterator[Words]:
 class _Assembled:
     """The facts of a file of plain lines, as far as they have been read."""
 
-    def __init__(self, file: PlainFile, policy: Policy, dictionary: Dictionary, encode: Encode) -> None:
+    def __init__(self, file: PlainFile, policy: BadRows, dictionary: Dictionary, encode: Encode) -> None:
         self._file = file
         self._policy = policy
         self._dictionary = dictionary

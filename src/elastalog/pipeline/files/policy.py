@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, assert_never, get_args
 
@@ -20,26 +22,26 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What happens to bad rows. `fail`: an error (the default). `quarantine`: they are written to `R.bad.jsonl` in
-    `folder`, the good rows are loaded. `skip`: they are dropped while there are at most `max_bad_rows` in a
-    relation."""
+class BadRows:
+    """How to handle rows that cannot be facts. `fail`: an error (the default). `quarantine`: they are written to
+    `R.bad.jsonl` in `folder`, and the good rows are loaded. `skip`: they are dropped while a relation has at most
+    `most` of them."""
 
-    mode: Mode = "fail"
-    max_bad_rows: int = MAX_BAD_ROWS
-    folder: Path = Path(".")
+    policy: Mode = "fail"
+    most: int = MAX_BAD_ROWS
+    folder: str | os.PathLike[str] = "."
 
     @property
     def lets_pass(self) -> bool:
         """Whether good rows are taken though others are bad."""
-        return self.mode != "fail"
+        return self.policy != "fail"
 
     def quarantine(self, relation: str) -> Path:
         """The file that bad rows of a relation are set aside in."""
-        return self.folder / f"{relation}.bad.jsonl"
+        return Path(self.folder) / f"{relation}.bad.jsonl"
 
 
-FAIL = Policy()
+FAIL = BadRows()
 """Bad rows are errors."""
 
 
@@ -69,14 +71,16 @@ class Report:
     first_bad: tuple[BadRow, ...] = ()
     quarantine: Path | None = None
     converted: int = 0
+    understood: str = ""
+    """How a file that was looked at is written, in words."""
 
 
 def settle(
-    policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
+    policy: BadRows, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
 ) -> Report:
     """Applies the policy to the bad rows of a relation: an error, or the report of what was done."""
     refuse(policy, relation, bad)
-    if policy.mode == "quarantine":
+    if policy.policy == "quarantine":
         path = policy.quarantine(relation)
         if bad:
             with replacing(path) as out:
@@ -86,26 +90,26 @@ def settle(
     return report_of(policy, relation, files, loaded, bad, converted)
 
 
-def refuse(policy: Policy, relation: str, bad: list[BadRow]) -> None:
+def refuse(policy: BadRows, relation: str, bad: list[BadRow]) -> None:
     """Raises ElastalogError if the policy does not let these bad rows of a relation pass."""
-    match policy.mode:
+    match policy.policy:
         case "fail":
             if bad:
                 raise ElastalogError(_diagnostics(relation, bad))
         case "skip":
-            if len(bad) > policy.max_bad_rows:
+            if len(bad) > policy.most:
                 raise LimitReached([_too_many(policy, relation, bad), *_diagnostics(relation, bad)])
         case "quarantine":
             pass
         case _:
-            assert_never(policy.mode)
+            assert_never(policy.policy)
 
 
 def report_of(
-    policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
+    policy: BadRows, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
 ) -> Report:
     """The report of bad rows that the policy lets pass."""
-    place = policy.quarantine(relation) if bad and policy.mode == "quarantine" else None
+    place = policy.quarantine(relation) if bad and policy.policy == "quarantine" else None
     return Report(relation, tuple(files), loaded, len(bad), tuple(bad[:MOST_REPORTED]), place, converted)
 
 
@@ -136,20 +140,19 @@ def converted_diagnostic(report: Report) -> Diagnostic:
 
 
 def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
+    """The first bad rows; what helps against several is said once, with the first."""
     reported = bad[:MOST_REPORTED]
-    return [
-        bad_row_diagnostic(
-            relation, row, len(bad) - MOST_REPORTED if row is reported[-1] and len(bad) > MOST_REPORTED else 0
-        )
-        for row in reported
-    ]
+    found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
+    found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
+    helps = [one.help for one in found]
+    return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
 
 
-def _too_many(policy: Policy, relation: str, bad: list[BadRow]) -> Diagnostic:
+def _too_many(policy: BadRows, relation: str, bad: list[BadRow]) -> Diagnostic:
     return Diagnostic(
         code="E0513",
-        message=f"{len(bad):,} bad rows for `{relation}`, more than the {policy.max_bad_rows:,} that may be skipped",
-        help="raise --max-bad-rows, or set them aside with --bad-rows quarantine",
+        message=f"{len(bad):,} bad rows for `{relation}`, more than the {policy.most:,} that may be skipped",
+        help="raise --max-bad-rows (in Python `BadRows(…, most=…)`), or set them aside with --bad-rows quarantine",
         location=bad[0].file,
     )
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
@@ -17,8 +21,8 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.first_look import look_at
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.paths import find_facts, require_file
-from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report, settle
+from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
+from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
 from elastalog.relations.schema import Schema
@@ -31,6 +35,8 @@ _Read: TypeAlias = tuple[pa.Table, list[BadRow], int]
 """The good rows, the bad ones, and how many values were given in another type."""
 
 NO_PARAMETERS: Mapping[str, str] = {}
+
+log = logging.getLogger("elastalog.facts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class FactsRead:
 
 
 def read_facts(
-    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: Policy | None = None
+    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: BadRows | None = None
 ) -> FactsRead:
     """The facts in one file. Its format follows from its name and the parameters (see `Format.of`)."""
     table, bad, converted = _read_file(schema, Path(path), parameters)
@@ -53,7 +59,7 @@ def read_facts(
 
 
 def read_input(
-    relation: Relation, root: Path | str, policy: Policy | None = None, stdin: BinaryIO | None = None
+    relation: Relation, root: Path | str, policy: BadRows | None = None, stdin: BinaryIO | None = None
 ) -> FactsRead:
     """The explicit facts of all `.input` directives of a relation, from files under `root` or standard input.
 
@@ -161,7 +167,8 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
     match form.kind:
         case Kind.TEXT:
             look_at(data, schema, file, form)
-            return *read_text(schema, data, file, form), 0
+            table, bad = read_text(schema, data, file, form)
+            return table, with_hints(schema, data, file, form, bad) if bad else bad, 0
         case Kind.PARQUET:
             from elastalog.pipeline.files.parquet import parquet_table
 
@@ -172,6 +179,69 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             return *read_json_lines(schema, data, file), 0
         case _:
             assert_never(form.kind)
+
+
+def with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[BadRow]) -> list[BadRow]:
+    """Bad rows that say which setting makes the file readable, if one does."""
+    from elastalog.pipeline.files.sniffing import setting_for
+
+    advice = setting_for(schema, data, file, form)
+    return [replace(row, fault=replace(row.fault, advice=advice)) for row in bad] if advice else bad
+
+
+def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> FactsRead:
+    """The facts of a file or a folder that is given for a relation. How a text file is written is found out by looking
+    at it, and said in the report and on the log. A folder has the file of the relation, or one of its parts in each
+    file."""
+    (table, bad, converted), files, understood = facts_at(schema, path)
+    report = settle(policy, schema.name, files, table.num_rows, bad, converted)
+    return FactsRead(table, replace(report, understood=understood))
+
+
+def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
+    """The same before bad rows are dealt with: what was read, from which files, and how they are written."""
+    tables: list[pa.Table] = []
+    bad: list[BadRow] = []
+    understood: dict[str, None] = {}
+    converted = 0
+    files = _files_at(schema.name, Path(path))
+    for file in files:
+        (table, bad_here, number), how = _looked_at(schema, file)
+        tables.append(_without_dictionaries(table))
+        bad += bad_here
+        converted += number
+        understood[how] = None
+    names, told = [str(file) for file in files], "; ".join(understood)
+    log.info("facts of `%s` from %s: %s", schema.name, ", ".join(names[:3]), told)
+    return (joined(tables), bad, converted), names, told
+
+
+def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:
+    if file.is_dir():
+        return _read_parquet_folder(schema, file), "a folder of Parquet files"
+    if file.name.lower().removesuffix(".gz").endswith(".json"):
+        from elastalog.pipeline.files.json_list import read_json_list
+
+        return (*read_json_list(schema, file_bytes(file, is_packed(file)), str(file)), 0), "a list in JSON"
+    from elastalog.pipeline.files.sniffing import described, sniffed
+
+    form = Format.of({}, file.name)
+    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(file))
+    data = file_bytes(file, is_gzip)
+    form = sniffed(schema, data, str(file))
+    return _read_bytes(schema, data, str(file), form), described(form) + (", gzip" if is_gzip else "")
+
+
+def _files_at(relation: str, path: Path) -> list[Path]:
+    if not path.is_dir() or path.suffix == ".parquet":
+        return [path]
+    with suppress(ElastalogError):
+        return [find_facts(path, relation)]
+    found = [file for file in sorted(path.iterdir(), key=natural_order) if file.name[0] not in "._"]
+    if not found:
+        told = f"there are no facts of `{relation}` in the folder `{path}`"
+        raise ElastalogError([Diagnostic("E0510", told, help="give a folder with files", location=str(path))])
+    return found
 
 
 def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:

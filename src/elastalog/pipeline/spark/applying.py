@@ -37,9 +37,8 @@ class Updatable(Protocol):
 
     def update(self, source: Any = None, batch: Any = None) -> Any: ...
 
-    def is_applied(self, source: str | None, batch: str | None) -> bool: ...
-
-    def announce(self, upcoming: Any, marks: str = "eager") -> None: ...
+    @property
+    def engine(self) -> Any: ...
 
     def diff(self, first: int, last: int) -> Mapping[str, Any]: ...
 
@@ -68,7 +67,7 @@ class StreamOptions(TypedDict, total=False):
     """How a stream is applied.
 
     `checkpoint`: where Spark keeps how far it has come. `marks`: how each update prepares for the next of its
-    micro-batch, `eager`, `linked` or `auto`; see `Session.announce`. `changes`: a folder for the change feed, which
+    micro-batch, `eager`, `linked` or `auto`; see `Engine.announce`. `changes`: a folder for the change feed, which
     belongs to one store. `available_now`: ends when everything there is has been applied; `interval`: how often to
     look, as `10 seconds`. `on_update`: is called after each update, in another thread, with the update: its `changes`
     and `stats`."""
@@ -154,7 +153,7 @@ def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -
     """Starts applying a stream to a session."""
     marks, changes, on_update = options.get("marks", "none"), options.get("changes"), options.get("on_update")
     if marks != "none":
-        db.announce(db.update(), marks)  # a strategy that has no such marks says so now
+        db.engine.announce(db.update(), marks)  # a strategy that has no such marks says so now
     handle = StreamHandle()
     feed = None if changes is None else ChangeFeed(changes)
     if feed is not None:
@@ -222,13 +221,13 @@ def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> A
         return None
     if upcoming.program is not db.program:
         return None
-    db.announce(upcoming, marks)
+    db.engine.announce(upcoming, marks)
     return upcoming
 
 
 def _pending(db: Updatable, update: Arrived) -> Any:
     pending = db.update(update.source, update.batch)
-    if not db.is_applied(update.source, update.batch):  # what it names may be gone since
+    if not db.engine.is_applied(update.source, update.batch):  # what it names may be gone since
         pending.take(update.read(pending))
     return pending
 

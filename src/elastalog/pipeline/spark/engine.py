@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.backends import engines
 from elastalog.backends.protocol import Backend, FactFiles
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.policy import BadRow, Policy
+from elastalog.pipeline.files.policy import BadRow, BadRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +89,7 @@ def destination(backend: Backend, dictionary: Dictionary) -> Destination | None:
 
 
 def read_spark_rows(
-    schema: Schema, rows: Any, policy: Policy, spark: SparkSession | None, into: Destination | None = None
+    schema: Schema, rows: Any, policy: BadRows, spark: SparkSession | None, into: Destination | None = None
 ) -> FactsRead:
     """The facts of a DataFrame or source, and how the reading went; in files, if a destination is given and they are
     many."""
@@ -112,7 +112,7 @@ def good_spark_rows(schema: Schema, rows: Any, spark: SparkSession | None) -> tu
 def read_facts_folder(
     relation: program.Relation,
     root: str | os.PathLike[str],
-    policy: Policy,
+    policy: BadRows,
     spark: SparkSession | None,
     into: Destination | None = None,
 ) -> FactsRead:

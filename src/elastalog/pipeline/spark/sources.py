@@ -16,7 +16,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
-from elastalog.pipeline.files.policy import BadRow, Policy, settle
+from elastalog.pipeline.files.policy import BadRow, BadRows, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.filed_facts import Destination, FiledFacts, filed_facts
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, plain_frame, require_columns
@@ -48,7 +48,7 @@ Found: TypeAlias = tuple["pa.Table | FiledFacts", list[BadRow]]
 
 
 def read_source(
-    spark: SparkSession, schema: Schema, source: Source, policy: Policy, into: Destination | None = None
+    spark: SparkSession, schema: Schema, source: Source, policy: BadRows, into: Destination | None = None
 ) -> FactsRead:
     """The facts of a source, and how the reading went; in files, if a destination is given and they are many."""
     place = without_secrets(source.place)
@@ -60,7 +60,7 @@ def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tupl
     return *_read(spark, schema, source, None), without_secrets(source.place)
 
 
-def read_frame(schema: Schema, frame: Any, policy: Policy, into: Destination | None = None) -> FactsRead:
+def read_frame(schema: Schema, frame: Any, policy: BadRows, into: Destination | None = None) -> FactsRead:
     """The facts of a DataFrame, and how the reading went; in files, if a destination is given and they are many."""
     place = place_of_frame(schema)
     return _settled(schema, facts_of_given_frame(schema, frame, into), [place], policy)
@@ -79,7 +79,7 @@ def facts_of_given_frame(schema: Schema, rows: Any, into: Destination | None = N
         return facts_of_frame(schema, frame, place_of_frame(schema), into)
 
 
-def _settled(schema: Schema, found: Found, files: list[str], policy: Policy) -> FactsRead:
+def _settled(schema: Schema, found: Found, files: list[str], policy: BadRows) -> FactsRead:
     facts, bad = found
     report = settle(policy, schema.name, files, facts.num_rows, bad)
     if isinstance(facts, FiledFacts):
@@ -88,7 +88,7 @@ def _settled(schema: Schema, found: Found, files: list[str], policy: Policy) -> 
 
 
 def read_inputs(
-    spark: SparkSession, relation: Relation, root: str, policy: Policy, into: Destination | None = None
+    spark: SparkSession, relation: Relation, root: str, policy: BadRows, into: Destination | None = None
 ) -> FactsRead:
     """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by Spark;
     in files of the destination, if one is given, there is one directive, and they are many."""

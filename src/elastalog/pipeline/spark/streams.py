@@ -24,7 +24,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_by_op, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import Policy, settle
+from elastalog.pipeline.files.policy import BadRows, settle
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.pipeline.spark.malformed import malformed
@@ -134,7 +134,7 @@ def _diff(schema: Schema, table: pa.Table, place: str, pending: Any) -> Diff:
     wanted = Schema(schema.name, (Column(OPERATION, Base.SYMBOL), *schema.columns))
     facts, bad = read_parquet_table(wanted, table, place, (OPERATION,))
     if not pending.keeps_bad:
-        settle(Policy(), schema.name, [place], facts.num_rows, bad)
+        settle(BadRows(), schema.name, [place], facts.num_rows, bad)
     return changes_by_op(schema, facts, bad, place)
 
 

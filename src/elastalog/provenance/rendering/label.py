@@ -57,11 +57,15 @@ def rules_of(proof: Proof) -> list[Rule]:
 
 
 def legend(proof: Proof) -> str:
-    """What `(R1)` means: the rules that a proof uses, a line each, with their places."""
-    lines = [
-        f"R{rule.number_in_relation}: {shortened(rule.text)}  ({rule.place})" for rule in rules_of(proof) if rule.text
-    ]
-    return "\n".join(lines)
+    """What `(R1)` means: the rules that a proof uses, a line each, with their places. Rules of several relations are
+    named with their relation, `path.R1`, which is that of the fact below `(R1)`."""
+    rules = [rule for rule in rules_of(proof) if rule.text]
+    are_of_one = len({rule.head.relation for rule in rules}) == 1
+    return "\n".join(
+        f"{'' if are_of_one else f'{rule.head.relation}.'}R{rule.number_in_relation}: {shortened(rule.text)}"
+        f"  ({rule.place})"
+        for rule in rules
+    )
 
 
 def shortened(text: str) -> str:

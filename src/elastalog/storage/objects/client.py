@@ -173,7 +173,7 @@ def _store_at(address: str) -> Any:
 def cannot_write(address: str, reason: str, advice: str | None = None) -> ElastalogError:
     """No store can be written at an address."""
     place = without_secrets(address)
-    usual = "open it with `read_only=True`; write a store on a disk, and copy it with `elastalog backup`"
+    usual = "open it with `Store(…, read_only=True)`; write a store on a disk, and copy it with `elastalog backup`"
     told = Diagnostic(
         "E0876", f"a store cannot be written at `{place}`: {reason}", help=advice or usual, location=place
     )

@@ -117,7 +117,7 @@ def _held(objects: Objects, who: str, left: float) -> ElastalogError:
         "E0804",
         f"the store is being written by {who}",
         notes=(f"unless renewed, its lease runs out in {max(1, round(left))} s",) if left else (),
-        help="wait until it has finished (a session, until its `close`), or read with `read_only=True`",
+        help="wait until it has finished (a session, until its `close`), or read with `Store(…, read_only=True)`",
         location=place,
     )
     return ElastalogError([told])

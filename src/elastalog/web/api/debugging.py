@@ -55,17 +55,10 @@ async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict
 
 
 def undoing(found: Suggestion) -> dict[str, Any]:
-    """The update that undoes what a suggestion names."""
-    update: dict[str, Any] = {
-        "inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": [], "after": found.epochs[1],
-    }  # fmt: skip
-    for element in found.elements:
-        if isinstance(element.fact, str):
-            if element.sign == "+":
-                update["removed_rules"].append(element.fact)
-            else:
-                update["added_rules"] += element.fact + "\n"
-        else:
-            side = update["deleted" if element.sign == "+" else "inserted"]
-            side.setdefault(element.fact.relation, []).append([json_value(value) for value in element.fact.values])
-    return update
+    """The update that does what a suggestion says."""
+    sides: dict[str, dict[str, list[Any]]] = {"inserted": {}, "deleted": {}}
+    for side, facts in (("inserted", found.insert), ("deleted", found.delete)):
+        for fact in facts:
+            sides[side].setdefault(fact.relation, []).append([json_value(value) for value in fact.values])
+    added = "".join(f"{rule}\n" for rule in found.rules_to_add)
+    return {**sides, "added_rules": added, "removed_rules": list(found.rules_to_remove), "after": found.epochs[1]}

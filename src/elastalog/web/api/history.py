@@ -65,7 +65,9 @@ async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str,
     found = await service.call(service.reading.turns, fact)
     return {
         "fact": fact,
-        "turns": [{"what": one.what, "level": one.level, "epoch": entry_as_json(one.entry)} for one in found],
+        "turns": [
+            {"what": one.what, "was": one.was, "level": one.level, "epoch": entry_as_json(one.entry)} for one in found
+        ],
     }
 
 

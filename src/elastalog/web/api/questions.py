@@ -81,7 +81,7 @@ async def why_not(
 
     def ask() -> dict[str, Any]:
         found, number = service.reading.ask(
-            lambda session: (session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch), epoch
+            lambda session: (session.why_not(fact, limit, rule=rule, bindings=values), session.epoch), epoch
         )
         return {"epoch": number, **as_object(found.to_json())}
 

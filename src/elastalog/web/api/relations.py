@@ -51,7 +51,7 @@ async def relation_page(
     epoch: Moment = None,
 ) -> Response:
     """Facts of a relation by pages. `where` holds literals as in the body of a rule, in which the columns are
-    variables; `order` names columns, `-` before those that are turned; `annotations` adds levels and counts. By
+    variables; `order` names columns, prefix `-` for descending; `annotations` adds levels and counts. By
     `Accept`: JSON, CSV, Arrow stream or Parquet; the latter three hold all facts unless there is a `limit`."""
     form = form_of(request)
     most = None if form == JSON else service.limits.export

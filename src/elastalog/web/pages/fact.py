@@ -70,7 +70,7 @@ def _look_up(window: Window, given: str | Fact) -> _Found:
     def look_up(session: Session) -> _Found:
         if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
             return _Found(None, None)
-        relation, values = session.fact(given)
+        relation, values = session.engine.fact(given)
         fact = Fact(relation, tuple(values))
         return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
 

@@ -218,7 +218,8 @@ class _Repair:
     def _element(self, element: Element, suggestion: Suggestion | None) -> None:
         with box("wb-list wb-element"), box("wb-row"):
             text = fact_html(*element.fact) if isinstance(element.fact, Fact) else html(str(element.fact), 400)
-            raw(f'{sign(element.sign == "+")}<span class="fact">{text}</span>', "wb-row")
+            mark = sign(element.sign == "+") if suggestion is None else tag(element.undoing)
+            raw(f'{mark}<span class="fact">{text}</span>', "wb-row")
             if suggestion is not None:
                 button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props(
                     'data-action="reject"'
@@ -274,7 +275,7 @@ class _Repair:
 def _checked(window: Window, text: str, side: Side) -> str:
     """A fact as it is written, if it is what it is said to be: a wrong fact is there, a missing one is not."""
     with window.bench.service.reading.at(window.epoch) as session:
-        relation, values = session.fact(text)
+        relation, values = session.engine.fact(text)
         fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
     if is_there == (side == "wrong"):
         return str(fact)

@@ -309,5 +309,5 @@ def _forecasts(forecasts: tuple[Forecast, ...]) -> str:
     for forecast in forecasts:
         how = tag(forecast.how, "accent" if forecast.how == "update" else "amber")
         names = html(", ".join(forecast.relations), 120)
-        rows.append(f"<tr>{cell(names, 'mono')}{cell(how)}{cell(html(forecast.why), 'wb-note')}</tr>")
+        rows.append(f"<tr>{cell(names, 'mono')}{cell(how)}{cell(html(forecast.reason), 'wb-note')}</tr>")
     return f"<h3>Forecast of the elastic choice</h3>{table('', rows)}"

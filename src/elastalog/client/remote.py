@@ -1,14 +1,18 @@
-"""A relation that a service holds."""
+"""What a client hands out: relations that a service holds, updates that are sent to it, events that it sends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import stays_here
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.draft import DraftUpdate, once_committed
+from elastalog.late import dataclass
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema
@@ -61,7 +65,7 @@ class RemoteRelation:
 
     def local(self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None) -> Relation:
         """The facts, or a part of them, in this process. `where`: literals as in the body of a rule, in which the
-        columns are variables; `order`: columns, `-` before those that are turned."""
+        columns are variables; `order`: columns, prefixed with `-` for descending."""
         if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
             return self._client.decoder.relation(self.schema, [()] * len(self))
         return self._client.decoder.relation(
@@ -78,7 +82,7 @@ class RemoteRelation:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame."""
-        return self.to_arrow().to_pandas()
+        return self.local().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame."""
@@ -92,3 +96,70 @@ class RemoteRelation:
 
     def _repr_html_(self) -> str:
         return self.local(limit=SHOWN)._repr_html_()
+
+
+class RemoteUpdate(DraftUpdate):
+    """What it holds is sent as one. After the commit: `changes`."""
+
+    def __init__(self, client: Client, source: str | None, batch: str | int | None) -> None:
+        self._client = client
+        self._batch = batch
+        self._told: dict[str, Any] = {
+            "inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": [], "source": source,
+        }  # fmt: skip
+        self._changes: Changes | None = None
+
+    def insert(self, relation: str, rows: Any) -> None:
+        self._take("inserted", relation, rows)
+
+    def delete(self, relation: str, rows: Any) -> None:
+        self._take("deleted", relation, rows)
+
+    def _take(self, side: str, relation: str, rows: Any) -> None:
+        self.require_open()
+        told = self._client.rows_told(relation, rows, self._told["added_rules"])
+        self._told[side].setdefault(relation, []).extend(told)
+
+    def add_rules(self, rules: str | Iterable[str]) -> None:
+        self.require_open()
+        for text in [rules] if isinstance(rules, str) else rules:
+            self._told["added_rules"] += f"{text}\n"
+
+    def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        self.require_open()
+        self._told["removed_rules"] += [rules] if isinstance(rules, int | str) else list(rules)
+
+    def commit(self) -> Changes:
+        self.require_open()
+        self._changes = self._client.send(self._told, self._batch)
+        self._end = "committed"
+        return self._changes
+
+    @property
+    def changes(self) -> Changes:
+        return once_committed(self._changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What the epochs after `since` until `epoch` changed together; the next event begins where this one ends."""
+
+    since: int
+    epoch: int
+    changes: Changes
+    source: str | None = None
+    batch: str | int | None = None
+
+
+def sent_events(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Kind and content of every event that a service sends, from the lines of its answer."""
+    kind = data = ""
+    for line in lines:
+        name, _, text = line.partition(": ")
+        if name == "event":
+            kind = text
+        elif name == "data":
+            data = text
+        elif not line and data:
+            yield kind, json.loads(data)
+            kind = data = ""

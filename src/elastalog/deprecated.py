@@ -1,0 +1,116 @@
+"""Names of earlier versions. They work until the next release and warn with the name to write instead; all of them are
+in the two tables here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+MEMBERS: Final = {
+    "explain_absence": "why_not",
+    "turns": "history",
+    **{
+        name: f"engine.{name}"
+        for name in (
+            "added_declarations", "announce", "asking", "changed_rules", "changes_of", "commit", "encode", "epoch_at",
+            "exclusively", "fact", "follow", "is_applied", "reading", "recovery", "store", "twin", "within",
+        )
+    },
+}  # fmt: skip
+"""Members of a session or a client that have another name, or are members of `engine`."""
+
+OPTIONS: Final = {
+    "memory": "limits.memory",
+    "timeout": "limits.time",
+    "device_memory": "limits.device_memory",
+    "max_expansion": "limits.expansion",
+    "max_bad_rows": "bad_rows.most",
+    "quarantine": "bad_rows.folder",
+    "read_only": "store.read_only",
+    "at": "store.at",
+    "retention": "store.retention",
+    "heartbeats": "store.heartbeats",
+    "include": "program.include",
+    "macros": "program.macros",
+    "arithmetic": "program.arithmetic",
+}
+"""Options of `elastalog.open` and `elastalog.query` that have become fields of another."""
+
+_WRITTEN: Final = {
+    "limits": "limits=elastalog.Limits({}=…)",
+    "bad_rows": "bad_rows=elastalog.BadRows(…, {}=…)",
+    "store": "store=elastalog.Store(…, {}=…)",
+    "program": "elastalog.Program.load(…, {}=…)",
+}
+
+
+def warn(told: str, depth: int = 3) -> None:
+    """Warns of an earlier name, at the place of the caller who used it."""
+    warnings.warn(f"{told}; the earlier name will go with the next release", DeprecationWarning, stacklevel=depth)
+
+
+class Renamed:
+    """Has members that were called otherwise in earlier versions."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            now = MEMBERS.get(name)
+            if now is not None and hasattr(type(self), now.partition(".")[0]):
+                warn(f"`{name}` is now `{now}`")
+                return attrgetter(now)(self)
+            if name == "aapply" and hasattr(type(self), "engine"):
+                import asyncio
+                from functools import partial
+
+                warn("write `asyncio.to_thread(db.apply, …)` instead of `db.aapply(…)`")
+                return partial(asyncio.to_thread, self.apply)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+
+def takes_key(method: Called) -> Called:
+    """A decorator of a client's method that takes `batch` as `key`, too."""
+
+    @wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if "key" in options:
+            warn("`key=…` is now `batch=…`")
+            options["batch"] = options.pop("key")
+        return method(*arguments, **options)
+
+    return call  # type: ignore[return-value]
+
+
+def takes_old_options(**groups: Callable[..., Any]) -> Callable[[Called], Called]:
+    """A decorator of a function that takes options under earlier names, too. `groups` makes, of what is given for an
+    option, the value that has the fields; the program is made with them."""
+
+    def decorate(function: Called) -> Called:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            old = [name for name in options if name in OPTIONS]
+            if not old:
+                return function(*arguments, **options)
+            fields: dict[str, dict[str, Any]] = {}
+            for name in old:
+                group, _, field = OPTIONS[name].partition(".")
+                fields.setdefault(group, {})[field] = options.pop(name)
+                warn(f"`{name}=…` is now `{_WRITTEN[group].format(field)}`")
+            of_program = fields.pop("program", None)
+            if of_program is not None:
+                program, arguments = (arguments[0], arguments[1:]) if arguments else (options.pop("program"), ())
+                arguments = (groups["program"](program, **of_program), *arguments)
+            for group, given in fields.items():
+                options[group] = replace(groups[group](options.get(group)), **given)
+            return function(*arguments, **options)
+
+        return call  # type: ignore[return-value]
+
+    return decorate

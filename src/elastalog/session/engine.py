@@ -1,0 +1,216 @@
+"""What a session is made of, for those who build on one: facts as words, updates made of them, locks and limits; and
+replicas, second sessions of the same epoch in this process, which are read while the first is updated, and follow.
+
+Replicas share program and dictionary, so that an update made of words for one is an update of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.rows import are_in
+from elastalog.backends.watch import memory_as_limit
+from elastalog.diagnostics.arguments import require_number
+from elastalog.session.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+    from pathlib import Path
+
+    from elastalog.analysis.program import Value
+    from elastalog.database import Written
+    from elastalog.diagnostics.diagnostic import Diagnostic
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.evaluation.update import RuleTexts, Update
+    from elastalog.relations.facts import Relation
+    from elastalog.session.initial_facts import Rows
+    from elastalog.session.materialisation import Materialisation
+    from elastalog.session.session import Session
+
+
+class Engine:
+    """The engine room of a session, `db.engine`: for programs that build on a session, such as a service."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._materialisation = session._materialisation
+        self._history = session._history
+        self._updates = session._updates
+
+    # --- locks and limits --------------------------------------------------------------------------------------------
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the limits of the session, its time beginning now."""
+        return self._materialisation.reading()
+
+    def exclusively(self) -> AbstractContextManager[object]:
+        """A block in which no other thread updates the session: updates and questions of others wait."""
+        return self._materialisation.lock
+
+    def within(self, seconds: float | None = None, memory: int | None = None) -> AbstractContextManager[None]:
+        """A block in which all questions and evaluations together may take this many seconds, and allocate this many
+        bytes: beyond that the call that is under way raises LimitReached, and the session is as it was. No other thread
+        uses the session meanwhile. The `time` of the session's limits is for every single call."""
+        require_number("memory", memory, 0, whole=True)
+        return self._materialisation.within(seconds, memory)
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def asking(
+        self, text: str, parameters: Mapping[str, Value] | None = None, *, time_limit: float | None = None
+    ) -> Callable[[], Relation]:
+        """What answers a query over the facts of this epoch, called when it suits, in any thread: updates and other
+        questions do not wait for it, and it does not see them. After `time_limit` seconds from now it gives up."""
+        return self._session._reader.asking(text, parameters or {}, time_limit)
+
+    def fact(self, written: Written) -> tuple[str, tuple[Value, ...]]:
+        """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations. Its values are
+        those that facts have: plain numbers and texts, whatever was given."""
+        relation, values = self._materialisation.fact(written)
+        return relation, values
+
+    # --- updates made of words ---------------------------------------------------------------------------------------
+
+    def encode(self, name: str, rows: Rows) -> np.ndarray:
+        """Facts of a relation as words."""
+        return self._materialisation.encode(name, rows)
+
+    def commit(self, update: Update) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `update` and `apply` of the session are the ways to make
+        one."""
+        return self._updates.commit(update)
+
+    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
+        """Whether a batch of a source has been applied before."""
+        return self._updates.is_applied(source, batch)
+
+    def changes_of(self, record: EpochRecord) -> Changes:
+        """What an epoch changed, as relations."""
+        return self._updates.changes_of(record)
+
+    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
+        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
+        `linked`, for dred, bf and bfc, or `auto`: linked ones where they pay, none under other strategies. Results
+        never depend on it, nor on whether that update comes."""
+        self._updates.announce(upcoming, marks)
+
+    def undoing(self, record: EpochRecord) -> PendingUpdate:
+        """An update, still to be committed, that takes back what an epoch of this session did to explicit facts and
+        rules. What it declared stays."""
+        update = self._session.update()
+        update.remove_rules(record.rules.added)
+        update.add_rules(record.rules.removed)
+        if record.update is not None:
+            sides = ((update.delete, record.update.inserted), (update.insert, record.update.deleted))
+            for change, words in sides:
+                for name, facts in words.items():
+                    schema = self._materialisation.schema(name)
+                    change(name, self._session._reader.relation_of(schema, facts))
+        return update
+
+    def warm(self) -> None:
+        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
+        self._updates.warm()
+
+    # --- history -----------------------------------------------------------------------------------------------------
+
+    @property
+    def store(self) -> Path | None:
+        """The folder that keeps the epochs, if there is one; of a store at an address, that of its copy."""
+        return None if self._history.store is None else self._history.store.root
+
+    @property
+    def recovery(self) -> tuple[Diagnostic, ...]:
+        """What opening the store found and repaired after a crash: nothing, as a rule."""
+        return self._history.recovery
+
+    def epoch_at(self, moment: int | datetime) -> int:
+        """The epoch of a number, or that which was in force at a time (without a time zone: of this machine)."""
+        return self._history.epoch_at(moment)
+
+    def changed_rules(self, first: int, last: int) -> RuleTexts:
+        """The rules that the epochs after one until another removed and added together, without a store too. The other
+        way round when `last` is the earlier one."""
+        return self._history.changed_rules(first, last)
+
+    def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
+        """What the program of one epoch declares (types, relations, directives) and that of another does not, printed,
+        in order. Declarations only ever come, so there is none when `last` is the earlier one."""
+        return self._history.added_declarations(first, last)
+
+    # --- replicas ----------------------------------------------------------------------------------------------------
+
+    def twin(self) -> Session:
+        """A second session of this epoch, with facts of its own in memory, to be read while this one is updated. It is
+        not updated itself, it follows."""
+        with self._materialisation.lock:
+            return type(self._session)(*_twin_of(self._materialisation, self._history))
+
+    def follow(self, update: Update, record: EpochRecord) -> bool:
+        """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
+        came to the same, which only numbers of `autoinc` and choices can prevent."""
+        with self._materialisation.lock:
+            return _follow(self._materialisation, self._history, update, record)
+
+
+def _twin_of(now: Materialisation, history: History) -> tuple[Materialisation, History]:
+    """The present epoch once more, and a past of its own to ask about. Under the lock of the first."""
+    from elastalog.evaluation.stored import keeps_all, unmoved
+    from elastalog.storage.store import Store
+
+    other = now.another(now.program, now.dictionary)
+    if keeps_all(now.epochs.strategy):
+        for name in now.backend.program.relations:
+            other.backend.states.restore(name, now.backend.states.of(name).copied(), ())
+        other.epochs.number = now.epoch
+        _learn_alike(now, other)
+    else:
+        other.bootstrap({name: now.explicit_words(name) for name in now.schemas})
+        other.epochs.number = now.epoch
+    if history.store is None:
+        past = History(other)
+        past.records.extend(history.records)
+        return other, past
+    with unmoved(history.store.root):
+        return other, History(other, Store.open(history.store.root, read_only=True, until=now.epoch))
+
+
+def _follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> bool:
+    """Does once more what an epoch of the first did: `record` is what that made of the update. Returns whether it came
+    to the same: numbers of `autoinc` and choices may depend on the order in which facts are found."""
+    alike = record.update or update
+    with memory_as_limit():
+        made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
+    if update.rules is not None:
+        now.follow(update.rules.after)
+    if history.store is None:
+        history.add(record, update)
+    return _are_alike(made.changes, record.changes)
+
+
+def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:
+    nothing = np.empty((0, 1), np.int32)
+    for name in {*changes, *others}:
+        for side, other in zip(changes.get(name, (nothing,) * 2), others.get(name, (nothing,) * 2), strict=True):
+            if len(side) != len(other):
+                return False
+            # Pairs of an equivalence depend on no order.
+            are_rows = isinstance(side, np.ndarray) and isinstance(other, np.ndarray)
+            if are_rows and len(side) and not are_in(np.asarray(side), np.asarray(other)).all():
+                return False
+    return True
+
+
+def _learn_alike(now: Materialisation, other: Materialisation) -> None:
+    """What updates cost is known to both."""
+    known, new = now.epochs.strategy.costs, other.epochs.strategy.costs
+    if known is not None and new is not None:
+        new.become(known)

@@ -1,0 +1,165 @@
+"""Files that are given by their path are looked at; what was found is said, and what is not clear is an error."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+
+DEP = ".decl dep(package: symbol, needs: symbol, times: number)\n"
+FACTS = {("a", "b", 1), ("c, d", "e", 2)}
+
+
+def read(path: Path | str, program: str = DEP, **options: Any) -> elastalog.Session:
+    return elastalog.open(program, {"dep": path}, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "understood"),
+    [
+        ("dep.csv", 'a,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, no header"),
+        ("dep.csv", 'package,needs,times\na,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, a header"),
+        ("dep.csv", 'from,to,how often\na,b,1\n"c, d",e,2\n', "fields between commas, quotes as in CSV, a header"),
+        ("dep.csv", "a;b;1\r\nc, d;e;2\r\n", "fields between semicolons, no header"),
+        ("dep.facts", "a\tb\t1\nc, d\te\t2\n", "fields between tabs, no header"),
+        ("dep.txt", "a|b|1\nc, d|e|2\n", "fields between bars, no header"),
+        ("dep", "\ufefftimes;Needs;package\n1;b;a\n2;e;c, d\n", "fields between semicolons, a header"),
+        ("dep.json", '[["a", "b", 1], {"package": "c, d", "needs": "e", "times": 2}]', "a list in JSON"),
+        ("dep.jsonl", '["a", "b", 1]\n["c, d", "e", 2]\n', "JSON lines"),
+    ],
+)
+def test_how_a_file_is_written_is_found_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, text: str, understood: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with caplog.at_level(logging.INFO, "elastalog.facts"), read(tmp_path / name) as db:
+        assert set(db["dep"]) == FACTS
+        assert [report.understood for report in db.reports] == [understood]
+    assert caplog.messages.count(f"facts of `dep` from {tmp_path / name}: {understood}") == 1
+
+
+def test_columns_that_are_not_wanted_are_left_out_by_the_header(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text('id,times,needs,package\n7,1,b,a\n8,2,e,"c, d"\n')
+    with read(str(tmp_path / "d.csv")) as db:
+        assert set(db["dep"]) == FACTS
+        assert db.reports[0].understood.endswith("a header, columns 4, 3, 2")
+
+
+def test_packed_files_and_parquet(tmp_path: Path) -> None:
+    (tmp_path / "dep.csv.gz").write_bytes(gzip.compress(b'a,b,1\n"c, d",e,2\n'))
+    columns = {"package": ["a", "c, d"], "needs": ["b", "e"], "times": [1, 2]}
+    pq.write_table(pa.table(columns), tmp_path / "dep.parquet")
+    for name in ("dep.csv.gz", "dep.parquet"):
+        assert set(read(tmp_path / name)["dep"]) == FACTS
+
+
+def test_a_folder_has_the_file_of_the_relation_or_its_parts(tmp_path: Path) -> None:
+    for folder, files in (
+        ("one", {"dep.csv": "a,b,1\n", "other.csv": "7\n"}),
+        ("parts", {"1.csv": "a,b,1\n", "2.tsv": "c\td\t2\n"}),
+    ):
+        (tmp_path / folder).mkdir()
+        for name, text in files.items():
+            (tmp_path / folder / name).write_text(text)
+    assert set(read(tmp_path / "one")["dep"]) == {("a", "b", 1)}
+    assert set(read(tmp_path / "parts")["dep"]) == {("a", "b", 1), ("c", "d", 2)}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ElastalogError, match="E0510"):
+        read(tmp_path / "empty")
+
+
+def test_what_can_be_read_in_two_ways_is_an_error_that_shows_both(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("x,y\na,b\n")
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(".decl e(x: symbol, y: symbol)\n", {"e": tmp_path / "e.csv"})
+    (found,) = error.value.diagnostics
+    assert found.code == "E0528"
+    assert [note.partition("the first fact is ")[2] for note in found.notes] == ["e('a', 'b')", "e('x', 'y')"]
+    (tmp_path / "t.txt").write_text("a,b\tc\n")
+    with pytest.raises(ElastalogError, match="E0528"):
+        elastalog.open(".decl e(x: symbol, y: symbol)\n", {"e": tmp_path / "t.txt"})
+
+
+def test_updates_take_paths_too(tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text('package,needs,times\n"c, d",e,2\n')
+    (tmp_path / "bad.csv").write_text("package,needs,times\nx,y,3\nx,y,many\n")
+    with elastalog.open(DEP, {"dep": [("a", "b", 1)]}) as db:
+        db.apply({"dep": tmp_path / "more.csv"})
+        assert set(db["dep"]) == FACTS
+        changes = db.apply({"dep": str(tmp_path / "bad.csv")}, bad_rows="skip")
+        assert [(report.loaded, report.bad) for report in changes.reports] == [(1, 1)]
+        db.apply(deleted={"dep": tmp_path / "more.csv"})
+        assert set(db["dep"]) == {("a", "b", 1), ("x", "y", 3)}
+
+
+def test_bad_rows_of_a_path_are_located_and_obey_the_policy(tmp_path: Path) -> None:
+    (tmp_path / "dep.csv").write_text('a,b,1\nc,d\n"c, d",e,2\n')
+    with pytest.raises(ElastalogError) as error:
+        read(tmp_path / "dep.csv")
+    assert [one.location for one in error.value.diagnostics] == [f"{tmp_path / 'dep.csv'}:2"]
+    with read(tmp_path / "dep.csv", bad_rows="skip") as db:
+        assert set(db["dep"]) == FACTS
+    with pytest.raises(ElastalogError, match="E0515"):
+        read(tmp_path / "nothing.csv")
+
+
+# --- without facts -------------------------------------------------------------------------------------------------
+
+
+def test_without_facts_those_that_input_names_are_read_beside_the_program(tmp_path: Path) -> None:
+    (tmp_path / "deps.dl").write_text(DEP + '.input dep(filename="deps.csv", rfc4180=true)\n')
+    with pytest.raises(ElastalogError, match="E0510"):
+        elastalog.open(tmp_path / "deps.dl")
+    (tmp_path / "deps.csv").write_text('a,b,1\n"c, d",e,2\n')
+    assert set(elastalog.open(tmp_path / "deps.dl")["dep"]) == FACTS
+    assert set(elastalog.query(tmp_path / "deps.dl", None, "dep(X, Y, 1)")) == {("a", "b")}
+
+
+def test_facts_of_a_text_are_in_the_current_folder_and_none_are_said_to_be_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ElastalogError, match="E0510"):
+        elastalog.open(f"{DEP}.input dep\n")
+    assert len(elastalog.open(f"{DEP}.input dep\n", {})["dep"]) == 0
+    (tmp_path / "dep.facts").write_text("a\tb\t1\n")
+    assert set(elastalog.open(f"{DEP}.input dep\n")["dep"]) == {("a", "b", 1)}
+
+
+# --- hints ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text", "advice"),
+    [
+        ('filename="d", delimiter=","', 'a,b,1\n"c, d",e,2\n', "`.input dep(rfc4180=true)`"),
+        ('filename="d"', 'package,needs,times\n"c, d",e,2\n', "`.input dep(rfc4180=true, headers=true)`"),
+        ('filename="d"', "a;b;1\n", '`.input dep(delimiter=";")`'),
+        ('filename="d", rfc4180=true', "a\tb\t1\n", r'`.input dep(delimiter="\t")`'),
+        ('filename="d"', "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n", '`.input dep(headers=true, columns="1:2:3")`'),
+        ('filename="d"', '[["a", "b", 1]]\n', '`.input dep(IO=json, filename="d")`'),
+        ('filename="d"', '{"package": "a"}\n', '`.input dep(filename="dep.jsonl")`'),
+    ],
+)
+def test_the_hint_for_bad_rows_names_the_setting_that_makes_the_file_readable(
+    tmp_path: Path, parameters: str, text: str, advice: str
+) -> None:
+    (tmp_path / "d").write_text(text)
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(f"{DEP}.input dep({parameters})\n", tmp_path)
+    first, *others = error.value.diagnostics
+    assert advice in (first.help or "")
+    assert not any(one.help for one in others), "it is said once"
+
+
+def test_a_medium_that_is_no_medium_names_the_file_instead() -> None:
+    with pytest.raises(ElastalogError, match=r"`….jsonl` is read as JSON lines without `IO`"):
+        elastalog.open(f"{DEP}.input dep(IO=jsonl)\n")
