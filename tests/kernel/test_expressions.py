@@ -493,7 +493,7 @@ SIGNATURES: dict[Base, list[tuple[str, int, Overload]]] = {
     base: [
         (functor.name, count, overload)
         for functor in FUNCTORS.values()
-        if functor.compute is not None
+        if functor.compute is not None and functor.name != "capture"  # the model's regular expressions are others
         for overload in functor.overloads
         if overload.result is base and (functor.name, base) != ("+", SYMBOL)  # which is `cat` by then
         for count in {functor.minimum, functor.maximum or functor.minimum + 1}
