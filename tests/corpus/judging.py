@@ -136,7 +136,7 @@ class Judge:
         if theirs is not None and theirs.code is None and ours.code is None:
             return {**told, "verdict": "no end"}
         if ours.code is None:
-            return {**told, "verdict": "slow" if theirs is not None else "no end"}
+            return {**told, "verdict": "slow" if theirs is not None and theirs.code == 0 else "no end"}
         if ours.code != 0:
             reason = code[0] if code else f"exit code {ours.code}"
             return {**told, "verdict": "failed", "reason": _REFUSALS.get(reason, reason), "theirs": _ending(theirs)}
