@@ -215,7 +215,7 @@ _DECISIONS: Mapping[str, str] = {
 
 
 _REFUSALS: Mapping[str, str] = {
-    "E0501": "E0501: a row of more values than the relation has columns is an error",
+    "E0501": "E0501: a row that has not as many values as the relation has columns is an error",
     "E0642": "E0642: a stateful functor is a Python function",
 }
 
