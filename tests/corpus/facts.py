@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 import shutil
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from elastalog.analysis.program import Base, CheckedProgram, Directive, Relation, StructuredType
+from elastalog.analysis.program import Base, CheckedProgram, Directive, Part, Relation, StructuredType
 
 _BESIDE = (".", "facts", "input", "inputs", "data", "in")
 _LARGEST = 8 << 20
@@ -112,12 +113,23 @@ class Values:
         return self.random.choice(pool or self.others[base])
 
     def _structured(self, kind: StructuredType, structures: Structures, depth: int) -> str:
-        branches = sorted(kind.branches.items())
-        flat = [pair for pair in branches if all(part.base is not Base.RECORD for part in pair[1])]
-        if depth >= _DEPTH and kind.branches.keys() == {"[]"} and not flat:
+        if "[]" in kind.branches and (depth >= _DEPTH or (depth and self.random.random() < 0.3)):
             return "nil"
-        name, parts = self.random.choice(flat if depth >= _DEPTH and flat else branches)
+        branches = sorted(kind.branches.items())
+        if depth >= _DEPTH:
+            branches = [min(branches, key=lambda pair: _height(pair[1], structures, frozenset()))]
+        name, parts = self.random.choice(branches)
         inner = ", ".join(self.value(part.base, structures, part.structure, depth + 1) for part in parts)
-        if name == "[]":
-            return "nil" if depth and self.random.random() < 0.3 else f"[{inner}]"
-        return f"{name}({inner})" if parts else name
+        return f"[{inner}]" if name == "[]" else f"{name}({inner})" if parts else name
+
+
+def _height(parts: tuple[Part, ...], structures: Structures, above: frozenset[str]) -> float:
+    """How deep a value with these parts is at least."""
+    heights = [0.0]
+    for name in (part.structure for part in parts if part.structure is not None):
+        if name in above:
+            return math.inf
+        branches = structures[name].branches
+        if "[]" not in branches:
+            heights.append(1 + min(_height(each, structures, above | {name}) for each in branches.values()))
+    return max(heights)

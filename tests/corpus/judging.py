@@ -136,7 +136,7 @@ class Judge:
         if theirs is not None and theirs.code is None and ours.code is None:
             return {**told, "verdict": "no end"}
         if ours.code is None:
-            return {**told, "verdict": "slow" if theirs is not None else "no end"}
+            return {**told, "verdict": "slow" if theirs is not None and theirs.code == 0 else "no end"}
         if ours.code != 0:
             reason = code[0] if code else f"exit code {ours.code}"
             return {**told, "verdict": "failed", "reason": _REFUSALS.get(reason, reason), "theirs": _ending(theirs)}
@@ -215,7 +215,7 @@ _DECISIONS: Mapping[str, str] = {
 
 
 _REFUSALS: Mapping[str, str] = {
-    "E0501": "E0501: a row of more values than the relation has columns is an error",
+    "E0501": "E0501: a row that has not as many values as the relation has columns is an error",
     "E0642": "E0642: a stateful functor is a Python function",
 }
 

@@ -163,10 +163,12 @@ def test_facts_are_of_the_types_that_are_declared_and_take_values_of_the_text() 
     text = """
     .type Pair = [x: number, next: Pair]
     .type Shape = Dot {} | Box {inner: Shape, size: float}
-    .decl r(p: Pair, s: Shape, u: unsigned, t: symbol)
+    .type Odd = More {rest: Even} | Most {rest: Even, shape: Shape}
+    .type Even = None {last: Pair} | Further {rest: Odd}
+    .decl r(p: Pair, s: Shape, u: unsigned, t: symbol, o: Odd)
     .input r
     .decl s(t: symbol)
-    s(t) :- r(_, _, 7, t), t != "needle".
+    s(t) :- r(_, _, 7, t, _), t != "needle".
     """
     program = Program.parse(text)
     (wanted,) = inputs(program.checked)
@@ -175,6 +177,7 @@ def test_facts_are_of_the_types_that_are_declared_and_take_values_of_the_text() 
     assert any("needle" in line for line in lines)
     assert any("\t7\t" in line for line in lines)
     assert any("$Box($" in line for line in lines)
+    assert any("$More($None(" in line for line in lines)
     assert any("nil]" in line for line in lines)
 
 
