@@ -159,6 +159,24 @@ def halves_of(typing_context: Any, array: Any) -> Any:
     return halves(array), generate
 
 
+@intrinsic
+def behind(typing_context: Any, array: Any) -> Any:
+    """The memory behind an array of 64-bit numbers, one for every sixteen of it: whoever made the array has seen to it
+    that there is some."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array, populate_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        made = make_array(array)(context, builder)
+        length = builder.lshr(given.nitems, context.get_constant(numba_types.intp, 4))
+        data = builder.gep(given.data, [given.nitems])
+        populate_array(made, data=data, shape=[length], strides=[given.itemsize], itemsize=given.itemsize, meminfo=None)
+        return made._getvalue()
+
+    return array(array), generate
+
+
 def _group_of(element: types.Scalar) -> Any:
     @intrinsic
     def group(typing_context: Any) -> Any:
@@ -241,6 +259,7 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
 
 __all__ = [
     "array_at",
+    "behind",
     "eight_bytes",
     "flattened",
     "group_of_keys",
