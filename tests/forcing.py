@@ -17,6 +17,7 @@ ENOUGH = 1 << 40
 
 EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "machine_after": (0, 1, 7, ENOUGH),
+    "machine_from": (0, 1, ENOUGH),
     "replan_growth": (0, 1, 2),
     "replan_slack": (0, 1, 10),
     "few_at_a_level": (0, ENOUGH),
@@ -55,9 +56,6 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "most_idle_groups": (0, 1),
     "share_indexes_from": (0,),
     "share_round_from": (0,),
-    "least_share": (1,),
-    "least_work_of_share": (1,),
-    "light_work": (0, 1),
     "least_shared_room": (1, 64),
     "least_shared_growth": (0, 1),
     "machine_share_from": (0, 1),
@@ -90,7 +88,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Those that the evaluation of small programs in one process does not meet, and where they are set."""
 
-THREADS = {name: values[0] for name, values in EXTREMES.items() if "share" in name or name == "light_work"} | {
+THREADS = {name: values[0] for name, values in EXTREMES.items() if "share" in name} | {
     "fork_index_share": SETTINGS.fork_index_share,
     "separation_share": SETTINGS.separation_share,
 }

@@ -16,6 +16,8 @@ class Settings:
     # Rounds of a bootstrap
     machine_after: int = 100
     """Rounds, and variants that they have run, after which the rest of a bootstrap goes to the machine."""
+    machine_from: int = 4_096
+    """Facts of one round after which it does so too."""
     replan_growth: int = 4
     """Growth of a recursive stratum after which its joins are planned again."""
     replan_slack: int = 1_000
@@ -108,12 +110,6 @@ class Settings:
     """Rows to be added to indexes from which several threads share them."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it."""
-    least_share: int = 64
-    """Rows that a share of a round has at least."""
-    least_work_of_share: int = 1 << 15
-    """Rows that a share is expected to look at, at least."""
-    light_work: int = 1 << 13
-    """Rows of work below which a variant is not shared."""
     least_shared_room: int = 1 << 16
     """Rows for which a relation that several threads insert into gets room at a time."""
     least_shared_growth: int = 1 << 14
@@ -121,9 +117,9 @@ class Settings:
     machine_share_from: int = 12_000
     """The like of `share_round_from` in the machine."""
     machine_work_of_share: int = 1 << 12
-    """The like of `least_work_of_share` in the machine."""
+    """Rows that a share of a round is expected to look at, at least."""
     machine_least_share: int = 16
-    """The like of `least_share` in the machine."""
+    """Rows that a share starts at, at least."""
 
     # Values and files
     few_texts: int = 1 << 16

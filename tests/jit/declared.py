@@ -5,6 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.jit import types
+from elastalog.jit.atomics import (
+    PASSED,
+    add_unordered,
+    arrive,
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    compare_and_swap,
+    exchange,
+    let_pass,
+    wait_to_pass,
+)
 from elastalog.jit.intrinsics import flattened
 from elastalog.jit.operators import inlined, operator, piece
 from elastalog.jit.records import record_at, record_of
@@ -83,3 +95,54 @@ def inverted(number):  # type: ignore[no-untyped-def]
 def reshaping(rows):  # type: ignore[no-untyped-def]
     """Needs a function of numba's."""
     rows.reshape(rows.size)[0] = 1
+
+
+@operator(types.void, types.Array(types.int64, 1), types.Array(types.uint32, 1), types.Array(types.int64, 1))
+def stepped_atomically(numbers, words, found):  # type: ignore[no-untyped-def]
+    """One step of each kind; what was there before goes to `found`."""
+    found[0] = atomic_load(numbers, 0)
+    atomic_store(numbers, 0, 5)
+    found[1] = atomic_add(numbers, 0, -2)
+    found[2] = exchange(numbers, 0, 9)
+    found[3] = compare_and_swap(numbers, 0, 8, 1)
+    found[4] = compare_and_swap(numbers, 0, 9, 2)
+    found[5] = add_unordered(words, 1, 3)
+    found[6] = compare_and_swap(words, 1, 4294967295, 7)
+    found[7] = exchange(words, 1, 8)
+
+
+@operator(types.void, types.Array(types.int64, 1), types.int64)
+def add_up(numbers, times):  # type: ignore[no-untyped-def]
+    """Adds 1 to a number, in order and without, and to another as a lock would, so many times."""
+    for _ in range(times):
+        atomic_add(numbers, 0, 1)
+        add_unordered(numbers, 16, 1)
+        while compare_and_swap(numbers, 32, 0, 1) != 0:
+            pass
+        numbers[48] += 1
+        atomic_store(numbers, 32, 0)
+
+
+@operator(types.int64, types.Array(types.uint32, 1), types.Array(types.int64, 1), types.int64, types.int64, types.int64)
+def meet(gate, rounds, thread, times, looks):  # type: ignore[no-untyped-def]
+    """Meets other threads so many times, each of which writes how often, and the last one, alone, also in the place
+    behind. Returns how often another was seen to be further or less far."""
+    threads = rounds.shape[0] - 1
+    wrong = 0
+    for time in range(times):
+        rounds[thread] = time
+        before = atomic_load(gate, PASSED)
+        if arrive(gate, threads):
+            for other in range(threads):
+                wrong += rounds[other] != time
+            rounds[threads] = time
+            let_pass(gate)
+        else:
+            wait_to_pass(gate, before, looks)
+        wrong += rounds[threads] != time
+        before = atomic_load(gate, PASSED)
+        if arrive(gate, threads):
+            let_pass(gate)
+        else:
+            wait_to_pass(gate, before, looks)
+    return wrong

@@ -20,10 +20,11 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads import crew as crews
 from elastalog.backends.kernel.threads.crew import Crew
 from elastalog.backends.kernel.threads.growth import Growth
-from elastalog.backends.kernel.threads.shared_round import SharedRound
+from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
 from elastalog.backends.kernel.threads.workers import ParallelWorkers
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_program
@@ -79,9 +80,6 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(SETTINGS, "share_round_from", least_rows)
     monkeypatch.setattr(SETTINGS, "least_shared_growth", least_rows)
     monkeypatch.setattr(SETTINGS, "least_shared_room", least_room)
-    monkeypatch.setattr(SETTINGS, "least_share", 16)
-    monkeypatch.setattr(SETTINGS, "least_work_of_share", 16)
-    monkeypatch.setattr(SETTINGS, "light_work", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
@@ -140,17 +138,17 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
 @pytest.mark.parametrize(("nodes", "edges"), [pytest.param(1200, 1800, marks=pytest.mark.long), (600, 12_000)])
 def test_closure_at_the_real_thresholds(nodes: int, edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = []
-    run = SharedRound.run
+    share = SharedGrowth._share
 
-    def noted(self: SharedRound) -> None:
-        run(self)
-        ended.append(self)
+    def noted(self: SharedGrowth) -> int:
+        ended.append(share(self))
+        return ended[-1]
 
-    monkeypatch.setattr(SharedRound, "run", noted)
+    monkeypatch.setattr(SharedGrowth, "_share", noted)
     edge = graph(nodes, edges, seed=1)
     found = state(CLOSURE, {"edge": edge.tolist()}, ["path"], jobs=2)
     assert found["path"] == closure_by_matrices(edge, nodes)
-    assert len(ended) > 1
+    assert ended
 
 
 @pytest.mark.usefixtures("lowered")
@@ -509,7 +507,7 @@ def test_indexes_are_extended_in_several_threads() -> None:
         relation.index((0,))
         relation.index((1,))
         relation.load(blocks[name][100:])
-    ParallelWorkers(relations, Watch(), 2).extend_indexes(list(relations.values()))
+    ParallelWorkers(relations, Watch(), 2, Dictionary()).extend_indexes(list(relations.values()))
     for relation in relations.values():
         assert relation.used > 1000
         assert not relation.outdated_indexes()
@@ -531,7 +529,7 @@ def test_one_thread_loads_no_operators_of_several() -> None:
     script = (
         "import sys, elastalog\n"
         "elastalog.open('.decl a(x: number)\\na(1).\\n.output a', jobs={jobs})\n"
-        "print('elastalog.backends.kernel.threads.shared_head' in sys.modules)"
+        "print('elastalog.backends.kernel.threads.workers' in sys.modules)"
     )
     for jobs, expected in ((1, "False"), (2, "True")):
         command = [sys.executable, "-c", script.format(jobs=jobs)]

@@ -1,4 +1,4 @@
-"""Pieces that write their own code: memory fetched ahead, arrays on the stack and at addresses, atomic steps.
+"""Pieces that write their own code: memory fetched ahead, arrays on the stack and at addresses.
 
 They import numba when they are compiled, and are names to everybody else.
 """
@@ -79,47 +79,6 @@ def put_eight_bytes(typing_context: Any, array: Any, position: Any, value: Any) 
 
 
 @intrinsic
-def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
-    """Adds 1 to an element of an int32 array that several threads count in."""
-    from llvmlite import ir
-    from numba import types as numba_types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _element(context, builder, signature, arguments)
-        builder.atomic_rmw("add", address, ir.Constant(ir.IntType(32), 1), "monotonic")
-        return context.get_dummy_value()
-
-    return numba_types.void(array, numba_types.int64), generate
-
-
-@intrinsic
-def take_number(typing_context: Any, array: Any, position: Any, step: Any) -> Any:
-    """An element of an int64 array, which becomes larger by a step; every thread that asks gets another number."""
-    from numba import types as numba_types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _element(context, builder, signature, arguments)
-        return builder.atomic_rmw("add", address, arguments[2], "monotonic")
-
-    return numba_types.int64(array, numba_types.int64, numba_types.int64), generate
-
-
-@intrinsic
-def put_if_zero(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
-    """Puts a value into an element of a uint32 array if it is 0; returns what was there. Whoever sees the value also
-    sees what this thread has written before."""
-    from llvmlite import ir
-    from numba import types as numba_types
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _element(context, builder, signature, arguments)
-        zero = ir.Constant(ir.IntType(32), 0)
-        return builder.extract_value(builder.cmpxchg(address, zero, arguments[2], "acq_rel", "acquire"), 0)
-
-    return numba_types.uint32(array, numba_types.int64, numba_types.uint32), generate
-
-
-@intrinsic
 def flattened(typing_context: Any, array: Any) -> Any:
     """The elements of an array as one of dimension 1. What numba makes of `reshape` calls a function of numba's, which
     is not there when operators run."""
@@ -157,6 +116,24 @@ def halves_of(typing_context: Any, array: Any) -> Any:
         return made._getvalue()
 
     return halves(array), generate
+
+
+@intrinsic
+def behind(typing_context: Any, array: Any) -> Any:
+    """The memory behind an array of 64-bit numbers, one for every sixteen of it: whoever made the array has seen to it
+    that there is some."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array, populate_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        made = make_array(array)(context, builder)
+        length = builder.lshr(given.nitems, context.get_constant(numba_types.intp, 4))
+        data = builder.gep(given.data, [given.nitems])
+        populate_array(made, data=data, shape=[length], strides=[given.itemsize], itemsize=given.itemsize, meminfo=None)
+        return made._getvalue()
+
+    return array(array), generate
 
 
 def _group_of(element: types.Scalar) -> Any:
@@ -241,15 +218,13 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
 
 __all__ = [
     "array_at",
+    "behind",
     "eight_bytes",
     "flattened",
     "group_of_keys",
     "group_of_numbers",
     "halves_of",
-    "increment_atomically",
     "prefetch",
     "put_eight_bytes",
-    "put_if_zero",
     "require",
-    "take_number",
 ]

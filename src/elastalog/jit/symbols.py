@@ -23,5 +23,11 @@ PYTHON_SYMBOLS = (
 LIBRARY_SYMBOLS = ("memcpy", "memmove", "memset", "pow", "fmod")
 """What operators may use of the C library."""
 
-PROCESS_SYMBOLS = frozenset((*OBJECTS, *PYTHON_SYMBOLS, *LIBRARY_SYMBOLS))
+FUTEX = {"x86_64": 202, "aarch64": 98}
+"""The number of the system call by which threads wait for each other, by kind of processor."""
+
+SYSTEM_SYMBOLS = ("syscall", "sched_yield")
+"""How threads that wait reach the system."""
+
+PROCESS_SYMBOLS = frozenset((*OBJECTS, *PYTHON_SYMBOLS, *LIBRARY_SYMBOLS, *SYSTEM_SYMBOLS))
 """Object code that wants anything else is refused when it is made."""

@@ -58,7 +58,7 @@ class KernelEvaluation:
         self.watch = watch
         self.variants: dict[int, StratumVariants] = {}
         self.is_complete = True
-        self._workers = make_workers(held.relations, watch, jobs)
+        self._workers = make_workers(held.relations, watch, jobs, dictionary)
         self._know(program)
 
     def _know(self, program: LogicalProgram) -> None:

@@ -197,7 +197,8 @@ def evaluate(
             break
         iteration += 1
         steps += 1 + len(runs)
-        if steps >= SETTINGS.machine_after and workers.is_plain and not limits:
+        is_much = steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from
+        if is_much and workers.is_plain and not limits:
             _finish_in_machine(stratum, variants, workers, start, stop, iteration)
             break
     for relation in own:

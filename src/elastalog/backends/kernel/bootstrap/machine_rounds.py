@@ -68,16 +68,15 @@ class MachineRounds:
         most_work: int = NO_LIMIT,
     ) -> Progress:
         """Runs iterations, from the one of the given number on, until the fixpoint, `most_found` facts, or one that
-        took more than `most_work`. Not every iteration is told the watch, but where it is whenever limits are looked
-        at, and at the end."""
+        took more than `most_work`. Rows from `start` to `stop` of each relation are new. Not every iteration is told
+        the watch, but where it is whenever limits are looked at, and at the end."""
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
             row.is_checked = not self._relations[name].is_settled
-            if name in stop:
-                row.delta, row.delta_end = start[name], stop[name]
+            row.delta, row.delta_end = start.get(name, 0), stop.get(name, 0)
         task.iteration, task.most_found, task.most_work = iteration, most_found, most_work
-        self._told = sum(stop.values())
+        self._told = sum(stop[name] for name in self._own)
         began = time.perf_counter()
         try:
             reason = self._go_on()
@@ -105,7 +104,8 @@ class MachineRounds:
 
     def _tell(self) -> None:
         now = sum(self._relations[name].used for name in self._own)
-        self._watch.tell(self._stratum, self._task.iteration, now - self._told)
+        if self._stratum >= 0:
+            self._watch.tell(self._stratum, self._task.iteration, now - self._told)
         self._told = now
 
     def _codes(self) -> Sequence[Sequence[VariantCode]]:

@@ -36,6 +36,15 @@ def whole_run(variant: BoundVariant, relations: Mapping[str, KernelRelation]) ->
     return Run(Body([variant]), 0, 1 if name is None else relations[name].used)
 
 
+def expected_work(run: Run) -> int:
+    """Rows that a run is expected to look at or make, judged by those so far; at first, one at every step."""
+    size, member = run.stop - run.start, run.body.members[0]
+    if not member.start_rows:
+        return size * (1 + len(member.probes))
+    made = member.rows + member.derivations * len(run.body.members)
+    return size + made * size // member.start_rows
+
+
 class Workers:
     """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else.
     `shares_strata`: a round is the faster the more there is to share in it, of several strata too."""

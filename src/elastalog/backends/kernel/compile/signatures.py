@@ -12,7 +12,6 @@ from elastalog.jit.intrinsics import (
     group_of_keys,
     group_of_numbers,
     halves_of,
-    increment_atomically,
     prefetch,
 )
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator
@@ -84,7 +83,6 @@ __all__ = [
     "halves_of",
     "hash_columns",
     "hash_row",
-    "increment_atomically",
     "inlined",
     "int64",
     "mix",

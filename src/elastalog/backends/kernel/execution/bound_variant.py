@@ -245,6 +245,7 @@ class BoundVariant:
         relation = relations[probe.relation]
         limit = bounds.limit(probe.relation, probe.is_before, relation.used) if probe.is_own else relation.used
         if limit == 0 and not probe.is_negated:
+            scratch.rows += stop - start  # as the machine counts them
             return
         out = scratch.block(depth + 1, probe.width)
         state = scratch.state(depth + 1)

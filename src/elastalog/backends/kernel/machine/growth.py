@@ -36,7 +36,7 @@ from elastalog.backends.kernel.machine.shares import (
     extend_shared,
     insert_shared,
     is_last,
-    let_pass,
+    let_all_pass,
     may_pass,
     passed,
     share_at,
@@ -60,7 +60,7 @@ class GrowthTask(Structure):
     """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
     more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
     record of what several machines share, of which this is number `thread`; 0 if it is alone. `passed`: how often all
-    had come when this one last did.
+    had come when this one last did. `is_solo`: it runs small iterations while the others wait.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -72,6 +72,7 @@ class GrowthTask(Structure):
     thread: int
     sharing: int
     passed: int
+    is_solo: int
     stop: int
     began: int
     began_at: int
@@ -106,14 +107,20 @@ def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
     out = matrix_at(frame.usual, BLOCK, width)
     take = operands(machine, variant.take, variant.taken)
     place = operands(machine, variant.take + variant.taken, variant.taken)
-    first = machine.at
-    filled = min(task.stop - first, BLOCK)
-    for i in range(filled):
-        for c in range(variant.taken):
-            out[i, place[c]] = rows[first + i, take[c]] if take[c] >= 0 else np_int32(first + i)
-        for c in range(width - task.carried, width):
-            out[i, c] = np_int32(task.iteration - 1)
-    machine.at = first + filled
+    is_checked = relation.is_checked != 0
+    level = levels_of(relation)
+    touched = touched_of(relation)
+    row = machine.at
+    filled = int64(0)
+    while row < task.stop and filled < BLOCK:
+        if not is_checked or set_table.is_present(level, touched, row):
+            for c in range(variant.taken):
+                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else np_int32(row)
+            for c in range(width - task.carried, width):
+                out[filled, c] = np_int32(task.iteration - 1)
+            filled += 1
+        row += 1
+    machine.at = row
     return filled
 
 
@@ -167,7 +174,7 @@ def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-
     head = relation_at(machine.relations, number)
     machine.full = number
     count = words_at(head.count, head.room if head.is_annotated else 0)
-    if task.sharing != 0:
+    if task.sharing != 0 and task.is_solo == 0:
         return insert_shared(task.sharing, task.thread, number, head, count, block, start, stop)
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
@@ -285,6 +292,8 @@ def _settle(machine, iteration):  # type: ignore[no-untyped-def]
                 level = levels_of(relation)
                 for row in range(relation.delta, relation.delta_end):
                     level[row] = np_int32(iteration)
+        else:
+            relation.delta = relation.delta_end  # what the stratum reads is new in the first iteration
     return found
 
 
@@ -348,23 +357,73 @@ def _go_over(machine, task, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
+def _begin_solo(machine, task, sharing):  # type: ignore[no-untyped-def]
+    """The iterations that follow are small: this machine runs them, and the others wait."""
+    first = _task_at(sharing.task, 0)
+    task.is_solo = 1
+    task.iteration = first.iteration
+    task.most_found = first.most_found
+    task.most_work = sharing.least_work
+    task.opened = _all_work(machine)
+    machine.stage = layout.OPENING
+
+
+@piece
+def _end_solo(machine, task, sharing, reason):  # type: ignore[no-untyped-def]
+    """It is done with them, or one was larger: what follows for all."""
+    first = _task_at(sharing.task, 0)
+    first.iteration = task.iteration
+    first.most_found = task.most_found
+    task.is_solo = 0
+    machine.stage = layout.WAITING
+    if reason == layout.DONE or task.most_found < 0:
+        return reason
+    sharing.stage = layout.OPENING
+    return share_out(machine, task.sharing)
+
+
+@piece
+def _arrive(machine, task, sharing):  # type: ignore[no-untyped-def]
+    """A machine has done its part of a stage. The last one says what follows for all: OTHERWISE if the next iterations
+    are so small that it runs them itself."""
+    task.passed = passed(task.sharing)
+    machine.stage = layout.WAITING
+    if not is_last(task.sharing):
+        return layout.DONE
+    is_entering = sharing.stage == layout.ENTERING
+    reason = _go_over(machine, task, sharing)
+    if reason == layout.OTHERWISE and not is_entering:
+        return reason
+    sharing.reason = reason
+    let_all_pass(task.sharing)
+    return layout.DONE
+
+
+@piece
 def _grow_together(machine, task):  # type: ignore[no-untyped-def]
     """Runs iterations with other machines, stage after stage."""
     sharing = sharing_at(task.sharing, 0)
     while True:
-        if machine.stage != layout.WAITING:
-            reason = layout.DONE
+        reason = layout.DONE
+        if task.is_solo:
+            reason = _drive(machine)
+            if reason != layout.DONE and reason != layout.LARGE:
+                return reason
+            reason = _end_solo(machine, task, sharing, reason)
+            if reason != layout.OTHERWISE:
+                sharing.reason = reason
+                let_all_pass(task.sharing)
+        elif machine.stage != layout.WAITING:
             if machine.stage == layout.OPENING:
                 reason = extend_shared(machine, task.sharing)
             elif machine.stage == layout.RUNNING:
                 reason = _run_shares(machine, task)
             if reason != layout.DONE:
                 return reason
-            task.passed = passed(task.sharing)
-            machine.stage = layout.WAITING
-            if is_last(task.sharing):
-                sharing.reason = _go_over(machine, task, sharing)
-                let_pass(task.sharing)
+            reason = _arrive(machine, task, sharing)
+        if reason == layout.OTHERWISE:
+            _begin_solo(machine, task, sharing)
+            continue
         if not may_pass(machine, task.sharing, task.passed):
             return layout.CHECK
         if sharing.reason != layout.GO_ON:

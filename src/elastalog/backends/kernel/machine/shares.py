@@ -2,9 +2,10 @@
 together, and indexes are extended, each by one of them.
 
 Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
-that comes does what is for one: it closes an iteration and shares the next one out. Whoever waits looks again and again
-for a while, which is all there is to wait in most iterations, and leaves off then. A relation gets more room when all
-have left off (see `threads.meeting`).
+that comes does what is for one: it closes an iteration and shares the next one out, or runs small ones itself while the
+others sleep. Whoever waits looks again and again for some microseconds, and then sleeps in the system: now and then it
+leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off (see
+`threads.meeting`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from ctypes import Structure, addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, table_at, words_at
 from elastalog.backends.kernel.compile.records import Table, record, record_at
-from elastalog.backends.kernel.compile.signatures import int64
+from elastalog.backends.kernel.compile.signatures import INT, int64, operator, types, uint32
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of, table_of
 from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
@@ -24,8 +25,7 @@ from elastalog.backends.kernel.machine.steps import extend_index
 from elastalog.backends.kernel.store import inserting, turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.turns import APART, size_of_turns
-from elastalog.jit.intrinsics import take_number
-from elastalog.jit.meeting_points import count_up, number_now
+from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
 from elastalog.jit.operators import view
 from elastalog.settings import SETTINGS
 
@@ -39,14 +39,16 @@ SHARES = 32
 is long, though some start rows lead to a hundred times as many as others."""
 
 
-_LOOKS = 1 << 19
-"""How often a machine that waits looks whether all have come, before it leaves off: some tenths of a millisecond. Who
-sleeps comes back later than it is called, and often to the core that it is called from."""
+_LOOKS = 400
+"""How often a machine that waits looks whether all have come, before it sleeps: some microseconds."""
 
-_NEXT_SHARE, _NEXT_INDEX, _ARRIVED, _PASSED = 0, 8 * APART, 16 * APART, 24 * APART
+_PATIENCE = 50_000_000
+"""Nanoseconds after which a machine that sleeps leaves off."""
+
+_NEXT_SHARE, _NEXT_INDEX = 0, 8 * APART
 """Where numbers are that all machines count in (see `Sharing.numbers`), in bytes."""
 
-_NUMBERS = 4 * APART
+_NUMBERS = 2 * APART
 """How many numbers these take."""
 
 
@@ -57,9 +59,9 @@ class Sharing(Structure):
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
-    by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken, how
-    many machines have come to where all wait, and how often all have, each `APART` from the next. `turns`: of every
-    relation, the rows that threads are given (see `store.turns`).
+    by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken,
+    `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
+    every relation, the rows that threads are given (see `store.turns`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;
@@ -76,6 +78,8 @@ class Sharing(Structure):
     indexes: int
     indexes_number: int
     numbers: int
+    gate: int
+    patience: int
     turns: int
     codes: int
     bodies: int
@@ -124,12 +128,15 @@ class Shared:
         self.turns: Vector = np.zeros((relations, size_of_turns(threads)), np.int64)
         self._shares = Table(Share, SHARES * threads + variants)
         self._numbers: Vector = np.zeros(_NUMBERS, np.int64)
+        self._gate: Vector = np.zeros(GATE, np.uint32)
+        self._patience: Vector = np.array([0, _PATIENCE], np.int64)
         self._indexes: Vector = np.array(indexes, np.int64)
         self._codes: Vector = np.array([table.address for table in codes], np.int64)
         self._order: Vector = np.arange(variants)
         self.record = Sharing(
             threads=threads, task=task, shares=self._shares.address, indexes=address_of(self._indexes),
-            indexes_number=len(indexes), numbers=address_of(self._numbers), turns=address_of(self.turns),
+            indexes_number=len(indexes), numbers=address_of(self._numbers),
+            gate=address_of(self._gate), patience=address_of(self._patience), turns=address_of(self.turns),
             codes=address_of(self._codes), bodies=self.bodies.address, order=address_of(self._order),
             least_work=SETTINGS.machine_share_from, least_work_of_share=SETTINGS.machine_work_of_share,
             least_share=SETTINGS.machine_least_share,
@@ -151,7 +158,7 @@ def take_share(address, thread):  # type: ignore[no-untyped-def]
     if thread == 0 and sharing.begun < sharing.ordered:
         sharing.begun += 1
         return sharing.shares + (sharing.begun - 1) * _SHARE_BYTES
-    number = take_number(numbers_at(sharing.numbers + _NEXT_SHARE, 1), 0, 1)
+    number = add_unordered(numbers_at(sharing.numbers + _NEXT_SHARE, 1), 0, 1)
     return sharing.shares + number * _SHARE_BYTES if number < sharing.shares_number else int64(0)
 
 
@@ -171,7 +178,7 @@ def extend_shared(machine, address):  # type: ignore[no-untyped-def]
     counter = numbers_at(sharing.numbers + _NEXT_INDEX, 1)
     places = numbers_at(sharing.indexes, sharing.indexes_number)
     while True:
-        number = take_number(counter, 0, 1)
+        number = add_unordered(counter, 0, 1)
         if number >= sharing.indexes_number:
             return layout.DONE
         place = places[number]
@@ -182,38 +189,43 @@ def extend_shared(machine, address):  # type: ignore[no-untyped-def]
             return layout.NO_INDEX
 
 
+@view
+def _gate_of(address):  # type: ignore[no-untyped-def]
+    """The barrier where machines wait for each other."""
+    return table_at(sharing_at(address, 0).gate, GATE)
+
+
 @piece
 def is_last(address):  # type: ignore[no-untyped-def]
     """A machine comes to where all wait for each other: whether the others have come before."""
-    sharing = sharing_at(address, 0)
-    arrived = numbers_at(sharing.numbers + _ARRIVED, 1)
-    if count_up(arrived, 0) + 1 < sharing.threads:
-        return False
-    arrived[0] = 0
-    return True
+    return arrive(_gate_of(address), sharing_at(address, 0).threads)
 
 
 @piece
-def let_pass(address):  # type: ignore[no-untyped-def]
+def let_all_pass(address):  # type: ignore[no-untyped-def]
     """All have come, and what was to be done then is done."""
-    count_up(numbers_at(sharing_at(address, 0).numbers + _PASSED, 1), 0)
+    let_pass(_gate_of(address))
 
 
 @piece
 def passed(address):  # type: ignore[no-untyped-def]
     """How often all have come."""
-    return number_now(numbers_at(sharing_at(address, 0).numbers + _PASSED, 1), 0)
+    return int64(atomic_load(_gate_of(address), PASSED))
 
 
 @piece
 def may_pass(machine, address, before):  # type: ignore[no-untyped-def]
     """Waits until all have come once more than before; False if the machine is to leave off."""
-    for _ in range(_LOOKS):
-        if passed(address) != before:
-            return True
-        if machine.work_allowed < 0:
-            return False
-    return False
+    gate = _gate_of(address)
+    if look(gate, uint32(before), _LOOKS):
+        return True
+    return machine.work_allowed >= 0 and sleep(gate, uint32(before), sharing_at(address, 0).patience)
+
+
+@operator(types.void, INT)
+def wake(address):  # type: ignore[no-untyped-def]
+    """Those who sleep leave off: their machines are called back."""
+    wake_all(_gate_of(address), PASSED)
 
 
 @piece

@@ -13,6 +13,7 @@ from elastalog.backends.kernel.store.memory import (
     Matrix,
     Vector,
     cleared,
+    empty_keys,
     power_of_two,
     state_vector,
 )
@@ -64,7 +65,7 @@ class Index:
             self.keys: Vector = NO_KEYS
             self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
         else:
-            self.keys = cleared(_SMALL_TABLE, np.uint64)
+            self.keys = empty_keys(_SMALL_TABLE)
             self.slots = cleared((_SMALL_TABLE, postings.SLOT_WIDTH), np.int32)
 
     def successor(self) -> Index:
@@ -75,7 +76,7 @@ class Index:
         other.ahead = -1
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
-        other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
+        other.keys = NO_KEYS if self.kind == DIRECT else empty_keys(len(self.keys))
         other.slots = cleared(self.slots.shape, np.int32)
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
         other.state = state_vector(postings.INDEX_STATE_SIZE)
@@ -193,7 +194,7 @@ class Index:
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
         width = 8 + 4 * postings.SLOT_WIDTH
         memory_limit.ask(size * width, len(self.keys) * width)
-        keys = cleared(size, np.uint64)
+        keys = empty_keys(size)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()
         postings.grow(self.keys, self.slots, keys, slots, self.shift)
@@ -204,7 +205,7 @@ class Index:
         done, self.done = self.done, 0
         self.kind = HASHED
         size = power_of_two(done * 2 + _SMALL_TABLE)
-        self.keys = cleared(size, np.uint64)
+        self.keys = empty_keys(size)
         self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()
         self.state[:] = 0

@@ -21,12 +21,13 @@ from elastalog.backends.kernel.compile.signatures import (
     WORDS,
     flattened,
     group_of_keys,
-    increment_atomically,
     inlined,
     int64,
+    np_int32,
     operator,
     prefetch,
     types,
+    uint32,
     uint64,
 )
 from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN, MOST_TAKEN_AT_ONCE
@@ -41,7 +42,7 @@ from elastalog.backends.kernel.store.set_table import (
     row_in,
 )
 from elastalog.backends.kernel.store.turns import APART, GIVEN, OWN, OWN_END, TURN
-from elastalog.jit.intrinsics import put_if_zero, take_number
+from elastalog.jit.atomics import add_unordered, compare_and_swap
 
 _ROWS_AHEAD = 16
 """Memory of so many rows behind the one that is written is asked for: an atomic step waits until all that was written
@@ -52,7 +53,7 @@ before has come to its place, and would wait for fresh memory at every eighth fa
 def _put(table, slot, entry, is_together):  # type: ignore[no-untyped-def]
     """Puts an entry into a slot that was empty; returns what it holds instead, if another thread was faster."""
     if is_together:
-        return uint64(put_if_zero(table, int64(slot), entry))
+        return uint64(compare_and_swap(table, int64(slot), uint32(0), entry))
     table[slot] = entry
     return NONE
 
@@ -83,7 +84,7 @@ def _insert(  # type: ignore[no-untyped-def]
                 entry = uint64(table[slot])
                 if entry == NONE:
                     if own == end:
-                        first = take_number(given, GIVEN, turn) if is_together else room
+                        first = add_unordered(given, GIVEN, turn) if is_together else room
                         if first + turn > room:
                             return i + g, own, end
                         own = first
@@ -103,7 +104,7 @@ def _insert(  # type: ignore[no-untyped-def]
                     if has_row(rows, row, block, i + g):
                         if is_counting and row >= counted_from:
                             if is_together:
-                                increment_atomically(count, row)
+                                add_unordered(count, row, np_int32(1))
                             else:
                                 count[row] += 1
                         break

@@ -1,8 +1,9 @@
 """Arrays of words that become longer, or shorter, where they are.
 
-Long ones are mappings of the system, which gives them large pages, moves pages and not their content when they become
-longer, and clears a page for the thread that first touches it. Numpy asks for large pages too, but copies an array that
-has them whenever it becomes longer, and clears what is new in the thread that asks.
+Short ones are numpy's. Long ones lie in address space that is reserved for as many entries as there may ever be: the
+system gives a page when a thread first touches it, so that what is reserved costs nothing, and no address changes when
+an array becomes longer: it is another view of the same memory. Pages behind a shorter one are given back. What is
+reserved has large pages, is no part of core dumps, and is private to each process after a fork.
 """
 
 from __future__ import annotations
@@ -19,24 +20,33 @@ from elastalog.backends.kernel.store.memory import Vector
 from elastalog.diagnostics.quota import take
 from elastalog.settings import SETTINGS
 
+_MOST = 1 << 30
+"""Entries for which there is address space."""
+
 _PAGE = 1 << 21
 """Bytes of a large page. Mappings of whole ones begin where one does."""
 
 _WORD = 4
 _HAS_MAPPINGS = sys.platform == "linux"
+_NOT_COUNTED = 0x4000
+"""MAP_NORESERVE, which `mmap` has no name for in Python 3.11: address space takes nothing from others."""
 
 
 def lengthen(owner: object, name: str, used: int, length: int) -> None:
     """Gives the array that an attribute holds another length. The first `used` entries are kept; those behind are of
-    any value. If somebody else refers to the array, it is copied to become longer, and keeps its memory otherwise. When
-    memory ends, or Ctrl-C comes, it is as before."""
+    any value. A short array that somebody else refers to is copied to become longer, and keeps its memory otherwise.
+    When memory ends, or Ctrl-C comes, it is as before."""
     array: Vector = getattr(owner, name)
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
     take((length - former) * prod(shape) * _WORD)
+    size = _size_of(length, shape)
     del array  # so that nobody refers to it
-    if mapping is not None:
-        _resize_mapping(owner, name, mapping, former, length, shape)
-    elif length < former or _size_of(length, shape) < SETTINGS.map_from or not _HAS_MAPPINGS:
+    if mapping is not None and size <= len(mapping):
+        setattr(owner, name, _within(mapping, length, shape))
+        if length < former:
+            mapping.madvise(mmap.MADV_DONTNEED, size, len(mapping) - size)
+        return
+    if length < former or size < SETTINGS.map_from or not _HAS_MAPPINGS:
         _resize(owner, name, (length, *shape))
     array = getattr(owner, name)
     if len(array) < length:
@@ -48,31 +58,11 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
 def _resize(owner: object, name: str, shape: tuple[int, ...]) -> None:
     array: Vector = getattr(owner, name)
     try:
-        setattr(owner, name, _nothing(shape[1:]))
+        setattr(owner, name, np.empty((0, *shape[1:]), np.int32))
         with suppress(ValueError):  # somebody refers to it
             array.resize(shape)
     finally:
         setattr(owner, name, array)
-
-
-def _resize_mapping(
-    owner: object, name: str, mapping: mmap.mmap, former: int, length: int, shape: tuple[int, ...]
-) -> None:
-    now = min(former, length)
-    try:
-        setattr(owner, name, _nothing(shape))
-        with suppress(BufferError):  # somebody refers to the array
-            mapping.resize(_size_of(length, shape))
-            now = length
-    except OSError:
-        raise MemoryError from None
-    finally:
-        setattr(owner, name, _within(mapping, now, shape))
-
-
-def _nothing(shape: tuple[int, ...]) -> Vector:
-    """What stands for an array while nobody may refer to it."""
-    return np.empty((0, *shape), np.int32)
 
 
 def words(length: int, shape: tuple[int, ...]) -> Vector:
@@ -80,13 +70,31 @@ def words(length: int, shape: tuple[int, ...]) -> Vector:
     size = _size_of(length, shape)
     if size < SETTINGS.map_from or not _HAS_MAPPINGS:
         return np.empty((length, *shape), np.int32)
-    try:
-        mapping = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:
-        raise MemoryError from None
-    with suppress(OSError):  # a system without large pages
-        mapping.madvise(mmap.MADV_HUGEPAGE)
-    return _within(mapping, length, shape)
+    return _within(_reserved(size, _size_of(_MOST, shape)), length, shape)
+
+
+def _reserved(least: int, most: int) -> mmap.mmap:
+    """Address space of so many bytes at most, as there are: a system that counts it, or a limit, may leave less."""
+    size = max(least, most) if _is_unlimited() else least
+    while True:
+        try:
+            mapping = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NOT_COUNTED)
+            break
+        except (OSError, OverflowError):
+            if size == least:
+                raise MemoryError from None
+            size = max(least, size // 2 // _PAGE * _PAGE)
+    for advice in (mmap.MADV_HUGEPAGE, mmap.MADV_DONTDUMP):
+        with suppress(OSError):  # a system without
+            mapping.madvise(advice)
+    return mapping
+
+
+def _is_unlimited() -> bool:
+    """Whether address space has no limit of its own."""
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
 
 
 def _size_of(length: int, shape: tuple[int, ...]) -> int:
@@ -94,8 +102,7 @@ def _size_of(length: int, shape: tuple[int, ...]) -> int:
 
 
 def _within(mapping: mmap.mmap, length: int, shape: tuple[int, ...]) -> Vector:
-    """The first entries of a mapping. Unlike one that numpy is given a buffer for, the array keeps it from being
-    resized."""
+    """The first entries of a mapping."""
     number = length * prod(shape)
     return np.asarray(memoryview(mapping)[: number * _WORD].cast("i", (length, *shape)))
 

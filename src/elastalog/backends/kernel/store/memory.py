@@ -63,6 +63,11 @@ def empty_table(slots: int) -> Vector:
     return cleared(slots, np.uint32)
 
 
+def empty_keys(size: int) -> Vector:
+    """The keys of an index without rows, and behind them the bits of its filter (see `postings`)."""
+    return cleared(size + size // 16, np.uint64)[:size]
+
+
 def power_of_two(size: int) -> int:
     """The least power of two that is at least `size` and 16."""
     return 1 << max(4, (size - 1).bit_length())

@@ -6,6 +6,9 @@ how many. One row is kept in the slot itself; more are in a block of a pool, of 
 16, 24 and so on. Blocks that were left for larger ones are used again; when they are a third of the pool, the others
 are moved together. Rows that come at once are *packed*: their blocks, at the front of the pool, have no room for more.
 Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
+
+Behind the keys of a hash table lies a *filter*, four bits for every slot, one of which is set for each key. It tells
+most keys that are not there, and lies near the processor where the keys do not.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
     uint64,
 )
+from elastalog.jit.intrinsics import behind
 
 DIRECT, HASHED, EVERY = range(3)
 """How postings are found: by word, by key, or all rows of the relation (a cross product)."""
@@ -52,8 +56,12 @@ PACKED = 7  # blocks before this place are packed
 FREE = 8  # and the following: of blocks of each size that were left, the first one's place + 1; it holds the next one's
 INDEX_STATE_SIZE = FREE + 64
 
+_MOST_FILTERED = 1 << 20
+"""Keys up to which the filter is looked at: that of more is not near either."""
+
 _AHEAD = 12
 _FIRST_BLOCK = 4
+_TWO, _SIX, _WITHIN = np.uint64(2), np.uint64(6), np.uint64(63)
 _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
@@ -73,6 +81,19 @@ def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
 @inlined
 def hash_key(key):  # type: ignore[no-untyped-def]
     return mix(key) * FINISH
+
+
+@inlined
+def _bit_of(value, high):  # type: ignore[no-untyped-def]
+    """The bit of a filter that a hash leads to, by number: of each slot there are four."""
+    return value >> (high - _TWO)
+
+
+@inlined
+def _note(keys, value, high):  # type: ignore[no-untyped-def]
+    """Sets the bit of a key, given by its hash."""
+    bit = _bit_of(value, high)
+    behind(keys)[int64(bit >> _SIX)] |= ONE << (bit & _WITHIN)
 
 
 @inlined
@@ -158,14 +179,23 @@ def find_slots(  # type: ignore[no-untyped-def]
                 prefetch(flattened(slots), word * SLOT_WIDTH)
             found[g] = word
     else:
+        high = uint64(shift)
+        is_filtered = keys.shape[0] <= _MOST_FILTERED
+        bits = behind(keys)
         for g in range(size):
             wanted[g] = index_key(block, start + g, key)
-            found[g] = int64(hash_key(wanted[g]) >> uint64(shift))
-            prefetch(keys, found[g])
-            prefetch(flattened(slots), found[g] * SLOT_WIDTH)
+            value = hash_key(wanted[g])
+            bit = _bit_of(value, high)
+            found[g] = int64(value >> high)
+            if is_filtered and not (bits[int64(bit >> _SIX)] >> (bit & _WITHIN)) & ONE:
+                found[g] = int64(-1)
+            else:
+                prefetch(keys, found[g])
+                prefetch(flattened(slots), found[g] * SLOT_WIDTH)
         for g in range(size):
-            home = uint64(found[g])
-            found[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
+            if found[g] >= 0:
+                home = uint64(found[g])
+                found[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
@@ -189,9 +219,11 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
                 break
             _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
-            home = find_home(rows, row, columns, key, hash_key(key) >> high, keys, slots, pool, rows, columns)
+            value = hash_key(key)
+            home = find_home(rows, row, columns, key, value >> high, keys, slots, pool, rows, columns)
             if keys[home] == NONE:
                 keys[home] = key
+                _note(keys, value, high)
                 keys_used += 1
             slot = int64(home)
         length = slots[slot, LENGTH]
@@ -294,9 +326,11 @@ def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  
                 break
             _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
-            home = find_key(key, hash_key(key) >> high, keys)
+            value = hash_key(key)
+            home = find_key(key, value >> high, keys)
             if keys[home] == NONE:
                 keys[home] = key
+                _note(keys, value, high)
                 keys_used += 1
             slot = int64(home)
         if slots[slot, LENGTH] == 0:
@@ -345,9 +379,11 @@ def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untype
     high = uint64(shift)
     for i in range(keys.shape[0]):
         if keys[i] != NONE:
-            home = hash_key(keys[i]) >> high
+            value = hash_key(keys[i])
+            home = value >> high
             while wider_keys[home] != NONE:
                 home = (home + ONE) & mask
             wider_keys[home] = keys[i]
+            _note(wider_keys, value, high)
             for c in range(SLOT_WIDTH):
                 wider_slots[home, c] = slots[i, c]

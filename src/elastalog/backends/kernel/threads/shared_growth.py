@@ -1,26 +1,26 @@
 """Rounds in compiled code that several threads share (see `machine.shares`).
 
-Small rounds are run by one thread, many in a call. Large ones are shared, many in a call too, of which every thread has
-one. Threads leave off when a relation needs room (see `meeting`), where the machine does, and when they have waited for
-others for a while.
+A thread makes one call and stays in compiled code to the fixpoint: large rounds are shared, small ones are run by one
+thread while the others sleep. It leaves off when a relation needs room (see `meeting`), when plans are to be made anew,
+where something is to be done in Python, and now and then to look at limits.
 """
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import addressof, memmove, sizeof
 from functools import partial
 from typing import Final
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
+from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.shares import Shared
+from elastalog.backends.kernel.machine.shares import Shared, wake
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.threads.crew import Crew, Stopped
 from elastalog.backends.kernel.threads.meeting import Meeting
@@ -32,16 +32,14 @@ from elastalog.settings import SETTINGS
 MOST_WORK = 1 << 19
 """Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
 
-_NAP: Final = 0.0001
-"""Seconds that a thread sleeps which has waited for others in vain."""
-
 _NOW: Final = -1
 """Work that is allowed to a machine which is to leave off."""
 
 
 class SharedGrowth(MachineRounds):
     """The bodies of a stratum, laid out for a machine in each of so many threads, which have the relations and indexes
-    of one plan in common. Each has a copy of the code of variants, where it notes what it has done."""
+    of one plan in common. Each has a copy of the code of variants, where it notes what it has done. `expected`: facts
+    that the first round is expected to find, by relation, where it is not about as many as the one before."""
 
     def __init__(self, crew: Crew, threads: int, stratum: StratumBodies, watch: Watch) -> None:
         super().__init__(stratum, watch)
@@ -62,6 +60,7 @@ class SharedGrowth(MachineRounds):
         for body, work in zip(bodies, self._shared.bodies, strict=True):
             work.is_shared, work.heads = is_shareable(body.variant), len(body.members)
         self._heads: dict[str, SharedHead] = {}
+        self.expected: Mapping[str, int] = {}
 
     def _add_machine(self, thread: int) -> None:
         plan, workspace = self._plan, Workspace()
@@ -82,8 +81,10 @@ class SharedGrowth(MachineRounds):
         for body, work in zip(self.bodies, self._shared.bodies, strict=True):
             member = body.members[0]
             work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
+        reason = layout.OTHERWISE if self._is_small() else layout.GO_ON
         while True:
-            reason = self._share()
+            if reason != layout.OTHERWISE:
+                reason = self._share()
             if reason == layout.NO_INDEX:
                 self._make_indexes()
                 continue
@@ -93,6 +94,12 @@ class SharedGrowth(MachineRounds):
                 if reason == layout.LARGE and task.most_found >= 0:
                     continue
             return reason
+
+    def _is_small(self) -> bool:
+        """Whether the next round needs no threads."""
+        rows = [self._plan.relations[code.start] for code in self._plan.code.variants]
+        runs = [Run(body, row.delta, row.delta_end) for body, row in zip(self.bodies, rows, strict=True)]
+        return sum(map(expected_work, runs)) < self._shared.record.least_work
 
     def _make_indexes(self) -> None:
         """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
@@ -153,16 +160,16 @@ class SharedGrowth(MachineRounds):
         """The relations of the stratum, ready for rows of all threads."""
         for name, row in self._rows.items():
             # About as many facts as in the round before.
-            expected = row.delta_end - row.delta
+            expected = self.expected.get(name, row.delta_end - row.delta)
             head, relation = self._heads.get(name), self._relations[name]
             if relation.used < SETTINGS.least_shared_growth:
                 # A meeting costs more.
                 relation.reserve(relation.used + SETTINGS.least_shared_room)
             if head is None:
                 turns = self._shared.turns[self._plan.number[name]]
-                head = self._heads[name] = SharedHead(relation, row.delta_end, self._threads, expected, turns)
+                head = self._heads[name] = SharedHead(relation, self._threads, expected, turns)
             else:
-                head.open(row.delta_end, expected)
+                head.open(expected)
             self._tell_room(head)
         return self._heads
 
@@ -184,6 +191,9 @@ class SharedGrowth(MachineRounds):
             if sharing.reason != layout.GO_ON:
                 break
             match reason:
+                case layout.NO_ROOM if self._tasks[thread].is_solo:
+                    self._know_rows(self._plan.names[machine.full])
+                    machine_run.serve(reason)
                 case layout.NO_ROOM:
                     name = self._plan.names[machine.full]
                     self._know_rows(name)
@@ -191,8 +201,6 @@ class SharedGrowth(MachineRounds):
                     self._call_back()
                 case layout.CHECK:
                     self._count(thread)
-                    if machine.stage == layout.WAITING and not meeting.is_wanted:
-                        time.sleep(_NAP)
                 case layout.NO_INDEX:
                     self._know_index(machine.full_index)
                     machine_run.serve(reason)
@@ -223,6 +231,7 @@ class SharedGrowth(MachineRounds):
         """All machines leave off as soon as they can."""
         for machine_run in self._runs:
             machine_run.workspace.machine.work_allowed = _NOW
+        wake(self._shared.address)
 
     def _count(self, thread: int) -> None:
         """Counts what a thread has done since it was last counted, and looks at limits."""

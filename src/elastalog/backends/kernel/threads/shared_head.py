@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.store import inserting as operators
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, size_of_turns, turn_for
 from elastalog.backends.kernel.threads.growth import Growth
@@ -13,29 +12,21 @@ from elastalog.settings import SETTINGS
 
 
 class SharedHead:
-    """A relation while so many threads insert into it; facts from row `counted_from` on are counted. `is_full`: some
-    thread has found no room. What is given out is noted in `turns` of the caller's, if there are any."""
+    """A relation while so many threads insert into it. `is_full`: some thread has found no room. What is given out is
+    noted in `turns` of the caller's, if there are any."""
 
-    __slots__ = ("_counted_from", "_threads", "_turns", "is_full", "relation")
+    __slots__ = ("_threads", "_turns", "is_full", "relation")
 
-    def __init__(
-        self,
-        relation: KernelRelation,
-        counted_from: int,
-        threads: int,
-        expected: int,
-        turns: Vector | None = None,
-    ) -> None:
+    def __init__(self, relation: KernelRelation, threads: int, expected: int, turns: Vector | None = None) -> None:
         self.relation = relation
         self._threads = threads
         self._turns: Vector = np.zeros(size_of_turns(threads), np.int64) if turns is None else turns
-        self.open(counted_from, expected)
+        self.open(expected)
 
-    def open(self, counted_from: int, expected: int) -> None:
+    def open(self, expected: int) -> None:
         """A round begins, which is expected to add so many rows."""
         relation = self.relation
         self.is_full = False
-        self._counted_from = counted_from
         turn = turn_for(expected)
         # In the end every thread may have a turn that it has only begun.
         size = relation.used + expected + 2 * self._threads * turn
@@ -47,15 +38,6 @@ class SharedHead:
     def _turn(self) -> int:
         """How many rows threads are given at a time."""
         return int(self._turns[TURN])
-
-    def insert(self, thread: int, block: Matrix, start: int, stop: int) -> int:
-        """Inserts rows of a block; returns where it stopped, early when there is no room."""
-        relation = self.relation
-        done: int = operators.insert_together(
-            block, start, stop, relation.rows, relation.table, relation.shift, relation.count, self._counted_from,
-            relation.room, self._turns, thread,
-        )  # fmt: skip
-        return done
 
     def make_room(self) -> Growth | None:
         """Makes room for more rows, while no thread inserts; in the table too, unless that is better done by all."""

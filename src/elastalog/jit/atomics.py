@@ -1,0 +1,224 @@
+"""Atomic steps on elements of arrays that several threads write to, and how threads wait for each other.
+
+All steps but `add_unordered` are in one order that every thread sees alike (sequential consistency), which costs what
+acquiring and releasing cost on the processors that we compile for, and is what the model of the tests assumes. Threads
+that have nothing to do sleep in the system (`sleep_while`, a futex); where that is not Linux they give their turn away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastalog.jit.checking import element
+from elastalog.jit.operators import intrinsic, piece
+from elastalog.jit.symbols import FUTEX
+
+_ORDER = "seq_cst"
+_WAIT, _WAKE = 128, 129  # FUTEX_WAIT, FUTEX_WAKE, in this process only
+_ALL = (1 << 31) - 1
+
+
+def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Where the element of an array is that the first two arguments name."""
+    return element(context, builder, signature.args[0], arguments[0], arguments[1])
+
+
+@intrinsic
+def atomic_load(typing_context: Any, array: Any, position: Any) -> Any:
+    """An element that other threads write to."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(_element(context, builder, signature, arguments), _ORDER, array.dtype.bitwidth // 8)
+
+    return array.dtype(array, types.int64), generate
+
+
+@intrinsic
+def atomic_store(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
+    """Writes an element: whoever sees it also sees what this thread has written before."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _element(context, builder, signature, arguments)
+        builder.store_atomic(arguments[2], place, _ORDER, array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, array.dtype), generate
+
+
+def _changing(operation: str, order: str) -> Any:
+    @intrinsic
+    def change(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
+        from numba import types
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), arguments[2], order)
+
+        return array.dtype(array, types.int64, array.dtype), generate
+
+    return change
+
+
+atomic_add = _changing("add", _ORDER)
+"""Adds a number to an element; returns what it was."""
+
+add_unordered = _changing("add", "monotonic")
+"""The same for numbers that say nothing of anything else that was written."""
+
+exchange = _changing("xchg", _ORDER)
+"""Writes an element; returns what it was."""
+
+
+@intrinsic
+def compare_and_swap(typing_context: Any, array: Any, position: Any, expected: Any, value: Any) -> Any:
+    """Writes an element if it is as expected; returns what it was."""
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _element(context, builder, signature, arguments)
+        swapped = builder.cmpxchg(place, arguments[2], arguments[3], _ORDER, _ORDER)
+        return builder.extract_value(swapped, 0)
+
+    return array.dtype(array, types.int64, array.dtype, array.dtype), generate
+
+
+@intrinsic
+def relax(typing_context: Any) -> Any:
+    """Tells the processor that this thread looks again and again for what another is to write."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        triple = _triple(context)
+        if triple.startswith("x86"):
+            name, given = "llvm.x86.sse2.pause", []
+        elif triple.startswith(("aarch64", "arm64")):
+            name, given = "llvm.aarch64.hint", [ir.Constant(ir.IntType(32), 1)]
+        else:
+            return context.get_dummy_value()
+        kind = ir.FunctionType(ir.VoidType(), [each.type for each in given])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def _ask_system(typing_context: Any, array: Any, position: Any, operation: Any, value: Any, patience: Any) -> Any:
+    """The system's `futex` on an element of a uint32 array."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        int64 = ir.IntType(64)
+        triple = _triple(context)
+        number = next((FUTEX[start] for start in FUTEX if triple.startswith(start) and "linux" in triple), None)
+        if number is None:
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
+            return context.get_dummy_value()
+        kind = ir.FunctionType(int64, [int64], var_arg=True)
+        called = cgutils.get_or_insert_function(builder.module, kind, "syscall")
+        place = builder.ptrtoint(_element(context, builder, signature, arguments), int64)
+        nothing = ir.Constant(int64, 0)
+        given = [ir.Constant(int64, number), place, *arguments[2:], nothing, nothing]
+        builder.call(called, given)
+        return context.get_dummy_value()
+
+    return types.void(array, *[types.int64] * 4), generate
+
+
+def _triple(context: Any) -> str:
+    """What code is made for."""
+    triple: str = context.codegen()._create_empty_module("").triple
+    return triple
+
+
+@piece
+def sleep_while(array, position, value, patience):  # type: ignore[no-untyped-def]
+    """Sleeps if an element of a uint32 array has a value, until it is woken, or time is over; it may wake without a
+    reason. `patience`: the address of two int64 numbers, seconds and nanoseconds; 0 for any time."""
+    _ask_system(array, position, _WAIT, value, patience)
+
+
+@piece
+def wake_all(array, position):  # type: ignore[no-untyped-def]
+    """Wakes the threads that sleep at an element."""
+    _ask_system(array, position, _WAKE, _ALL, 0)
+
+
+# --- a barrier -----------------------------------------------------------------------------------------------------
+
+ARRIVED, PASSED, SLEEPING = 0, 16, 32
+GATE = 48
+"""Of a barrier, a uint32 array: where it counts the threads that have come, how often all have, and how many sleep,
+each in memory of its own; and how long it is."""
+
+
+@piece
+def arrive(gate, threads):  # type: ignore[no-untyped-def]
+    """A thread comes to a barrier of so many: whether it is the last. That one calls `let_pass`; the others, with what
+    `atomic_load(gate, PASSED)` was before, `wait_to_pass`."""
+    return atomic_add(gate, ARRIVED, 1) + 1 == threads
+
+
+@piece
+def let_pass(gate):  # type: ignore[no-untyped-def]
+    """All have come, and what one was to do meanwhile is done."""
+    atomic_store(gate, ARRIVED, 0)
+    atomic_add(gate, PASSED, 1)
+    if atomic_load(gate, SLEEPING) > 0:
+        wake_all(gate, PASSED)
+
+
+@piece
+def look(gate, before, looks):  # type: ignore[no-untyped-def]
+    """Looks so many times, some ten nanoseconds each, whether all have come; whether they have."""
+    for _ in range(looks):
+        if atomic_load(gate, PASSED) != before:
+            return True
+        relax()
+    return atomic_load(gate, PASSED) != before
+
+
+@piece
+def sleep(gate, before, patience):  # type: ignore[no-untyped-def]
+    """Sleeps until all have come, so that whoever needs the core has it; with patience until it is woken, or time is
+    over. Whether all have come."""
+    atomic_add(gate, SLEEPING, 1)
+    while atomic_load(gate, PASSED) == before:
+        sleep_while(gate, PASSED, before, patience)
+        if patience != 0:
+            break
+    atomic_add(gate, SLEEPING, -1)
+    return atomic_load(gate, PASSED) != before
+
+
+@piece
+def wait_to_pass(gate, before, looks):  # type: ignore[no-untyped-def]
+    """Waits until all have come."""
+    if not look(gate, before, looks):
+        sleep(gate, before, 0)
+
+
+__all__ = [
+    "GATE",
+    "PASSED",
+    "add_unordered",
+    "arrive",
+    "atomic_add",
+    "atomic_load",
+    "atomic_store",
+    "compare_and_swap",
+    "exchange",
+    "let_pass",
+    "look",
+    "relax",
+    "sleep",
+    "sleep_while",
+    "wait_to_pass",
+    "wake_all",
+]
