@@ -8,16 +8,23 @@ from elastalog.analysis.growth import warnings_of_growth
 from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.names import NAMES
 from elastalog.diagnostics.catalogue.types import TYPES
+from elastalog.program import Program
 from tests.analysis.checking import accepted, codes
 
 ANALYSIS = (*NAMES, *TYPES)
-PROGRAMS = [entry for entry in ANALYSIS if not entry.code.startswith(("E023", "E0414"))]
+PROGRAMS = [entry for entry in ANALYSIS if not entry.code.startswith(("E023", "E0325", "E0414"))]
 
 
 @pytest.mark.parametrize("entry", PROGRAMS, ids=lambda entry: entry.code)
 def test_examples(entry: Entry) -> None:
     assert set(codes(entry.example)) == {entry.code}
     assert codes(entry.fix) == []
+
+
+def test_examples_of_divisions_by_zero() -> None:
+    (entry,) = [entry for entry in ANALYSIS if entry.code == "E0325"]
+    assert [found.code for found in Program.parse(entry.example).warnings] == ["E0325"]
+    assert not Program.parse(entry.fix).warnings
 
 
 def test_examples_of_growth() -> None:

@@ -73,9 +73,9 @@ def test_updates_give_what_evaluation_gives(program: str, wanted: list[str]) -> 
     with elastalog.open(checked, facts={}, budget=None) as db:
         names = [name for name in db if not name.startswith("@")]
         given = {name: sorted(db.explicit(name), key=str) for name in names}
-        told = [(name, row) for name, rows in given.items() for row in rows]
+        told = [(name, row) for name, listed in given.items() for row in listed]
         for name, row in told:
-            left = {n: [r for r in rows if (n, r) != (name, row)] for n, rows in given.items()}
+            left = {n: [r for r in listed if (n, r) != (name, row)] for n, listed in given.items()}
             db.apply(deleted={name: [row]})
             assert {n: rows(db, n) for n in names} == evaluated(program, left), (name, row)
             db.apply(inserted={name: [row]})

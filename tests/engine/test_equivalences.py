@@ -372,7 +372,7 @@ def test_faults_are_looked_for_among_all_pairs() -> None:
 
 def test_pairs_are_counted_and_written_out_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(3)
-    monkeypatch.setattr("elastalog.relations.pairs.BLOCK", 5)
+    monkeypatch.setattr(SETTINGS, "pairs_at_once", 5)
     for _ in range(50):
         these, those = ({x: random.randrange(4) for x in range(8) if random.random() < 0.8} for _ in range(2))
         named = [np.array(sorted(c.items()), np.int32).reshape(-1, 2) for c in (these, those)]

@@ -58,7 +58,7 @@ def ground(tree: syntax.Tree, db: Facts) -> list[Derivation]:
     found, program = list[Derivation](), program_of(tree)
     for rule in program.rules:
         rest = tuple(i for i in rule.body if not isinstance(i, syntax.Negation))
-        positive = Rule(rule.head, rest, program.schemas, rule.fields)
+        positive = Rule(rule.head, rest, program.schemas, rule.fields, rule.inlined)
         negated = [literal.atom for literal in rule.body if isinstance(literal, syntax.Negation)]
         for head, env in positive.instances(db):
             body = tuple(env[atom.span] for atom in rule.body if isinstance(atom, syntax.Atom)) or (ALWAYS,)

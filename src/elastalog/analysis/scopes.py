@@ -190,9 +190,12 @@ class _Scope:
     def hidden(self, aggregate: tree.Aggregate, alternatives: Iterable[Sequence[tree.Literal]]) -> set[str]:
         """The names around an aggregate that mean other variables inside it."""
         found: set[str] = set()
-        if aggregate.target is not None:
+        target = aggregate.target
+        if aggregate.operator[0] == "@" and isinstance(target, tree.Call):
+            target = target.arguments[-1]  # what a functor of the user starts with belongs to the rule around
+        if target is not None:
             given = {name for body in alternatives for literal in body for name in given_by(literal)}
-            found = given & {variable.name for variable in variables_of((aggregate.target,), is_deep=False)}
+            found = given & {variable.name for variable in variables_of((target,), is_deep=False)}
         if self.current is not None:
             others = [literal for literal in self.body if literal is not self.current]
             found |= grounded_by(self.body, self.known) - grounded_by(others, self.known)

@@ -39,3 +39,15 @@ def width(shown: str) -> int:
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in shown
     )
+
+
+MOST_LINES = 10
+"""Lines that the `repr` of an answer has."""
+
+
+def cut(text: str) -> str:
+    """The first lines of a text, for the `repr` of what `print` shows whole."""
+    lines = text.splitlines()
+    if len(lines) <= MOST_LINES:
+        return text
+    return "\n".join((*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES:,} more lines; `print` shows them"))

@@ -8,11 +8,10 @@ from typing import Literal, Protocol
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.display import show_lines
+from elastalog.diagnostics.display import cut, show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.relations.display import cut
 
 Status = Literal["holds", "fails", "open"]
 _MARKS: dict[Status, str] = {"holds": "✓", "fails": "X", "open": "?"}

@@ -14,10 +14,9 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, stays_here, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.display import show_lines
+from elastalog.diagnostics.display import cut, show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
-from elastalog.relations.display import cut
 
 MOST_NODES = (1 << 63) - 1
 """Where the size of a proof stops counting."""

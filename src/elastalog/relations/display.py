@@ -1,4 +1,4 @@
-"""How answers are shown: small tables of HTML for notebooks, the first lines for `repr`."""
+"""How answers are shown in notebooks: small tables of HTML."""
 
 from __future__ import annotations
 
@@ -17,15 +17,3 @@ def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[obje
     )
     title = escape(show_text(caption))
     return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-MOST_LINES = 10
-"""Lines that the `repr` of an answer has."""
-
-
-def cut(text: str) -> str:
-    """The first lines of a text, for the `repr` of what `print` shows whole."""
-    lines = text.splitlines()
-    if len(lines) <= MOST_LINES:
-        return text
-    return "\n".join((*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES:,} more lines; `print` shows them"))
