@@ -81,10 +81,6 @@ ELSEWHERE: Mapping[str, str] = {
     "spark_few_texts": "tests/spark/test_texts.py",
     "spark_few_filed": "tests/spark/test_filed_facts.py",
     "spark_skew_from": "tests/spark/test_updates.py",
-    "gpu_few": "tests/gpu/test_engine.py",
-    "gpu_patience": "tests/gpu/test_engine.py",
-    "gpu_indexed": "tests/gpu/test_engine.py",
-    "gpu_piece": "tests/gpu/test_carrying.py",
 }
 """Those that the evaluation of small programs in one process does not meet, and where they are set."""
 

@@ -141,7 +141,7 @@ class Settings:
     rows_written_at_once: int = 1 << 18
     """Rows that are written at a time."""
 
-    # Spark and GPU
+    # Spark
     spark_least_rows: int = 100_000
     """Rows of what a stratum reads from which it may be evaluated in tasks."""
     spark_few_texts: int = 10_000
@@ -150,14 +150,6 @@ class Settings:
     """Changed facts up to which files of facts are not written again."""
     spark_skew_from: int = 1_000
     """Facts with one value from which they are spread over several tasks."""
-    gpu_few: int = 3_000
-    """Facts of a round, a variant, up to which it counts as small on a device."""
-    gpu_patience: int = 4
-    """Small rounds in a row after which a device hands over to the kernel."""
-    gpu_indexed: int = 10_000
-    """Facts for each of which it waits one small round more."""
-    gpu_piece: int = 1 << 22
-    """Facts that are copied from a device at a time."""
 
     def __init__(self) -> None:
         for given in filter(None, os.environ.get("ELASTALOG_SETTINGS", "").split(",")):

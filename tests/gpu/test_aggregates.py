@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import place
+from elastalog.backends.gpu import found, place, rounds
 from elastalog.program import Program
-from elastalog.settings import SETTINGS
 from tests.engine.judging import judge
 from tests.gpu.conftest import Claims
 
@@ -74,8 +73,8 @@ def test_as_the_kernel_and_as_defined(
     levels: Literal["local", "global"], chunk: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(place, "CHUNK", chunk)
-    monkeypatch.setattr(SETTINGS, "gpu_piece", chunk)
-    monkeypatch.setattr(SETTINGS, "gpu_patience", NEVER)
+    monkeypatch.setattr(found, "PIECE", chunk)
+    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
     caplog.set_level(logging.INFO, "elastalog.placement")
     program = Program.parse(PROGRAM)
     for seed in range(6):
@@ -170,7 +169,7 @@ def test_without_room_the_kernel_folds(
     """
     facts = {"sale": [(n % 3, n, n * n) for n in range(12)]}
     expected = _state(elastalog.open(program, facts=facts, engine="local", levels=levels))
-    monkeypatch.setattr(SETTINGS, "gpu_piece", 4)
+    monkeypatch.setattr(found, "PIECE", 4)
     elastalog.open(program, facts=facts, engine="gpu", levels=levels)
     every = claims.number
     caplog.set_level(logging.INFO, "elastalog.placement")

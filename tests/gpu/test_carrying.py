@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elastalog.backends.gpu import found
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.carrying import Carrier
 from elastalog.backends.gpu.found import Found
-from elastalog.settings import SETTINGS
 
 
 class DeviceArray(np.ndarray):
@@ -77,7 +77,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Arrays:
 
 
 def test_facts_come_back_in_order_beside_the_rounds(device: Arrays, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SETTINGS, "gpu_piece", 4)
+    monkeypatch.setattr(found, "PIECE", 4)
     threads: set[str] = set()
 
     def columns(keys: Any) -> list[Any]:

@@ -13,10 +13,11 @@ from elastalog.backends.gpu.carrying import Carrier
 from elastalog.backends.gpu.packing import Keys
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
-from elastalog.settings import SETTINGS
 
 Vector = npt.NDArray[np.int32]
 
+PIECE = 1 << 22
+"""Facts that are brought at a time, and for which it is worth while to bring them before the end."""
 _AHEAD = 16
 """Room is taken for as many times the facts that are there: it is memory only where facts are written."""
 
@@ -72,7 +73,7 @@ class Found:
         numbers = self._arrays.module.ones(size, np.int32) if counts is None else counts.astype(np.int32)
         self._waiting.append(_Piece(keys, numbers, (level,), (size,)))
         self._held += size
-        if self._held >= SETTINGS.gpu_piece:
+        if self._held >= PIECE:
             self.send(_AHEAD)
 
     def brought(self) -> FactWords:
@@ -85,11 +86,11 @@ class Found:
         """Starts to bring what waits. `ahead`: there will be so many times more."""
         if len(self._room.words) < self._sent + self._held:
             self._grow(ahead)
-        self._arrays.claim((8 * self._width + 12) * min(self._held, SETTINGS.gpu_piece))
+        self._arrays.claim((8 * self._width + 12) * min(self._held, PIECE))
         for piece in self._together():
             size = len(piece.keys[0])
-            for begin in range(0, size, SETTINGS.gpu_piece):
-                end = min(begin + SETTINGS.gpu_piece, size)
+            for begin in range(0, size, PIECE):
+                end = min(begin + PIECE, size)
                 place = self._room.facts(self._sent + begin, self._sent + end)
                 self._carrier.start(partial(self._bring, piece, begin, end, place))
             self._sent += size
@@ -101,7 +102,7 @@ class Found:
         number = 0
         for piece in self._waiting:
             size = len(piece.keys[0])
-            if few and number + size > SETTINGS.gpu_piece:
+            if few and number + size > PIECE:
                 yield self._joined(few)
                 few, number = [], 0
             few.append(piece)
@@ -127,8 +128,8 @@ class Found:
             self._room = _made(size * ahead, self._width)
         except MemoryError:  # there is not as much to be had
             self._room = _made(size, self._width)
-        for begin in range(0, self._sent, SETTINGS.gpu_piece):
-            end = min(begin + SETTINGS.gpu_piece, self._sent)
+        for begin in range(0, self._sent, PIECE):
+            end = min(begin + PIECE, self._sent)
             self._carrier.start(partial(_copy, before.facts(begin, end), self._room.facts(begin, end)))
 
     def _bring(self, piece: _Piece, begin: int, end: int, place: FactWords) -> None:

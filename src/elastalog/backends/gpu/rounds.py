@@ -22,10 +22,17 @@ from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
-from elastalog.settings import SETTINGS
 
 Matrix = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.int32]
+
+
+FEW = 3_000
+"""Facts of a round, for every variant of a rule, whose launches cost more than its work."""
+PATIENCE = 4
+"""Such rounds in a row after which the kernel goes on, at least."""
+INDEXED = 10_000
+"""Facts that the kernel indexes in the time of such a round: it has to before it can go on."""
 
 
 class DeviceRelation:
@@ -249,9 +256,9 @@ class StratumRounds:
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
-            small = small + 1 if number <= SETTINGS.gpu_few * len(self._by_delta) else 0
+            small = small + 1 if number <= FEW * len(self._by_delta) else 0
             held = sum(len(relation.natural) for relation in own.values())
-            if small >= max(SETTINGS.gpu_patience, held // SETTINGS.gpu_indexed) and not goes_to_the_end:
+            if small >= max(PATIENCE, held // INDEXED) and not goes_to_the_end:
                 is_done = False
                 break
             level = following
