@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 
 _POISON = 0x5B5B5B5B
+_OURS = 2
+"""References to an array that nobody else has: ours, and that of the call which counts them."""
 _OF_RELATION = ("rows", "level", "count", "touched", "_table")
 _OF_INDEX = ("keys", "slots", "pool")
 
@@ -36,9 +39,11 @@ def _leaving(usual: Callable[..., Any]) -> Callable[..., Any]:
         before = _arrays(owner)
         result = usual(owner, *arguments, **options)
         kept = {id(array) for array in _arrays(owner)} | {id(array.base) for array in _arrays(owner)}
-        for array in before:
-            # One that was resized where it is, or is a part of what is kept, is no longer a whole of its own.
-            if id(array) not in kept and array.flags.owndata and array.flags.writeable:
+        while before:
+            array = before.pop()
+            # Who refers to an array may look at it: what is left are those who have written down where it was.
+            is_left = id(array) not in kept and getrefcount(array) == _OURS
+            if is_left and array.flags.owndata and array.flags.writeable:
                 array.fill(_POISON & np.iinfo(array.dtype).max)
         return result
 

@@ -19,7 +19,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare
-from tests.reference.variables import telling_apart, witnesses
+from tests.reference.variables import hidden, telling_apart, witnesses
 from tests.reference.walking import is_made, name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -219,7 +219,7 @@ class Rule:  # head :- body.
         self.found_ranges: dict[int, Any] = {}
         self.reads = {atom.relation for atom in walk((head.arguments, body), syntax.Atom)}
         aggregates = [*walk((body, head), syntax.Aggregate)]
-        self.scopes = {a.span: (names(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
+        self.scopes = {a.span: (names(a) - hidden(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
         self.witnesses = witnesses(head, body)
         self.calls = [c for c in walk((body, head), syntax.Call) if c.functor == "autoinc"]
         self.numbered, self.key = telling_apart(body, closed) if self.calls else (body, [])

@@ -21,6 +21,12 @@ def witnesses(head: syntax.Atom, body: syntax.Body) -> dict[Any, tuple[Any, synt
     return found
 
 
+def hidden(aggregate: syntax.Aggregate) -> set[str]:
+    """The variables of a target that the body gives values: the aggregate's own, whatever has their names outside."""
+    target = aggregate.target
+    return set() if target is None else names(target, is_deep=False) & bound_by(aggregate.body)
+
+
 def equations_of(body: syntax.Body) -> list[syntax.Comparison]:
     return [literal for literal in body if isinstance(literal, syntax.Comparison) and literal.operator == "="]
 

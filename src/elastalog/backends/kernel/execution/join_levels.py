@@ -137,7 +137,8 @@ def _join_members(  # type: ignore[no-untyped-def]
             prefetch(level, row_in(uint64(table[homes[g]]), mask))
         for g in range(size):
             row = find_key_from(left, i + g, key, rows, table, homes[g], tags[g])
-            marks = state_of(level, touched, row) if row >= 0 else int64(0)
+            # Of a fact that the present round has brought nobody knows the level yet.
+            marks = state_of(level, touched, row) if row >= 0 and (row < limit or is_negated) else int64(0)
             if is_kept(row, marks, limit, view, is_negated):
                 if is_negated:
                     put_absence(left, i + g, marks, is_loss, keep, keep_place, out, filled)

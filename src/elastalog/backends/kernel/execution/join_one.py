@@ -32,7 +32,7 @@ def join_one(  # type: ignore[no-untyped-def]
     if kind == MEMBER:
         value = hash_columns(left, at, key)
         row = find_key_from(left, at, key, rows, halves_of(keys), value >> uint64(shift), value & LOW)
-        marks = state_of(level, touched, row) if row >= 0 else int64(0)
+        marks = state_of(level, touched, row) if row >= 0 and (row < limit or is_negated) else int64(0)
         if is_kept(row, marks, limit, view, is_negated):
             if is_negated:
                 put_absence(left, at, marks, is_loss, keep, keep_place, out, filled)
