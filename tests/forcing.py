@@ -68,7 +68,7 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
 """Values of each that force the one mechanism or the other upon programs of a few facts."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "map_from": "tests/kernel/test_lengthening.py (reserved address space, of which many sessions at once have too little)",
+    "map_from": "tests/kernel/test_lengthening.py (many sessions at once have too little address space)",
     "few_values": "tests/session/test_query_restriction.py",
     "most_values": "tests/session/test_query_restriction.py",
     "few_debugged_facts": "tests/debugging/test_collection.py",
