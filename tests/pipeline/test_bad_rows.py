@@ -43,6 +43,7 @@ BAD_TEXT = {
 }  # fmt: skip
 
 
+IGNORED = 'and `.pragma "extra-fields" "ignore"` does for all files'
 ALIKE = "give every row as many values as the relation has columns"
 
 
@@ -57,7 +58,7 @@ ALIKE = "give every row as many values as the relation has columns"
         (
             b"1\t2\t3\n1\t2\n",
             {},
-            f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out',
+            f'{ALIKE}; `.input pair(columns="0:1")` leaves the others out, {IGNORED}',
         ),
         (b"1\n", {}, ALIKE),
     ],
