@@ -19,6 +19,7 @@ from elastalog.backends.spark.skew import treatments
 from elastalog.planning.decompose import share_plan
 from elastalog.planning.lower import lower
 from elastalog.program import Program
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -32,7 +33,7 @@ STAR = {"edge": [(i, HUB) for i in range(1, POINTS)] + [(HUB, -i) for i in range
 
 @pytest.fixture
 def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr("elastalog.backends.spark.skew.LEAST", 20)
+    monkeypatch.setattr(SETTINGS, "spark_skew_from", 20)
     with tasks_in_this_process(tmp_path, shares=4) as session:
         yield session
 
@@ -73,7 +74,7 @@ def test_a_star_is_balanced(four: Any, monkeypatch: pytest.MonkeyPatch, text: st
 
 
 def test_without_the_treatment_one_task_has_it_all(four: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elastalog.backends.spark.skew.LEAST", 1 << 30)
+    monkeypatch.setattr(SETTINGS, "spark_skew_from", 1 << 30)
     with elastalog.open(DOUBLING, facts=STAR, engine="spark", spark=four) as db:
         work = work_of_tasks(db, monkeypatch)
         assert max(work) > 0.9 * sum(work)

@@ -259,7 +259,7 @@ def test_a_failed_update_leaves_the_files_of_the_epoch_before(near: Any) -> None
 
 def test_files_do_not_pile_up(near: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("elastalog.backends.spark.filed._FEW", 20)
+        patch.setattr(SETTINGS, "spark_few_filed", 20)
         with elastalog.open(LINEAR, facts=CYCLE, budget=None, engine="spark", spark=near) as db:
             for i in range(5, 30):
                 db.apply({"edge": [(i, i + 1)]}, {"edge": [(i - 4, i - 3)] if i % 3 == 0 else []})

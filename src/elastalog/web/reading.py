@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from elastalog.analysis.program import Value
@@ -129,7 +130,8 @@ class Reading:
     def statistics(self, epoch: Moment = None) -> Statistics:
         """What rules and relations cost."""
         with self.at(epoch) as session:
-            return session.statistics()
+            found = session.statistics()
+        return found if found.rules or epoch is not None else replace(found, rules=self._access.sides.rule_costs)
 
     # --- why -------------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ def test_an_update_does_not_wait_for_endless_previews() -> None:
         for n in range(60, 65):
             service.writing.apply({"e": [(n, n + 1)]})
         assert all(one.is_under_way() for one in previews)
-        assert {one.wait() for one in previews} <= {"E0603", "E0921"}
+        assert {one.wait() for one in previews} <= {"E0603", "E0663", "E0921"}  # of time or memory, or of both
         assert service.writing.preview({"e": [(70, 71)]}).impact == 2  # of the last epoch
         assert service.epoch == 7
 
