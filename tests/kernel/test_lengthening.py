@@ -16,6 +16,7 @@ from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import lengthening
 from elastalog.backends.kernel.store.lengthening import lengthen, words
 from elastalog.diagnostics import memory_limit
+from elastalog.settings import SETTINGS
 
 SHAPES: list[tuple[int, ...]] = [(), (2,), (3,)]
 
@@ -23,6 +24,11 @@ SHAPES: list[tuple[int, ...]] = [(), (2,), (3,)]
 class Owner:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
+
+
+@pytest.fixture(autouse=True)
+def _long_from_4_mebibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SETTINGS, "map_from", 1 << 22)
 
 
 def numbered(length: int, shape: tuple[int, ...], make: Any = words) -> Owner:
