@@ -24,6 +24,8 @@ def witnesses(head: syntax.Atom, body: syntax.Body) -> dict[Any, tuple[Any, synt
 def hidden(aggregate: syntax.Aggregate) -> set[str]:
     """The variables of a target that the body gives values: the aggregate's own, whatever has their names outside."""
     target = aggregate.target
+    if aggregate.operator[0] == "@" and isinstance(target, syntax.Call):
+        target = target.arguments[-1]  # what is folded; before it, what a functor of the user starts with
     return set() if target is None else names(target, is_deep=False) & bound_by(aggregate.body)
 
 
