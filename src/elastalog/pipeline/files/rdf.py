@@ -1,0 +1,368 @@
+"""RDF in files (`IO=rdf`), read and written by pyoxigraph: a fact a triple, terms as N-Triples has them.
+
+Whatever the format, triples come as lines of N-Triples. Lines in the usual layout, terms with a blank between them, are
+taken apart by Arrow, and the parser judges every distinct term once: most terms of a file occur many times. A block of
+lines that is laid out otherwise, or holds a term that is none, goes through the parser line by line, which then tells
+where what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog import late
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.arguments import require_package
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
+from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.atomic import replacing
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.pipeline.files.read import file_bytes, is_packed
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault, shown
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import table_of_columns
+
+pc = late.module("pyarrow.compute")
+
+FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "ntriples": ("N_TRIPLES", (".nt",)),
+    "nquads": ("N_QUADS", (".nq",)),
+    "turtle": ("TURTLE", (".ttl",)),
+    "trig": ("TRIG", (".trig",)),
+    "rdfxml": ("RDF_XML", (".rdf", ".owl", ".xml")),
+    "jsonld": ("JSON_LD", (".jsonld", ".json")),
+}
+"""The formats by their names here, with pyoxigraph's names and how names of files end."""
+
+_BLOCK = 16 << 20
+"""Bytes of a block of lines."""
+_RANDOM = re.compile("_:[0-9a-f]{20,32}")
+"""The label that the parser gives a blank node without one, another one each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triples:
+    """Triples by numbers of terms: `codes` has a row for each, `terms` the texts, each once, in the order in which they
+    appear. With graphs there is a fourth column; the text of the default graph is empty."""
+
+    terms: pa.Array
+    codes: np.ndarray
+    bad: list[BadRow]
+    prefixes: dict[str, str]
+
+    def column(self, place: int, rows: np.ndarray | slice = slice(None)) -> pa.DictionaryArray:
+        """A column of some of the triples, with a dictionary of what is in it."""
+        codes = self.codes[rows, place]
+        is_used = np.zeros(len(self.terms), bool)
+        is_used[codes] = True
+        used = np.flatnonzero(is_used)
+        places = np.empty(len(self.terms), np.int32)
+        places[used] = np.arange(len(used), dtype=np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(places[codes]), self.terms.take(pa.array(used)))
+
+    def texts(self) -> Iterator[tuple[str, ...]]:
+        """The triples as texts, one by one."""
+        terms = self.terms.to_pylist()
+        return (tuple(terms[code] for code in row) for row in self.codes.tolist())
+
+
+def joined_triples(parts: list[Triples]) -> Triples:
+    """The triples of several files, their blank nodes being of different names."""
+    if len(parts) == 1:
+        return parts[0]
+    terms, codes = _united([(part.terms, part.codes.reshape(-1)) for part in parts])
+    prefixes = {name: iri for part in reversed(parts) for name, iri in part.prefixes.items()}
+    return Triples(terms, codes.reshape(-1, 3), [row for part in parts for row in part.bad], prefixes)
+
+
+def format_of(name: str, given: str | None = None) -> str:
+    """The format that a parameter or the name of a file says."""
+    if given is not None and given in FORMATS:
+        return given
+    ending = name.lower().removesuffix(".gz")
+    for known, (_, endings) in FORMATS.items():
+        if given is None and ending.endswith(endings):
+            return known
+    choices = ", ".join(f"`{known}`" for known in FORMATS)
+    told = f"`{given or name}` does not tell which format of RDF it is"
+    raise ElastalogError([Diagnostic("E0529", told, help=f"say which with `format`: {choices}", location=name)])
+
+
+def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
+    """The triples of a file as facts, and what is none."""
+    _require_terms(schema)
+    form = format_of(path.name, parameters.get("format"))
+    found = read_triples(path, form, base=parameters.get("base"), has_graphs=schema.arity == 4)
+    columns = [found.column(place) for place in range(schema.arity)]
+    arrow = pa.schema([field.with_type(columns[0].type) for field in schema.arrow()])
+    return table_of_columns(arrow, len(found.codes), columns), found.bad
+
+
+def read_triples(
+    path: Path,
+    form: str,
+    *,
+    base: str | None = None,
+    has_graphs: bool = False,
+    label: str | None = None,
+    jobs: int | None = None,
+) -> Triples:
+    """The triples of a file. `base`: for IRIs that are relative. `label`: what labels of blank nodes begin with, the
+    name of the file unless given. `jobs`: threads, those of the session that reads unless given. What is no triple is
+    among the bad rows."""
+    data = file_bytes(path, is_packed(path)).removeprefix(b"\xef\xbb\xbf")
+    return parse_triples(data, str(path), form, base=base, has_graphs=has_graphs, label=label, jobs=jobs)
+
+
+def parse_triples(
+    data: bytes,
+    file: str,
+    form: str,
+    *,
+    base: str | None = None,
+    has_graphs: bool = False,
+    label: str | None = None,
+    jobs: int | None = None,
+) -> Triples:
+    """The triples of the contents of a file."""
+    rdf = require_package("pyoxigraph", "rdf")
+    kind = getattr(rdf.RdfFormat, FORMATS[form][0])
+    prefixes: dict[str, str] = {}
+    bad: list[BadRow] = []
+    found = None
+    if not has_graphs:
+        lines = data if form == "ntriples" else _as_lines(rdf, data, kind, base, prefixes)
+        found = None if lines is None else _columns_of_lines(rdf, lines, jobs or allowance().jobs)
+    if found is None:
+        found = _one_by_one(rdf, data, kind, base, has_graphs, file, bad, prefixes)
+    terms, codes = found
+    return Triples(_with_labels(terms, label or _label_of(file)), codes, bad, prefixes)
+
+
+def _with_labels(terms: pa.Array, label: str) -> pa.Array:
+    """Blank nodes with labels that no other file has: `_:b0` of data.ttl is `_:data.ttl_b0`."""
+    is_blank = pc.starts_with(terms, "_:")
+    blank = terms.filter(is_blank).to_pylist()
+    if not blank:
+        return terms
+    names, unnamed = [], 0
+    for node in blank:
+        unnamed += _RANDOM.fullmatch(node) is not None
+        own = f"anonymous{unnamed}" if _RANDOM.fullmatch(node) else node[2:]
+        names.append(f"_:{label}_{own}")
+    return pc.replace_with_mask(terms, is_blank, pa.array(names, terms.type))
+
+
+def _label_of(file: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", Path(file).name.removesuffix(".gz"))
+    return name if name[:1].isalnum() else f"file{name}"
+
+
+def _as_lines(rdf: Any, data: bytes, kind: Any, base: str | None, prefixes: dict[str, str]) -> bytes | None:
+    """A document as lines of N-Triples; None if something is wrong with it. IRIs are not looked at here."""
+    try:
+        parser = rdf.parse(data, kind, base_iri=base, lenient=True)
+        lines: bytes = rdf.serialize(parser, format=rdf.RdfFormat.N_QUADS)
+    except (SyntaxError, ValueError):
+        return None
+    prefixes.update(getattr(parser, "prefixes", {}))
+    return lines
+
+
+def _columns_of_lines(rdf: Any, data: bytes, jobs: int) -> tuple[pa.Array, np.ndarray] | None:
+    """The terms of lines, as the parser writes them, and the numbers of each line's three; None unless all lines have
+    the usual layout and nothing is wrong with them."""
+    try:
+        with ThreadPoolExecutor(max(jobs, 1)) as threads:  # Arrow lets go of Python meanwhile
+            return _terms_and_codes(rdf, list(threads.map(_split, _blocks(data))))
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+
+
+def _terms_and_codes(rdf: Any, split: list[pa.DictionaryArray | None]) -> tuple[pa.Array, np.ndarray] | None:
+    if None in split:
+        return None
+    parts = [part for part in split if part is not None] or [pa.array([], pa.large_string()).dictionary_encode()]
+    texts, codes = _united([(part.dictionary, np.asarray(part.indices)) for part in parts])
+    codes = codes.reshape(-1, 3)
+    is_last = np.zeros(len(texts), bool)
+    is_last[codes[:, 2]] = True
+    ends = texts.filter(pa.array(is_last))
+    if is_last[codes[:, :2]].any() or not pc.all(pc.match_substring_regex(ends, r"\.[ \t\r]*\n?$")).as_py():
+        return None
+    # The point that ends a line is no part of a term: none ends with one.
+    terms, places = _united([(pc.utf8_rtrim(texts, " .\t\r\n"), np.arange(len(texts)))])
+    codes = places[codes]
+    starts = pc.utf8_slice_codeunits(terms, 0, 1)
+    is_iri, is_node = (np.asarray(pc.equal(starts, start)) for start in ("<", "_"))
+    if not (is_iri[codes[:, 1]].all() and (is_iri | is_node)[codes[:, 0]].all()):
+        return None
+    written = _judged(rdf, terms)
+    if written is None or written is terms:
+        return None if written is None else (terms, codes)
+    terms, places = _united([(written, np.arange(len(written)))])
+    return terms, places[codes]
+
+
+def _blocks(data: bytes) -> Iterator[bytes]:
+    """Whole lines of a text, so many bytes of them at once."""
+    start = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + _BLOCK) + 1 if start + _BLOCK < len(data) else len(data)
+        end = end or data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
+def _split(block: bytes) -> pa.DictionaryArray | None:
+    """The three parts of all lines, one after the other; None if a line has fewer. Lines of comments do not count."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
+    if not block.endswith(b"\n"):
+        ends = np.append(ends, len(block))
+    places = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
+    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(places), pa.py_buffer(block))
+    for _ in range(2):
+        parts = pc.split_pattern(lines, " ", max_splits=2)
+        if np.all(np.diff(np.asarray(parts.offsets)) == 3):
+            return parts.flatten().dictionary_encode()
+        lines = lines.filter(pc.invert(pc.match_substring_regex(lines, "^[ \t\r\n]*(#.*)?[\r\n]*$")))
+    return None
+
+
+def _united(parts: list[tuple[pa.Array, np.ndarray]]) -> tuple[pa.Array, np.ndarray]:
+    """Texts of several parts, each once, and the numbers that refer to them, those of the parts one after the other."""
+    texts = pa.concat_arrays([texts for texts, _ in parts]).dictionary_encode()
+    places, codes, start = np.asarray(texts.indices), [], 0
+    for part, numbers in parts:
+        codes.append(places[start : start + len(part)][numbers])
+        start += len(part)
+    return texts.dictionary, np.concatenate(codes).astype(np.int32, copy=False)
+
+
+def _judged(rdf: Any, terms: pa.Array) -> pa.Array | None:
+    """Texts as the parser writes the terms that they are, the same array if it writes all of them so; None if one is
+    none."""
+    document = "".join([f"<x:x> <x:x> {term} .\n" for term in terms.to_pylist()]).encode()
+    try:
+        if rdf.serialize(rdf.parse(document, rdf.RdfFormat.N_TRIPLES), format=rdf.RdfFormat.N_QUADS) == document:
+            return terms
+        triples = list(rdf.parse(document, rdf.RdfFormat.N_TRIPLES))
+    except SyntaxError:
+        return None
+    return pa.array([str(triple.object) for triple in triples], terms.type) if len(triples) == len(terms) else None
+
+
+def _one_by_one(
+    rdf: Any, data: bytes, kind: Any, base: str | None, has_graphs: bool, file: str, bad: list[BadRow],
+    prefixes: dict[str, str],
+) -> tuple[pa.Array, np.ndarray]:  # fmt: skip
+    """What the parser finds, its errors among the bad rows."""
+    numbers: dict[str, int] = {}
+    codes: list[int] = []
+    parser = rdf.parse(data, kind, base_iri=base)
+    while True:
+        try:
+            for found in parser:
+                graph = found.graph_name if isinstance(found, rdf.Quad) else rdf.DefaultGraph()
+                is_default = isinstance(graph, rdf.DefaultGraph)
+                if not (has_graphs or is_default):
+                    told = f"{shown(str(found.triple))} is in the graph {shown(str(graph))}"
+                    advice = "declare a fourth attribute, of type symbol, for the graph"
+                    bad.append(BadRow(file, 0, Fault(faults.RDF, told, advice), f"{found} ."))
+                    continue
+                texts = [str(found.subject), str(found.predicate), str(found.object)]
+                if has_graphs:
+                    texts.append("" if is_default else str(graph))
+                codes += [numbers.setdefault(text, len(numbers)) for text in texts]
+                if not len(codes) & 0xFFFF:
+                    allowance().check()
+            break
+        except SyntaxError as error:
+            bad.append(_bad_row(error, data, file))
+    prefixes.update(getattr(parser, "prefixes", {}))
+    return pa.array(list(numbers), pa.large_string()), np.array(codes, np.int32).reshape(-1, 4 if has_graphs else 3)
+
+
+def _bad_row(error: SyntaxError, data: bytes, file: str) -> BadRow:
+    """Where the parser found something wrong, and the text there."""
+    reason = re.sub(r"^Parser error at line \d+ (between columns \d+ and \d+|column \d+): ", "", error.msg)
+    line = error.lineno
+    if line is None:  # the parser of XML says what is wrong, and not where
+        named = re.search("'([^']*)'", reason)
+        at = data.find(named[1].encode()) if named and named[1] else -1
+        line = data.count(b"\n", 0, at) + 1 if at >= 0 else 0
+    lines = data.split(b"\n", line)
+    text = lines[line - 1].removesuffix(b"\r").decode("utf-8", "backslashreplace") if 0 < line <= len(lines) else ""
+    advice = faults.helps(faults.RDF)
+    if "No scheme found" in reason:
+        advice = 'write absolute IRIs, or say what relative ones are relative to: `base="http://…"`'
+    term = text[error.offset - 1 : error.end_offset - 1] if error.offset and error.end_offset else ""
+    told = (reason[:1].lower() + reason[1:]) + (f", in {shown(term)}" if term.strip() else "")
+    return BadRow(file, line, Fault(faults.RDF, told, advice), text)
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def write_rdf(schema: Schema, table: pa.Table, path: Path, parameters: Mapping[str, str]) -> None:
+    """Writes facts of three columns as triples, of four as quads."""
+    _require_terms(schema)
+    columns = [table.column(name).cast(pa.large_string()).to_pylist() for name in schema.names]
+    lines = (" ".join(row).rstrip() + " .\n" for row in zip(*columns, strict=True))
+    form = format_of(path.name, parameters.get("format"))
+    write_triples(lines, path, form, prefixes_in(parameters.get("prefixes", "")))
+
+
+def write_triples(lines: Iterable[str], path: Path, form: str, prefixes: Mapping[str, str]) -> None:
+    """Writes lines of N-Triples, or of N-Quads, to a file of a format."""
+    rdf = require_package("pyoxigraph", "rdf")
+    listed = list(lines)
+    data = "".join(listed).encode()
+    kind = getattr(rdf.RdfFormat, FORMATS[form][0])
+    names = {"prefixes": dict(prefixes)} if prefixes and form not in ("ntriples", "nquads") else {}
+    try:
+        found: Any = rdf.parse(data, rdf.RdfFormat.N_QUADS)
+        if not kind.supports_datasets:
+            found = (_in_no_graph(rdf, quad, path, form) for quad in found)
+        with replacing(path) as out:
+            if path.name.lower().endswith(".gz"):
+                from gzip import GzipFile
+
+                with GzipFile("", "wb", 6, out, mtime=0) as packed:
+                    rdf.serialize(found, packed, kind, **names)
+            else:
+                rdf.serialize(found, out, kind, **names)
+    except SyntaxError as error:
+        row = listed[(error.lineno or 1) - 1].strip()
+        told = f"the fact {shown(row)} is no triple: {_bad_row(error, data, str(path)).fault.reason}"
+        advice = 'write terms as N-Triples has them: `<http://…>`, `_:b`, `"text"`; literals only as objects'
+        raise ElastalogError([Diagnostic("E0530", told, help=advice, location=str(path))]) from None
+
+
+def _in_no_graph(rdf: Any, quad: Any, path: Path, form: str) -> Any:
+    if isinstance(quad.graph_name, rdf.DefaultGraph):
+        return quad.triple
+    told = f"{form} has no graphs, and {shown(str(quad))} is in one"
+    raise ElastalogError([Diagnostic("E0530", told, help="write `nquads` or `trig`", location=str(path))])
+
+
+def prefixes_in(text: str) -> dict[str, str]:
+    """The prefixes that a parameter gives: `ex=http://example.org/ foaf=http://xmlns.com/foaf/0.1/`."""
+    pairs = [pair.partition("=") for pair in text.replace(",", " ").split()]
+    return {name.removesuffix(":"): iri.strip("<>") for name, _, iri in pairs}
+
+
+def _require_terms(schema: Schema) -> None:
+    if schema.arity not in (3, 4) or any(column.base is not Base.SYMBOL for column in schema.columns):
+        told = f"`{schema.name}` cannot hold triples: it is declared as {schema}"
+        advice = f"declare `{schema.name}(s: symbol, p: symbol, o: symbol)`, with a fourth symbol for graphs"
+        raise ElastalogError([Diagnostic("E0530", told, help=advice)])

@@ -1,0 +1,236 @@
+"""Ontologies and data as a session: a relation for each class and each property, rules for the axioms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.late import dataclass
+from elastalog.pipeline.files.policy import BadRows, Mode, Report
+from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
+from elastalog.program import Program
+from elastalog.rdf.ontology import Outside, read_ontology
+from elastalog.rdf.rules import rules_of
+from elastalog.rdf.unfolding import Rule, constant, equality_rules, rule_text, words_for
+from elastalog.rdf.vocabulary import (
+    AXIOM,
+    CLASS,
+    DIFFERENT,
+    EQUALITY,
+    GROUP,
+    INCONSISTENT,
+    NAMES,
+    PREFIXES,
+    PROPERTY,
+    SAME,
+    SAME_AS,
+    TYPE,
+    Names,
+)
+from elastalog.session import open as open_session
+from elastalog.session.opening import as_bad_rows
+
+if TYPE_CHECKING:
+    from elastalog.database import Database
+    from elastalog.session import Session
+
+Files = str | os.PathLike[str]
+"""A file of RDF, or a folder of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What ontologies and data come to: the text of a program, the facts by relation, which relation is which class or
+    property, and what is outside of the profile."""
+
+    text: str
+    facts: dict[str, pa.Table]
+    names: Names
+    outside: list[Outside] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+
+
+def load(
+    ontology: Files,
+    *data: Files,
+    base: str | None = None,
+    imports: Mapping[str, Files] | None = None,
+    equality: bool | None = None,
+    bad_rows: Mode | BadRows = "fail",
+    **options: Any,
+) -> Session:
+    """A session of an ontology and data, closed under the rules of OWL 2 RL: a unary relation for each class, a binary
+    one for each property, `same` for `owl:sameAs`, `inconsistent` for what must not be.
+
+    Files, and folders of files, may be in any format of RDF, and each may have axioms and data. `base`: for relative
+    IRIs. `imports`: files of imported ontologies by IRI; others are looked for beside the file that imports them, and
+    nothing is fetched. `equality`: whether there are rules that replace what is the same; by default, if data or axioms
+    speak of it. Other options are those of `elastalog.open`. What is outside of the profile is a warning of the log;
+    `translate` lists it."""
+    made = translate(
+        ontology, *data, base=base, imports=imports, equality=equality, bad_rows=as_bad_rows(bad_rows),
+        jobs=options.get("jobs"),
+    )  # fmt: skip
+    return open_translation(made, bad_rows=bad_rows, **options)
+
+
+def open_translation(made: Translation, **options: Any) -> Session:
+    """A session of a translation."""
+    import logging
+
+    log = logging.getLogger("elastalog.rdf")
+    for one in made.outside:
+        log.warning("%s: %s: %s", one.place, one.axiom, one.reason)
+    session = open_session(Program.parse(made.text, name="ontology.dl", preprocess=False), made.facts, **options)
+    session.reports[:0] = made.reports
+    return session
+
+
+def translate(
+    *files: Files,
+    base: str | None = None,
+    imports: Mapping[str, Files] | None = None,
+    equality: bool | None = None,
+    bad_rows: BadRows | None = None,
+    jobs: int | None = None,
+) -> Translation:
+    """The program and the facts that ontologies and data come to; see `load`."""
+    paths = {name: Path(path) for name, path in (imports or {}).items()}
+    found = read_ontology(
+        [Path(file) for file in files], base=base, imports=paths, policy=bad_rows or BadRows(), jobs=jobs
+    )
+    graph, triples, codes = found.graph, found.data, found.data.codes[found.is_data]
+    classes, properties, is_type = _in_data(triples, codes)
+    nameless = {node for node in classes.values() if node[:2] == "_:"}
+    rules = rules_of(graph, nameless)
+    used = {atom.relation for rule in rules for atom in (rule.head, *rule.body)}
+    nodes = {node for node in used if node[0] in (CLASS, PROPERTY)}
+    nodes |= {(CLASS, node) for node in classes.values()}
+    nodes |= {(PROPERTY, node) for node in properties.values() if node not in EQUALITY}
+    nodes |= {(CLASS, node) for name in ("owl:Class", "rdfs:Class") for node in graph.members(name) if node[0] == "<"}
+    kinds = ("owl:ObjectProperty", "owl:DatatypeProperty", "rdf:Property", "owl:AnnotationProperty")
+    nodes |= {(PROPERTY, node) for kind in kinds for node in graph.members(kind) if node[0] == "<"}
+    words = words_for(graph, [node for _, node in nodes if node[:2] == "_:"])
+    names = Names.of(nodes, {prefix: full for prefix, full in found.prefixes.items() if prefix}, words)
+    facts = dict(_facts(triples, codes, is_type, classes, properties, names))
+    facts[AXIOM] = _table(["s", "p", "o"], triples, triples.codes[~found.is_data])
+    has_equality = any(rule.head.relation == ("", SAME) for rule in rules) or SAME_AS in properties.values()
+    text = program_text(rules, names, has_equality if equality is None else equality)
+    given = {name: rows for name, rows in facts.items() if rows.num_rows}
+    outside = [replace(one, axiom=names.shortened_terms(one.axiom)) for one in found.outside]
+    return Translation(text, given, names, outside, found.reports)
+
+
+def _in_data(triples: Triples, codes: np.ndarray) -> tuple[dict[int, str], dict[int, str], np.ndarray]:
+    """The classes and properties that data speak of, by their numbers, and which triples say of what class something
+    is."""
+    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist()}
+    place = next((code for code, term in properties.items() if term == TYPE), None)
+    is_type = codes[:, 1] == place if place is not None else np.zeros(len(codes), bool)
+    classes = {code: triples.terms[code].as_py() for code in np.unique(codes[is_type, 2]).tolist()}
+    properties.pop(-1 if place is None else place, None)
+    return classes, properties, is_type
+
+
+def _facts(
+    triples: Triples,
+    codes: np.ndarray,
+    is_type: np.ndarray,
+    classes: Mapping[int, str],
+    properties: Mapping[int, str],
+    names: Names,
+) -> Iterator[tuple[str, pa.Table]]:
+    """The facts of each relation, from the triples of data."""
+    typed, linked = codes[is_type], codes[~is_type]
+    for code, rows in _groups(typed, 2):
+        yield names.relations[CLASS, classes[code]], _table(["x"], triples, rows[:, :1])
+    for code, rows in _groups(linked, 1):
+        term = properties[code]
+        name = EQUALITY.get(term) or names.relations[PROPERTY, term]
+        yield name, _table(["x", "y"], triples, rows[:, [0, 2]])
+
+
+def _groups(rows: np.ndarray, place: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Rows by what they have in a column."""
+    ordered = rows[np.argsort(rows[:, place], kind="stable")]
+    starts = np.flatnonzero(np.diff(ordered[:, place], prepend=-1))
+    for part in np.split(ordered, starts[1:]) if len(ordered) else ():
+        yield int(part[0, place]), part
+
+
+def _table(columns: list[str], triples: Triples, codes: np.ndarray) -> pa.Table:
+    part = Triples(triples.terms, codes, [], {})
+    return pa.table({name: part.column(place) for place, name in enumerate(columns)})
+
+
+_SAME_KIND = "rdf_datatype(x) = rdf_datatype(y), rdf_lang(x) = rdf_lang(y)"
+
+
+def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str:
+    """The program that rules and names make."""
+    lines = [
+        "// Made of an ontology by `elastalog rdf import`: a relation for each class and each property.",
+        f".decl {NAMES}(relation: symbol, kind: symbol, term: symbol)  // which relation stands for what",
+        f".decl {PREFIXES}(prefix: symbol, iri: symbol)",
+        f".decl {AXIOM}(s: symbol, p: symbol, o: symbol)  // the ontology as it was given",
+        f".decl {SAME}(x: symbol, y: symbol) eqrel  // owl:sameAs",
+        f".decl {DIFFERENT}(x: symbol, y: symbol)  // owl:differentFrom",
+        f".decl {GROUP}(group: symbol, x: symbol)  // owl:AllDifferent",
+        f".decl {INCONSISTENT}(rule: symbol, a: symbol, b: symbol, c: symbol)  // what must not be, and by which rule",
+    ]
+    lines += [f"{PREFIXES}({constant(name)}, {constant(full)})." for name, full in sorted(names.prefixes.items())]
+    relations = sorted(names.relations.items(), key=lambda item: (item[0][0], item[1]))
+    for (kind, term), name in relations:
+        lines.append(declaration(kind, term, name))
+    lines += ["", "// What is the same, and what differs."]
+    lines += [
+        f'{INCONSISTENT}("eq-diff1", x, y, "") :- {SAME}(x, y), {DIFFERENT}(x, y).',
+        f'{INCONSISTENT}("eq-diff2", x, y, g) :- {GROUP}(g, x), {GROUP}(g, y), {SAME}(x, y), x < y.',
+        f'{INCONSISTENT}("dt-diff", x, y, "") :- {SAME}(x, y), {_SAME_KIND}, rdf_value(x) < rdf_value(y).',
+    ]
+    lines += ["", "// The axioms, each with the rules of OWL 2 RL that it is read by."]
+    listed = sorted(rules, key=lambda rule: (rule.head.relation, rule.origin))
+    lines += [f"{rule_text(rule, names)}  // {rule.origin}" for rule in listed]
+    if has_equality:
+        lines += ["", "// What holds of one holds of what is the same: eq-rep-s, eq-rep-o."]
+        lines += [line for (kind, _), name in relations for line in equality_rules(kind, name)]
+    return "\n".join(lines) + "\n"
+
+
+def declaration(kind: str, term: str, name: str) -> str:
+    """The declaration of a relation, and its row in the table of names."""
+    columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
+    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {constant(term)}).'
+
+
+def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:
+    """Writes the triples of a session that `load` has made to a file, and says how many they are: all that hold,
+    without the reflexive ones of `owl:sameAs`; with `explicit`, those that were given."""
+    names = Names.in_program(db)
+    target = Path(path)
+    lines = [f"{' '.join(triple)} .\n" for triple in all_triples(db, names, explicit)]
+    prefixes = {name: full for name, full in names.prefixes.items() if name}
+    write_triples(lines, target, form or format_of(target.name), prefixes)
+    return len(lines)
+
+
+def all_triples(db: Any, names: Names, explicit: bool = False) -> Iterator[tuple[str, str, str]]:
+    """The triples of a session that have subjects, literals having no properties of their own."""
+    for name in (*names.relations.values(), SAME, DIFFERENT, AXIOM):
+        if name not in db.schemas:
+            continue
+        for values in db.explicit(name) if explicit else db[name]:
+            triple = names.triple(name, values)
+            if (
+                triple is not None
+                and triple[0][0] != '"'
+                and triple[1][0] == "<"
+                and not (name == SAME and values[0] == values[1])
+            ):
+                yield triple

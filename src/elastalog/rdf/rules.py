@@ -1,0 +1,264 @@
+"""OWL 2 RL axioms as rules over a relation for each class and each property.
+
+Every rule of the profile (Tables 4 to 9 of OWL 2 Profiles) is instantiated with the axioms there are: for
+`A subClassOf B` rule cax-sco becomes `B(x) :- A(x).` Then classes without a name are taken out: where one follows, what
+follows from it does. What is left derives the same facts about classes and properties with names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from elastalog.rdf.ontology import Graph, is_datatype
+from elastalog.rdf.unfolding import UNEQUAL, Atom, Rule, unfolded
+from elastalog.rdf.vocabulary import (
+    CLASS,
+    GROUP,
+    INCONSISTENT,
+    NOTHING,
+    PROPERTY,
+    SAME,
+    THING,
+)
+
+
+def _class(node: str, x: str) -> Atom:
+    return Atom((CLASS, node), (x,))
+
+
+def _property(node: str, x: str, y: str) -> Atom:
+    return Atom((PROPERTY, node), (x, y))
+
+
+def _own(name: str, *arguments: str) -> Atom:
+    return Atom(("", name), arguments)
+
+
+def _conflict(rule: str, *arguments: str) -> Atom:
+    return _own(INCONSISTENT, *(f"={rule}", *arguments, "=", "=")[:4])
+
+
+def rules_of(graph: Graph, asserted: Iterable[str]) -> list[Rule]:
+    """The rules of an ontology. `asserted`: classes without a name that data speak of, which stay."""
+    rules = [*_class_rules(graph), *_property_rules(graph), *_conflicts(graph), *_schema_rules(graph)]
+    rules = [rule for rule in map(_readable, rules) if rule is not None]
+    return _with_thing(graph, unfolded(rules, set(asserted)))
+
+
+# --- rules of the profile ------------------------------------------------------------------------------------------
+
+
+def _class_rules(graph: Graph) -> Iterator[Rule]:
+    """Tables 6 and 7."""
+    for c, d in graph.pairs("rdfs:subClassOf"):
+        yield Rule(_class(d, "x"), (_class(c, "x"),), "cax-sco")
+    for c, d in graph.pairs("owl:equivalentClass"):
+        yield Rule(_class(d, "x"), (_class(c, "x"),), "cax-eqc1")
+        yield Rule(_class(c, "x"), (_class(d, "x"),), "cax-eqc2")
+    for c, members in graph.pairs("owl:intersectionOf"):
+        items = graph.items(members)
+        if items:
+            yield Rule(_class(c, "x"), tuple(_class(item, "x") for item in items), "cls-int1")
+        for item in items:
+            yield Rule(_class(item, "x"), (_class(c, "x"),), "cls-int2")
+    for c, members in graph.pairs("owl:unionOf"):
+        for item in graph.items(members):
+            yield Rule(_class(c, "x"), (_class(item, "x"),), "cls-uni")
+    for c, members in graph.pairs("owl:oneOf"):
+        for item in graph.items(members):
+            yield Rule(_class(c, item), (), "cls-oo")
+    for c, p in graph.pairs("owl:onProperty"):
+        yield from _restriction_rules(graph, c, p)
+
+
+def _restriction_rules(graph: Graph, c: str, p: str) -> Iterator[Rule]:
+    x, link = _class(c, "x"), _property(p, "x", "y")
+    for d in graph.objects(c, "owl:someValuesFrom"):
+        if d == THING:
+            yield Rule(x, (link,), "cls-svf2")
+        else:
+            yield Rule(x, (link, _class(d, "y")), "cls-svf1")
+    for d in graph.objects(c, "owl:allValuesFrom"):
+        yield Rule(_class(d, "y"), (x, link), "cls-avf")
+    for value in graph.objects(c, "owl:hasValue"):
+        yield Rule(_property(p, "x", value), (x,), "cls-hv1")
+        yield Rule(x, (_property(p, "x", value),), "cls-hv2")
+    two = (x, link, _property(p, "x", "z"))
+    apart = _own(UNEQUAL, "y", "z")
+    for limit in graph.objects(c, "owl:maxCardinality"):
+        if _number(limit) == 0:
+            yield Rule(_conflict("cls-maxc1", "x", p, c), (x, link), "cls-maxc1")
+        elif _number(limit) == 1:
+            yield Rule(_own(SAME, "y", "z"), (*two, apart), "cls-maxc2")
+    for limit in graph.objects(c, "owl:maxQualifiedCardinality"):
+        for d in graph.objects(c, "owl:onClass"):
+            one, other = ((), ()) if d == THING else ((_class(d, "y"),), (_class(d, "z"),))
+            if _number(limit) == 0:
+                name = "cls-maxqc2" if d == THING else "cls-maxqc1"
+                yield Rule(_conflict(name, "x", p, c), (x, link, *one), name)
+            elif _number(limit) == 1:
+                name = "cls-maxqc4" if d == THING else "cls-maxqc3"
+                yield Rule(_own(SAME, "y", "z"), (*two, *one, *other, apart), name)
+
+
+def _number(literal: str) -> int | None:
+    found = re.match(r'"\+?([0-9]+)"', literal)
+    return None if found is None else int(found[1])
+
+
+def _property_rules(graph: Graph) -> Iterator[Rule]:
+    """Table 5."""
+    for p, c in graph.pairs("rdfs:domain"):
+        yield Rule(_class(c, "x"), (_property(p, "x", "y"),), "prp-dom")
+    for p, c in graph.pairs("rdfs:range"):
+        yield Rule(_class(c, "y"), (_property(p, "x", "y"),), "prp-rng")
+    for p, q in graph.pairs("rdfs:subPropertyOf"):
+        yield Rule(_property(q, "x", "y"), (_property(p, "x", "y"),), "prp-spo1")
+    for p, q in graph.pairs("owl:equivalentProperty"):
+        yield Rule(_property(q, "x", "y"), (_property(p, "x", "y"),), "prp-eqp1")
+        yield Rule(_property(p, "x", "y"), (_property(q, "x", "y"),), "prp-eqp2")
+    for p, q in graph.pairs("owl:inverseOf"):
+        yield Rule(_property(q, "y", "x"), (_property(p, "x", "y"),), "prp-inv1")
+        yield Rule(_property(p, "y", "x"), (_property(q, "x", "y"),), "prp-inv2")
+    for p in graph.members("owl:SymmetricProperty"):
+        yield Rule(_property(p, "y", "x"), (_property(p, "x", "y"),), "prp-symp")
+    for p in graph.members("owl:TransitiveProperty"):
+        yield Rule(_property(p, "x", "z"), (_property(p, "x", "y"), _property(p, "y", "z")), "prp-trp")
+    for p, chain in graph.pairs("owl:propertyChainAxiom"):
+        items = graph.items(chain)
+        if items:
+            body = tuple(_property(q, f"x{i}", f"x{i + 1}") for i, q in enumerate(items))
+            yield Rule(_property(p, "x0", f"x{len(items)}"), body, "prp-spo2")
+    apart = _own(UNEQUAL, "y", "z")
+    for p in graph.members("owl:FunctionalProperty"):
+        yield Rule(_own(SAME, "y", "z"), (_property(p, "x", "y"), _property(p, "x", "z"), apart), "prp-fp")
+    for p in graph.members("owl:InverseFunctionalProperty"):
+        yield Rule(_own(SAME, "y", "z"), (_property(p, "y", "x"), _property(p, "z", "x"), apart), "prp-ifp")
+    for c, keys in graph.pairs("owl:hasKey"):
+        items = graph.items(keys)
+        links = [_property(p, who, f"x{i}") for i, p in enumerate(items) for who in "yz"]
+        if items:
+            yield Rule(_own(SAME, "y", "z"), (_class(c, "y"), _class(c, "z"), *links, apart), "prp-key")
+
+
+def _conflicts(graph: Graph) -> Iterator[Rule]:
+    """What must not be: of Tables 4 to 7."""
+    for p in graph.members("owl:IrreflexiveProperty"):
+        yield Rule(_conflict("prp-irp", "x", p), (_property(p, "x", "x"),), "prp-irp")
+    for p in graph.members("owl:AsymmetricProperty"):
+        body = (_property(p, "x", "y"), _property(p, "y", "x"))
+        yield Rule(_conflict("prp-asyp", "x", "y", p), body, "prp-asyp")
+    apart = list(graph.pairs("owl:propertyDisjointWith"))
+    for node in graph.members("owl:AllDisjointProperties"):
+        apart += [pair for found in graph.objects(node, "owl:members") for pair in combinations(graph.items(found), 2)]
+    for p, q in apart:
+        yield Rule(_conflict("prp-pdw", "x", p, q), (_property(p, "x", "y"), _property(q, "x", "y")), "prp-pdw")
+    for node in graph.members("owl:NegativePropertyAssertion") or [s for s, _ in graph.pairs("owl:assertionProperty")]:
+        for p in graph.objects(node, "owl:assertionProperty"):
+            for source in graph.objects(node, "owl:sourceIndividual"):
+                for target in [*graph.objects(node, "owl:targetIndividual"), *graph.objects(node, "owl:targetValue")]:
+                    yield Rule(_conflict("prp-npa1", source, p, target), (_property(p, source, target),), "prp-npa1")
+    for c, d in graph.pairs("owl:complementOf"):
+        yield Rule(_conflict("cls-com", "x", c, d), (_class(c, "x"), _class(d, "x")), "cls-com")
+    disjoint = list(graph.pairs("owl:disjointWith"))
+    for node in graph.members("owl:AllDisjointClasses"):
+        disjoint += [pair for f in graph.objects(node, "owl:members") for pair in combinations(graph.items(f), 2)]
+    for c, d in disjoint:
+        yield Rule(_conflict("cax-dw", "x", c, d), (_class(c, "x"), _class(d, "x")), "cax-dw")
+    for node in graph.members("owl:AllDifferent"):
+        for found in [*graph.objects(node, "owl:members"), *graph.objects(node, "owl:distinctMembers")]:
+            for item in graph.items(found):
+                yield Rule(_own(GROUP, node, item), (), "eq-diff2")
+    yield Rule(_conflict("cls-nothing2", "x"), (_class(NOTHING, "x"),), "cls-nothing2")
+
+
+def _schema_rules(graph: Graph) -> Iterator[Rule]:
+    """Table 9, what follows of it for facts and not from the other rules: subclasses among restrictions."""
+    declared = {*graph.members("owl:Class"), *graph.members("rdfs:Class")}
+    above: dict[str, set[str]] = {}
+    for pairs, both in ((graph.pairs("rdfs:subClassOf"), False), (graph.pairs("owl:equivalentClass"), True)):
+        for c, d in pairs:
+            above.setdefault(c, set()).add(d)
+            if both:
+                above.setdefault(d, set()).add(c)
+    for c, members in graph.pairs("owl:intersectionOf"):
+        above.setdefault(c, set()).update(graph.items(members))
+    for c, members in graph.pairs("owl:unionOf"):
+        for item in graph.items(members):
+            above.setdefault(item, set()).add(c)
+    higher: dict[str, set[str]] = {}
+    for p, q in [*graph.pairs("rdfs:subPropertyOf"), *graph.pairs("owl:equivalentProperty")]:
+        higher.setdefault(p, set()).add(q)
+    for p, q in graph.pairs("owl:equivalentProperty"):
+        higher.setdefault(q, set()).add(p)
+    kinds = [("owl:someValuesFrom", "scm-svf"), ("owl:allValuesFrom", "scm-avf")]
+    restrictions = {
+        name: [(c, p, d) for c, d in graph.pairs(name) for p in graph.objects(c, "owl:onProperty")] for name, _ in kinds
+    }
+    while True:
+        new: list[tuple[str, str, str]] = []
+        for name, rule in kinds:
+            by_pair: dict[tuple[str, str], list[str]] = {}
+            for c, p, d in restrictions[name]:
+                by_pair.setdefault((p, d), []).append(c)
+            for c, p, d in restrictions[name]:
+                wider = _closed(d, above) | ({THING} if d in declared else set())
+                found = [(f"{rule}1", c, other) for y in wider for other in by_pair.get((p, y), ())]
+                for q in _closed(p, higher):
+                    for other in by_pair.get((q, d), ()):
+                        pair = (c, other) if rule == "scm-svf" else (other, c)
+                        found.append((f"{rule}2", *pair))
+                new += [(r, a, b) for r, a, b in found if a != b and b not in _closed(a, above)]
+        if not new:
+            return
+        for rule, c, d in new:
+            if d not in above.get(c, set()):
+                above.setdefault(c, set()).add(d)
+                yield Rule(_class(d, "x"), (_class(c, "x"),), rule)
+
+
+def _closed(node: str, above: dict[str, set[str]]) -> set[str]:
+    """A node and everything above it."""
+    found, waiting = {node}, [node]
+    while waiting:
+        for other in above.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
+
+
+# --- what a person can read ----------------------------------------------------------------------------------------
+
+
+def _readable(rule: Rule) -> Rule | None:
+    """A rule as it is to be written: literals get no types, and are judged by their datatypes."""
+    if rule.head.relation[0] == CLASS and is_datatype(rule.head.relation[1]):
+        return None
+    body = tuple(
+        Atom(("datatype", atom.relation[1]), atom.arguments)
+        if atom.relation[0] == CLASS and is_datatype(atom.relation[1])
+        else atom
+        for atom in rule.body
+    )
+    return None if rule.head in body else Rule(rule.head, body, rule.origin)
+
+
+def _with_thing(graph: Graph, rules: list[Rule]) -> list[Rule]:
+    """That everything is a thing is said only where a rule asks for things; so with what nothing is."""
+    thing, nothing = (CLASS, THING), (CLASS, NOTHING)
+    if any(atom.relation == thing for rule in rules for atom in rule.body):
+        declared = sorted({*graph.members("owl:Class")} - {THING, NOTHING})
+        used = {atom.relation for rule in rules for atom in (rule.head, *rule.body)}
+        rules = rules + [
+            Rule(_class(THING, "x"), (_class(c, "x"),), "scm-cls")
+            for c in declared
+            if c[0] == "<" or (CLASS, c) in used
+        ]
+    else:
+        rules = [rule for rule in rules if rule.head.relation != thing]
+    if not any(rule.head.relation == nothing for rule in rules):
+        rules = [rule for rule in rules if rule.origin != "cls-nothing2"]
+    return rules
