@@ -1,0 +1,312 @@
+"""Values that improve, under updates: strata with ranks are maintained, and are what an evaluation anew gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.evaluation.costs import Budget
+from elastalog.planning.listing import list_plans
+from elastalog.planning.lower import lower
+from elastalog.planning.order import NoStatistics
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+from tests.engine.judging import judge, least_budget
+from tests.engine.test_subsumption import PATHS, distances, weighted
+from tests.provenance.databases import require_proofs
+from tests.reference.cases import parse_accepted
+
+HEADER = """
+.decl edge(x: number, y: number, w: number)
+.decl closed(x: number)
+.decl source(x: number)
+.decl far(x: number, n: number)
+.decl size(n: number)
+size(k) :- k = count : { far(_, _) }.
+"""
+LEAST, GREATEST = "far(x, a) <= far(x, b) :- b < a.", "far(x, a) <= far(x, b) :- a < b."
+FORMS = [
+    # Lengths may be 0, so that facts could hold each other up.
+    f"far(x, 0) :- source(x). far(y, n + w) :- far(x, n), edge(x, y, w). {LEAST}",
+    f"far(x, x) :- source(x). far(y, n) :- edge(x, y, _), far(x, n), !closed(y). {GREATEST}",
+    "far(x, 9) :- source(x). far(y, n - w) :- far(x, n), edge(x, y, w), !closed(x), 3 > count : { closed(_) }."
+    + GREATEST,
+    "far(x, w) :- edge(x, _, w). far(y, 1 + n + w) :- far(x, n), edge(y, x, w). far(y, n) :- far(x, n), edge(x, y, 2)."
+    + LEAST,
+    f"far(x, 0) :- source(x). far(2, n + 1) :- far(x, n), edge(x, 2, _). far(y, n) :- far(2, n), source(y). {LEAST}",
+]
+
+
+def random_fact(random: Random, name: str) -> tuple[int, ...]:
+    if name == "edge":
+        return random.randrange(6), random.randrange(6), random.choice((0, 0, 1, 2, 3))
+    if name == "far":
+        return random.randrange(6), random.randrange(8)
+    return (random.randrange(6),)
+
+
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 40))])
+def test_random_updates_give_what_an_evaluation_anew_gives(seed: int) -> None:
+    random = Random(seed)
+    text = HEADER + FORMS[seed % len(FORMS)]
+    tree = parse_accepted(text)
+    explicit: dict[str, set[Any]] = {"edge": set(), "closed": set(), "source": {(0,)}, "far": set(), "size": set()}
+    budget: Budget = "auto" if seed % 4 == 0 else None
+    hows = set()
+    with least_budget(3), elastalog.open(text, {"source": [(0,)]}, budget=budget) as db:
+        for _ in range(25):
+            come: dict[str, list[tuple[int, ...]]] = {}
+            go: dict[str, list[tuple[int, ...]]] = {}
+            for _ in range(random.choice((1, 1, 2, 5))):
+                name = random.choice(("edge", "edge", "edge", "edge", "closed", "source", "far"))
+                if explicit[name] and random.random() < (0.45 if name == "edge" else 0.6):
+                    go.setdefault(name, []).append(random.choice(sorted(explicit[name])))
+                else:
+                    come.setdefault(name, []).append(random_fact(random, name))
+            db.apply(come, go)
+            explicit = {
+                name: (facts - set(go.get(name, ()))) | set(come.get(name, ())) for name, facts in explicit.items()
+            }
+            judge(db, tree, explicit, is_annotated=False)
+            hows |= {s.how for s in db.log()[-1].strata if "far" in s.relations}
+        assert hows == {"update"} if budget is None else "update" in hows
+        assert db.verify().is_exact
+        require_proofs(db, explicit, "far")
+
+
+@pytest.mark.parametrize("budget", [None, 0.01])
+def test_a_large_graph_is_maintained_and_too_large_a_change_is_evaluated_anew(budget: float | None) -> None:
+    edges = weighted(3000, 12_000, 3)
+    random = Random(4)
+    with elastalog.open(PATHS, facts={"edge": edges}, budget=budget) as db:
+        hows = []
+        for number in (1, 4000):
+            gone = set(random.sample(sorted(edges), number))
+            db.apply(deleted={"edge": gone})
+            edges -= gone
+            assert set(db["far"]) == distances(edges)
+            hows += [stratum.how for stratum in db.log()[-1].strata if "far" in stratum.relations]
+        assert hows[0] == "update"
+        assert (hows[1] == "update") is (budget is None)
+        come = weighted(3000, 20, 5)
+        db.apply({"edge": come})
+        assert set(db["far"]) == distances(edges | come)
+
+
+def test_an_update_that_fails_leaves_everything_as_it_was() -> None:
+    text = PATHS.replace("far(0, 0).", "far(0, 0). far(9, 9223372036854775807).")
+    edges = {(0, 1, 4), (0, 2, 1), (2, 1, 2)}
+    with elastalog.open(text, facts={"edge": edges}) as db:
+        before = {name: set(db[name]) for name in db}
+        with pytest.raises(elastalog.ElastalogError):
+            db.apply({"edge": [(9, 1, 1)]}, {"edge": [(0, 2, 1)]})
+        assert {name: set(db[name]) for name in db} == before
+        db.apply(deleted={"edge": [(0, 2, 1)]})
+        assert (1, 4) in set(db["far"])
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("r(y, n + w) :- r(x, n), e(x, y, w).", ""),
+        ("r(y, w + n - 1 + 2) :- e(x, y, w), r(x, n).", ""),
+        ("r(y, max(n, w)) :- e(x, y, w), r(x, n).", ""),
+        ("r(y, n) :- r(x, n), e(x, y, w), w * 2 > 3, !e(y, x, w).", ""),
+        ("r(y, n + w * 2) :- r(x, n), e(x, y, w).", ""),
+        ("r(7, n + 1) :- r(_, n).", ""),
+        ("r(7, n + 1) :- r(x, n), x = x.", "rule 1 reads a key that nothing else gives"),
+        ("r(x, n - 2) :- r(y, n), e(x, y, _).", "rule 1 makes values better than those it reads"),
+        ("r(y, w - n) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
+        ("r(y, min(n, w)) :- r(x, n), e(x, y, w).", "rule 1 makes something else of the value than a sum or a bound"),
+        ("r(y, n + w) :- r(x, n), e(x, y, w), n != 3.", "rule 1 tests the value, or uses it twice"),
+        ("r(y, n) :- r(x, n), e(x, y, n).", "rule 1 tests the value"),
+        ("r(n, n) :- r(x, n), e(x, _, _).", "rule 1 uses the value elsewhere"),
+        ("r(y, 3) :- r(x, 3), e(x, y, _).", "rule 1 asks for certain values"),
+        ("r(y, n + m) :- r(x, n), r(y, m), e(x, y, _).", "rule 1 reads two facts of its own recursion"),
+        ("q(y) :- r(y, _). r(x, 3) :- q(x).", "`q` has no least or greatest value"),
+        ('.pragma "arithmetic" "wrap"\nr(y, n + w) :- r(x, n), e(x, y, w).', "its arithmetic wraps"),
+    ],
+)
+def test_a_stratum_says_why_it_is_not_evaluated_in_the_order_of_values(rules: str, why: str) -> None:
+    declarations = ".decl e(x: number, y: number, w: number)\n.decl q(x: number)\n.decl r(x: number, n: min number)\n"
+    program = lower(elastalog.Program.parse(declarations + rules).checked)
+    stratum = next(s for s in program.strata if s.dominance)
+    assert (stratum.ranked is None, stratum.why_in_rounds) == (bool(why), why)
+    said = [
+        line for line in list_plans(program, NoStatistics()) if "in rounds, after" in line or "order of val" in line
+    ]
+    assert len(said) == 1
+    assert said[0].endswith(why or "(by ranks: value, steps)")
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ("x: number, n: min float", "what stays of `r` is more than the least or greatest number of a key"),
+        ("x: min number, n: max number", "what stays of `r` is more than the least or greatest number of a key"),
+        ("x: number, n: max unsigned", ""),
+    ],
+)
+def test_values_without_one_order_of_numbers_have_no_ranks(columns: str, why: str) -> None:
+    program = lower(elastalog.Program.parse(f".decl r({columns})\n.input r").checked)
+    assert [stratum.why_in_rounds for stratum in program.strata if stratum.dominance] == [why]
+
+
+def stands(db: elastalog.Session, relation: str, *facts: tuple[int, ...]) -> None:
+    assert set(db[relation]) == set(facts)
+    assert db.verify().is_exact
+
+
+def test_levels_over_all_facts_of_a_body_would_let_facts_hold_themselves_up() -> None:
+    text = ".decl p(x: number, k: min number)\n.decl c(x: number, y: number)\np(99, max(k, 5)) :- p(10, k), c(9, 10).\n"
+    text += "p(y, k) :- p(x, k), c(x, y)."
+    with elastalog.open(text, {"p": [(10, 4)], "c": [(i, i + 1) for i in range(10)]}, budget=None) as db:
+        db.apply({"p": [(0, 3)]})
+        stands(db, "p", *((i, 3) for i in range(11)), (99, 5))
+        db.apply(deleted={"p": [(0, 3), (10, 4)]})
+        stands(db, "p")
+
+
+def test_rules_that_improve_what_they_read_are_evaluated_anew() -> None:
+    text = '.decl p(x: symbol, k: min number)\np("a", max(k, 5)) :- p("b", k).\np("b", k - 2) :- p("a", k), k >= 5.'
+    with elastalog.open(text, {"p": [("b", 7)]}, budget=None) as db:
+        assert set(db["p"]) == {("a", 5), ("b", 3)}
+        require_proofs(db, {"p": {("b", 7)}}, "p")
+        db.apply(deleted={"p": [("b", 7)]})
+        assert not set(db["p"])
+        (work,) = (s for s in db.log()[-1].strata if "p" in s.relations)
+        assert (work.how, work.why) == ("bootstrap", "rule 2 tests the value, or uses it twice")
+
+
+def test_a_weight_below_0_is_found_when_it_comes_and_forgotten_when_it_goes() -> None:
+    edges = {(0, 1, 4), (1, 2, 3), (0, 2, 9), (2, 3, 1)}
+    hows = []
+    with elastalog.open(PATHS, facts={"edge": edges}, budget=None) as db:
+        for change in ((1, 3, -2), (3, 4, 1), (1, 3, -2), (0, 3, 2)):
+            is_gone = change in edges
+            db.apply({} if is_gone else {"edge": [change]}, {"edge": [change]} if is_gone else {})
+            edges ^= {change}
+            tree = parse_accepted(PATHS)
+            judge(db, tree, {"edge": edges, "far": set()}, is_annotated=False)
+            hows.append([(s.how, s.why) for s in db.log()[-1].strata if "far" in s.relations])
+            require_proofs(db, {"edge": edges}, "far")
+    assert [[how for how, _ in each] for each in hows] == [["switch"], ["switch"], ["switch"], ["update"]]
+    assert "a rule makes a value better than the one it reads" in hows[0][0][1]
+
+
+def test_previews_rollbacks_and_stores_keep_ranks(tmp_path: Path) -> None:
+    text = HEADER.replace("n: number)\n.decl size", "n: min number)\n.decl size") + FORMS[0].replace(LEAST, "")
+    edges = weighted(40, 120, 3)
+    with elastalog.open(text, {"edge": edges, "source": [(0,)]}, store=tmp_path / "store", budget=None) as db:
+        before = set(db["far"])
+        gone = sorted(edges)[:5]
+        db.preview(deleted={"edge": gone})
+        with pytest.raises(elastalog.ElastalogError):
+            db.apply({"edge": [(0, 1, 2**63 - 1), (1, 2, 2**63 - 1)]}, {"edge": gone})
+        assert set(db["far"]) == before
+        db.apply(deleted={"edge": gone})
+        db.apply({"far": [(3, 50), (3, 40), (90, 1)]})
+    with elastalog.open(store=tmp_path / "store", budget=None) as db:
+        assert (90, 1) in set(db["far"])
+        db.apply({"edge": gone}, {"far": [(90, 1)]})
+        assert {s.how for s in db.log()[-1].strata if "far" in s.relations} == {"update"}
+        assert set(db["far"]) == before
+        db.change_rules("far(y, n + 1) :- far(x, n), closed(x), edge(y, x, _).")
+        db.apply({"closed": [(7,), (8,)]})
+        assert db.verify().is_exact
+        require_proofs(db, {"edge": edges, "source": {(0,)}, "far": {(3, 50), (3, 40)}, "closed": {(7,), (8,)}}, "far")
+
+
+def test_what_is_dominated_comes_back_with_its_reason() -> None:
+    text = ".decl best(x: symbol, k: max number)\n"
+    with elastalog.open(text, {"best": [("a", 1), ("a", 3), ("a", 2)]}) as db:
+        assert list(db["best"]) == [("a", 3)]
+        assert 'superseded by best("a", 3)' in str(db.why_not('best("a", 2)'))
+        assert 'there is a better one, best("a", 3)' in str(db.why_not('best("a", 0)'))
+        db.apply(deleted={"best": [("a", 3)]})
+        assert list(db["best"]) == [("a", 2)]
+        assert db.why_not('best("a", 1)').is_given
+
+
+def test_explicit_facts_of_an_earlier_store_become_candidates() -> None:
+    program = lower(elastalog.Program.parse(".decl p(x: number, n: min number)").checked)
+    backend = KernelBackend(program, Dictionary(), annotation=Annotation())
+    words = np.array([[1, 2], [1, 3], [2, 9]], np.int32)
+    backend.states.restore("p", FactWords(words, np.array([0, 0, 1]), np.ones(3, np.int32)), ())
+    assert backend.is_explicit("p", words).tolist() == [True, True, False]
+    assert backend.facts("p").words.tolist() == [[2, 9]]  # the others come from where they are now
+
+
+SHAPES = {
+    "labels": "f(x, x) :- s(x). f(y, n) :- f(x, n), e(x, y, _). f(x, n) :- f(y, n), e(x, y, _).",
+    "bounds": "f(x, x) :- s(x). f(y, max(n, w)) :- f(x, n), e(x, y, w).",
+    "two": "f(x, 3) :- s(x). g(x, n) :- f(x, n). f(y, n + w) :- g(x, n), e(x, y, w), !c(y)."
+    "g(0, n + 1) :- g(x, n), c(x).",
+    "contexts": "h(x, x, 0) :- s(x). h(a, y, n + w) :- h(a, x, n), e(x, y, w).",
+    "keys": "h(x, y, w) :- e(x, y, w). h(y, x, n + 1) :- h(x, y, n). h(x, x, n) :- h(x, y, n).",
+    "greatest": "m(x, x) :- s(x). m(y, n - w) :- m(x, n), e(x, y, w), !c(y)."
+    "m(y, min(n, w)) :- e(x, y, w), m(x, n), c(x).",
+    "beside": "f(x, 0) :- s(x). q(y) :- f(x, _), e(x, y, _). f(x, 3) :- q(x). c(x) :- f(x, 3).",
+}
+DECLARED = """
+.decl e(x: number, y: number, w: number)
+.decl c(x: number)
+.decl s(x: number)
+.decl q(x: number)
+.decl f, g(x: number, n: min number)
+.decl h(x: number, y: number, n: min number)
+.decl m(x: number, n: max number)
+.decl none(x: number)
+none(x) :- e(x, _, _), !f(x, _), !m(x, _), !h(x, _, _).
+.decl total(n: number)
+total(k) :- k = sum n : { f(_, n) }.
+"""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "bfc", "dense"])
+def test_random_updates_of_every_shape(shape: str, strategy: str) -> None:
+    text = DECLARED + SHAPES[shape]
+    tree, random = parse_accepted(text), Random(f"{shape} {strategy}")
+    widths = {"e": 3, "c": 1, "s": 1, "f": 2, "g": 2, "h": 3, "m": 2}
+    explicit: dict[str, set[Any]] = {name: set() for name in widths}
+    budget: dict[str, Any] = {"budget": None} if strategy == "elastic" else {}
+    with elastalog.open(text, strategy=strategy, **budget) as db:
+        for _ in range(30 if strategy == "elastic" else 8):
+            come: dict[str, set[Any]] = {}
+            go: dict[str, set[Any]] = {}
+            for _ in range(random.choice((1, 1, 2, 6))):
+                name = random.choice((*"eeeeeecss", *"fghm"))
+                if explicit[name] and random.random() < 0.45:
+                    go.setdefault(name, set()).add(random.choice(sorted(explicit[name])))
+                else:
+                    values = (*(random.randrange(5) for _ in range(widths[name] - 1)), random.choice((0, 0, 1, 2, 4)))
+                    come.setdefault(name, set()).add(values)
+            if random.random() < 0.2:
+                db.preview(come, go)
+            db.apply(come, go)
+            explicit = {name: (own - go.get(name, set())) | come.get(name, set()) for name, own in explicit.items()}
+            judge(db, tree, explicit, is_annotated=False)
+        assert db.verify().is_exact
+        require_proofs(db, explicit)
+
+
+def test_what_is_not_derived_may_overflow() -> None:
+    text = (
+        ".decl a(x: number)\n.decl b(x: number, y: number)\n.decl e(x: number, n: number)\n"
+        ".decl far(x: number, n: number)\nfar(x, n) :- e(x, n).\nfar(x * y, n + 1) :- b(x, y), a(x), far(x, n).\n"
+        + LEAST
+    )
+    facts = {"a": [(i,) for i in range(1_000)], "b": [(2, 3), (2**62, 4)], "e": [(2, 0), (6, 9)]}
+    with elastalog.open(text, facts, budget=None) as db:
+        assert set(db["far"]) == {(2, 0), (6, 1)}
+        db.apply(deleted={"e": [(2, 0)]})
+        assert {s.how for s in db.log()[-1].strata if "far" in s.relations} == {"update"}
+        assert set(db["far"]) == {(6, 9)}
