@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,19 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.levels import drive
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store import homes, postings, transaction
+from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import STAMPS
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.rows import distinct_in_order
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.costs import Budget
 from elastalog.jit.operators import Operator
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
+from tests.interrupting import interrupted_at
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -141,7 +146,7 @@ def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch
 
 
 def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(index: Index, rows: object, used: int) -> None:
+    def no_memory(index: Index, *arguments: Any) -> None:
         raise MemoryError
 
     with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
@@ -241,3 +246,132 @@ def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.Mon
             db.apply({"e": [(5, 6)]})
             assert set(db["p"]) == {(x, y) for x in range(7) for y in range(x + 1, 7)}
             db.apply(deleted={"e": [(5, 6)]})
+
+
+@pytest.mark.slow
+def test_ctrl_c_wherever_python_looks_for_it() -> None:
+    counted = PROGRAM + ".decl n(x: number, c: number)\nn(x, c) :- edge(x, _), c = count : { path(x, _) }."
+    first, more = edges()[:20], [(n, n * 7 % 23) for n in range(25, 40)]
+    updates = (({"edge": more}, {"edge": first[3:9]}), ({"edge": first[3:6]}, {"edge": more[:10]}))
+
+    def opened() -> Session:
+        db = elastalog.open(counted, facts={"edge": first})
+        db.apply({"edge": [(0, 13)]})
+        return db
+
+    with opened() as db:
+        states = [levels_of(db)]
+        for update in updates:
+            db.apply(*update)
+            states.append(levels_of(db))
+    with opened() as db, interrupted_at() as places:
+        db.apply(*updates[0])
+    for place in range(1, places.passed, places.passed // 30):
+        with opened() as db:
+            with suppress(KeyboardInterrupt), interrupted_at(place):
+                db.apply(*updates[0])
+            assert levels_of(db) == states[db.epoch - 2], place
+            if db.epoch == 2:
+                db.apply(*updates[0])
+            db.apply(*updates[1])
+            assert levels_of(db) == states[2], place
+
+
+class Interrupted(KernelRelation):
+    """A relation that Ctrl-C keeps from being told how far it goes, the next time."""
+
+    __slots__ = ("is_next",)
+
+    @property
+    def used(self) -> int:
+        return self.whereabouts.used
+
+    @used.setter
+    def used(self, rows: int) -> None:
+        self._look()
+        self.whereabouts.used = rows
+
+    @property
+    def touched_used(self) -> int:
+        return self.whereabouts.touched_used
+
+    @touched_used.setter
+    def touched_used(self, entries: int) -> None:
+        self._look()
+        self.whereabouts.touched_used = entries
+
+    def _look(self) -> None:
+        if getattr(self, "is_next", False):
+            self.is_next = False
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_when_a_relation_is_told_how_far_it_goes() -> None:
+    """An operator has come to its end, and Python looks for Ctrl-C before what it did has been noted."""
+    relation = Interrupted("r", 1, is_annotated=True)
+    relation.load(np.array([[1], [2]], np.int32))
+    relation.is_next = True
+    with pytest.raises(KeyboardInterrupt):
+        transaction.add_rows(relation, np.array([[3], [4]], np.int32))
+    assert relation.used == 4
+    assert transaction.add_rows(relation, np.array([[5], [3]], np.int32)).tolist() == [4, 2]
+    relation.is_next = True
+    with pytest.raises(KeyboardInterrupt):
+        transaction.touch(relation, np.array([0, 3], np.int32))
+    assert relation.touched_used == 2
+    transaction.rollback(relation)
+    assert relation.present_rows().tolist() == [0, 1]
+
+
+def test_ctrl_c_when_changes_need_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise compiled code would write to where the memory was that they had before."""
+    place = homes.address_of
+
+    def interrupted(array: Any) -> int:
+        monkeypatch.setattr(homes, "address_of", place)
+        raise KeyboardInterrupt
+
+    with elastalog.open(PROGRAM, facts={"edge": edges()}) as db:
+        db.apply({"edge": [(30, 31)]})
+        monkeypatch.setattr(homes, "address_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            db.apply({"edge": [(n, n + 1) for n in range(31, 90)]})
+        held = db._backend.held.homes
+        assert held._words_at == place(held._words)
+
+
+def test_ctrl_c_is_no_mistake_of_a_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy compares rows in Python, and makes a TypeError of it: nothing that updates do may ask it to."""
+
+    def interrupted(*types: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("numpy._core._internal._promote_fields", interrupted)
+    text = ".decl e(x: number, y: number)\n.decl n(x: number, c: number)\nn(x, c) :- e(x, _), c = count : { e(x, _) }."
+    with elastalog.open(text, facts={"e": [(1, 2), (1, 3), (2, 3)]}) as db:
+        db.apply({"e": [(2, 4), (3, 1)]}, {"e": [(1, 2)]})
+        assert set(db["n"]) == {(1, 1), (2, 2), (3, 1)}
+
+
+def test_distinct_rows_are_those_of_numpy() -> None:
+    for width in (0, 1, 3):
+        words = np.random.default_rng(width).integers(-2, 3, (40, width)).astype(np.int32)
+        first, place = distinct_in_order(words)
+        if width:
+            _, wanted, of = np.unique(words, axis=0, return_index=True, return_inverse=True)
+            assert (first.tolist(), place.tolist()) == (wanted.tolist(), of.reshape(-1).tolist())
+        else:
+            assert (first.tolist(), set(place.tolist())) == ([0], {0})
+
+
+@pytest.mark.parametrize("kind", [Workspace, Vectors])
+def test_ctrl_c_while_records_get_their_arrays(kind: type[Workspace | Vectors]) -> None:
+    """NumPy asks Python what a class of records is made of, and took any error in that for "unknown": an array of
+    objects, which compiled code wrote beyond, and whose words were taken for addresses when it was freed."""
+    for place in range(1, 200):
+        made = None
+        with suppress(KeyboardInterrupt), interrupted_at(place) as places:
+            made = kind()
+        arrays = [] if made is None else [made._nodes] if isinstance(made, Workspace) else [made.nodes, made.log]
+        assert all(array.dtype != object for array in arrays)
+    assert places.passed < place  # there are no others

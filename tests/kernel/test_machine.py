@@ -350,8 +350,8 @@ def test_wherever_it_leaves_off(
         made._take_nodes(np.empty(1, np.dtype(layout.Node)), np.empty((1, words), np.int32))
         made._take_levels(np.full(2, -1, np.int32), np.empty(2, np.int32))
 
-    def small_relation(made: KernelRelation, name: str, width: int, is_annotated: bool) -> None:
-        make_relation(made, name, width, is_annotated)
+    def small_relation(made: KernelRelation, *arguments: Any, **options: Any) -> None:
+        make_relation(made, *arguments, **options)
         made.touched = np.empty((1, TOUCHED_WIDTH), np.int32)
 
     def small_index(made: Index, *arguments: Any) -> None:

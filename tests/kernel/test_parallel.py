@@ -16,16 +16,16 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import evaluating
+from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.store import crew as crews
+from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import crew as crews
-from elastalog.backends.kernel.threads.crew import Crew
-from elastalog.backends.kernel.threads.growth import Growth
-from elastalog.backends.kernel.threads.shared_growth import SharedGrowth
-from elastalog.backends.kernel.threads.workers import ParallelWorkers
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+from tests.forcing import forced
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_program
 
@@ -66,7 +66,7 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 
 @pytest.fixture(
     params=[(1, 64, 300), (50, 1 << 12, 300), (1, 64, 1)],
-    ids=["tiny meetings", "small meetings", "tiny meetings of machines"],
+    ids=["little room", "some room", "little room for machines"],
 )
 def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds so low that small data take the ways of large data: rounds in Python, or all but the first in the
@@ -296,13 +296,11 @@ def test_updates_that_evaluate_anew() -> None:
 @pytest.mark.parametrize("is_annotated", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_growth_keeps_every_row(width: int, is_annotated: bool) -> None:
-    relation = KernelRelation("r", width, is_annotated)
+    relation = KernelRelation("r", width, is_annotated, Crew(3))
     block = np.random.default_rng(5).permutation(3 * 7000).astype(np.int32)[: width * 7000].reshape(-1, width)
     relation.load(block)
-    grown = Growth(relation, 40_000, 3)
-    for thread in (2, 0, 1):
-        grown.work(thread)
-    grown.finish()
+    with forced(divide_table_from=1):
+        relation.reserve(40_000)
     assert len(relation.table) * 11 >= 40_000 * 16
     assert np.count_nonzero(relation.table) == relation.used == 7000
     assert np.array_equal(relation.find(block), np.arange(7000))
@@ -507,7 +505,7 @@ def test_indexes_are_extended_in_several_threads() -> None:
         relation.index((0,))
         relation.index((1,))
         relation.load(blocks[name][100:])
-    ParallelWorkers(relations, Watch(), 2, Dictionary()).extend_indexes(list(relations.values()))
+    Workers(relations, Watch(), Crew(2), Dictionary()).extend_indexes(list(relations.values()))
     for relation in relations.values():
         assert relation.used > 1000
         assert not relation.outdated_indexes()
@@ -525,12 +523,13 @@ def test_what_several_threads_count_is_what_one_counts() -> None:
     assert counted[0] == counted[1]
 
 
-def test_one_thread_loads_no_operators_of_several() -> None:
+def test_small_programs_load_no_operators_of_several_threads() -> None:
     script = (
         "import sys, elastalog\n"
-        "elastalog.open('.decl a(x: number)\\na(1).\\n.output a', jobs={jobs})\n"
-        "print('elastalog.backends.kernel.threads.workers' in sys.modules)"
+        "program = '.decl e, p(x: number, y: number)\\np(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).'\n"
+        "elastalog.open(program, facts={{'e': [(i, i + 1) for i in range({size})]}}, jobs={jobs}, engine='local')\n"
+        "print('elastalog.backends.kernel.bootstrap.shared_growth' in sys.modules)"
     )
-    for jobs, expected in ((1, "False"), (2, "True")):
-        command = [sys.executable, "-c", script.format(jobs=jobs)]
+    for jobs, size, expected in ((1, 300, "False"), (2, 20, "False"), (2, 300, "True")):
+        command = [sys.executable, "-c", script.format(jobs=jobs, size=size)]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == expected

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from elastalog.backends.kernel.store import inserting, turns
+from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads.crew import Crew
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -24,13 +24,13 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     def work(number: int) -> None:
         done = inserting.insert_together(
             blocks[number], 0, 50_000, relation.rows, relation.table, relation.shift, relation.count, 0,
-            relation.room, given, number,
+            relation.level, 7, relation.room, given, number,
         )  # fmt: skip
         assert done == 50_000
 
     Crew(threads).do(work, lambda: None)
     relation.used = turns.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, given
+        relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
     )
     expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
     rows = relation.find(expected)
@@ -38,6 +38,7 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     assert len(expected) == relation.used == np.count_nonzero(relation.table)
     assert np.array_equal(relation.rows[rows], expected)
     assert np.array_equal(relation.count[rows], counts)
+    assert (relation.level[: relation.used] == 7).all()
 
 
 def test_a_thread_stops_where_no_row_is_left() -> None:
@@ -46,11 +47,11 @@ def test_a_thread_stops_where_no_row_is_left() -> None:
     block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
     given = np.zeros(turns.size_of_turns(2), np.int64)
     turns.give_out(given, 0, 256)
-    tables = relation.rows, relation.table, relation.shift, relation.count, 0
-    assert inserting.insert_together(block, 0, 1000, *tables, 600, given, 1) == 512
+    tables = relation.rows, relation.table, relation.shift, relation.count
+    assert inserting.insert_together(block, 0, 1000, *tables, 0, relation.level, 0, 600, given, 1) == 512
     # Facts that are there already need no row.
-    assert inserting.insert_together(block, 100, 512, *tables, 600, given, 1) == 512
-    assert turns.close_gaps(*tables, 600, given) == 512
+    assert inserting.insert_together(block, 100, 512, *tables, 0, relation.level, 0, 600, given, 1) == 512
+    assert turns.close_gaps(*tables, relation.level, 0, 600, given) == 512
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
         given[[own + turns.OWN, own + turns.OWN_END]] = first, last
     expected = relation.rows[:20][~is_gap]
     relation.used = turns.close_gaps(
-        relation.rows, relation.table, relation.shift, relation.count, 0, relation.room, given
+        relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
     )
     assert relation.used == kept
     assert sorted(relation.rows[:kept, 0].tolist()) == expected[:, 0].tolist()

@@ -14,6 +14,7 @@ from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.replaying import KernelReplays
 from elastalog.backends.kernel.shifting import KernelShifts
 from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import Fetched
@@ -53,8 +54,9 @@ class KernelBackend:
         self.watch = watch or Watch()
         self._fetch = fetch
         self.program = program
-        self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
-        self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
+        crew = ALONE if jobs == 1 else Crew(jobs)
+        self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
+        self.evaluation = KernelEvaluation(self.held, program, dictionary, crew, self.watch, place)
         self.capabilities = Capabilities(
             shifts=KernelShifts(self.held, lambda: self.updates) if annotation.has_levels_only else None,
             equivalences=self.held,
@@ -88,6 +90,10 @@ class KernelBackend:
     # --- facts -----------------------------------------------------------------------------------------------------
 
     def load(self, facts: dict[str, Matrix]) -> None:
+        given = self.program.given
+        while moved := given.keys() & facts.keys():
+            name = moved.pop()
+            facts[given[name]] = facts.pop(name)
         self.evaluation.load(facts)
 
     def size(self, relation: str) -> int:
@@ -106,7 +112,7 @@ class KernelBackend:
         return self.held.contains(relation, words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
-        return self.held.is_explicit(relation, words)
+        return self.held.is_explicit(self.program.given.get(relation, relation), words)
 
     def profile(self) -> Profile:
         evaluation = self.evaluation
@@ -154,6 +160,9 @@ class KernelBackend:
         is_explicit: Callable[[str, Matrix], Vector] | None = None,
     ) -> None:
         """`is_explicit`: who knows which facts are, where not all are here."""
+        given = self.program.given
+        if given:
+            deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
         self.updates.begin(deleted, inserted, anew, is_explicit or self.held.is_explicit)
 
     def commit(self) -> None:

@@ -13,6 +13,7 @@ from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
+from elastalog.planning.logical import GIVEN
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs, Rows
 
@@ -27,7 +28,12 @@ class KernelChanges:
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._updates.transaction
-        return done.deleted, done.inserted
+        if not self._updates.evaluation.program.given:
+            return done.deleted, done.inserted
+        deleted, inserted = (
+            {name.removeprefix(GIVEN): side[name] for name in side} for side in (done.deleted, done.inserted)
+        )
+        return deleted, inserted
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""

@@ -75,9 +75,13 @@ class KernelDriving:
         costs, watch = self._maintenance.drive.driven(), self._evaluation.watch
         if not costs:
             return
-        _, _, derivations, rows, effort, touched = map(sum, zip(*costs, strict=True))
+        derivations = effort = 0
+        for _, _, derived, rows, spent, touched in costs:
+            derivations += derived
+            effort += spent
+            watch.rows += rows
+            watch.touched += touched
         watch.derivations += derivations
-        watch.rows += rows
         watch.effort += effort
-        watch.touched += touched
-        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, time.perf_counter() - began))
+        seconds = time.perf_counter() - began
+        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, effort, seconds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,26 +14,29 @@ from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
-from elastalog.backends.kernel.bootstrap.workers import Task
+from elastalog.backends.kernel.bootstrap.workers import Task, Workers
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.planning.lookups import last_lookups
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.ranks.maintaining import RankedStrata
 
 T = TypeVar("T")
 
@@ -48,7 +51,7 @@ class KernelEvaluation:
         held: KernelFacts,
         program: LogicalProgram,
         dictionary: Dictionary,
-        jobs: int,
+        crew: Crew,
         watch: Watch,
         place: OtherPlace | None = None,
     ) -> None:
@@ -58,7 +61,8 @@ class KernelEvaluation:
         self.watch = watch
         self.variants: dict[int, StratumVariants] = {}
         self.is_complete = True
-        self._workers = make_workers(held.relations, watch, jobs, dictionary)
+        self.known_ranks: RankedStrata | None = None
+        self._workers = Workers(held.relations, watch, crew, dictionary)
         self._know(program)
 
     def _know(self, program: LogicalProgram) -> None:
@@ -78,24 +82,39 @@ class KernelEvaluation:
             if stratum.dominance or any(program.relations[name].choices for name in stratum.relations)
         )
         """The strata with choice domains or subsumption."""
-        self.best_only = {
-            stratum.number: comparison
-            for stratum in program.strata
-            if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
-        }
-        """Those of them that updates maintain, since only the best fact of every key matters."""
         has_levels = self.held.annotation.support is Support.LEVELS
+        self.ranked = frozenset(
+            stratum.number
+            for stratum in program.strata
+            if has_levels and stratum.ranked is not None and stratum.number not in self.limited
+        )
+        """Those of them that updates maintain, along their links."""
+        self.forget_ranks()
         self.not_maintained = frozenset(
             stratum.number
             for stratum in program.strata
             if (stratum.merges and not has_levels)
             or stratum.number in self.limited
-            or stratum.number in self.chosen - self.best_only.keys()
+            or stratum.number in self.chosen - self.ranked
         )
         """The strata that every update evaluates anew that reaches them."""
         self._in_limited = frozenset(
             name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
         )
+
+    @property
+    def ranks(self) -> RankedStrata:
+        """Of the strata that are evaluated in the order of values; few programs have one."""
+        if self.known_ranks is None:
+            from elastalog.backends.kernel.ranks.maintaining import RankedStrata
+
+            self.known_ranks = RankedStrata()
+        return self.known_ranks
+
+    def forget_ranks(self) -> None:
+        """What is known of ranks holds no longer."""
+        if self.known_ranks is not None:
+            self.known_ranks.forget()
 
     def follow(self, program: LogicalProgram) -> None:
         """Goes over to another program, of which the facts are held already."""
@@ -120,6 +139,8 @@ class KernelEvaluation:
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
+        if self.known_ranks is not None:
+            self.known_ranks.commit()
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -130,15 +151,15 @@ class KernelEvaluation:
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
-        if not self._workers.shares_strata or self._place is not None or self.held.evicted:
+        if self.held.crew is ALONE or self._place is not None or self.held.evicted:
             return
-        from elastalog.backends.kernel.threads.shareable import is_shareable
-
         strata = self.program.strata[self.program.strata.index(stratum) :]
         left = [other for other in strata if other.number not in self._ahead and not self._is_explicit(other)]
         beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
+        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
+
         relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:
@@ -188,13 +209,30 @@ class KernelEvaluation:
 
     def _choose(self, stratum: LogicalStratum) -> None:
         relations, annotation = self.held.relations, self.held.annotation
-        if annotation.is_global or annotation.support is not Support.LEVELS:
+        if annotation.is_global:
             raise ElastalogError([_unchoosable(stratum)])
-        from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+        explicit = {name: relations[name].used for name in stratum.relations}
+        is_ranked = stratum.ranked is not None and stratum.number not in self.limited
+        is_kept = annotation.has_levels_only
+        if not is_ranked or not self.ranks.evaluate(stratum, relations, self.dictionary, self.watch, is_kept=is_kept):
+            from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 
-        source = self.program.checked.source
-        variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
-        evaluate_chosen(stratum, variants, relations, self.program.relations, source, self.watch)
+            source = self.program.checked.source
+            variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
+            evaluate_chosen(stratum, variants, relations, self.program.relations, source, self.watch)
+        if annotation.is_kept and annotation.support is not Support.LEVELS:
+            # Every update evaluates it anew: that facts are derived is all that is kept of them.
+            for name, first_derived in explicit.items():
+                relation = relations[name]
+                relation.count[: relation.used] = 1
+                relation.level[:first_derived] = 0
+                relation.level[first_derived : relation.used] = DERIVED
+                if annotation.support is Support.VECTORS:
+                    vectors = self.held.vectors[name] = Vectors()
+                    rows = np.arange(relation.used, dtype=np.int32)
+                    vectors.change(rows[:first_derived], 0, 1)
+                    vectors.change(rows[first_derived:], DERIVED, 1)
+                    vectors.commit()
 
     def _derive(self, stratum: LogicalStratum, variants: StratumVariants | None) -> None:
         relations, annotation = self.held.relations, self.held.annotation
@@ -204,8 +242,8 @@ class KernelEvaluation:
             self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
-                source = self.program.checked.source
-                variants = StratumVariants(stratum, relations, self.dictionary, source, self.statistics)
+                source, plans = self.program.checked.source, self.program.plans
+                variants = StratumVariants(stratum, relations, self.dictionary, source, self.statistics, plans)
                 self.variants[stratum.number] = variants
             variants.restart()
             watch, limits = self.watch, self._limits
@@ -239,7 +277,7 @@ class KernelEvaluation:
         workers = MergingWorkers(stratum.merges, relations, self.watch)
         is_complete = evaluate(stratum, variants, relations, workers, self.watch, self._limits)
         for name, rows in workers.finished().items():
-            relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept)
+            relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
             relations[name].load(rows)
             if annotation.is_kept:
                 relations[name].level[: len(rows)] = 1
@@ -278,15 +316,22 @@ class KernelEvaluation:
         if begun is not None:
             for name, found in begun.relations.items():
                 width = self.program.relations[name].width
-                held.relations[name], _ = snapshot.restored(name, width, held.annotation.is_kept, found, ())
+                held.relations[name], _ = snapshot.restored(name, width, held.annotation.is_kept, found, (), held.crew)
         return begun
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
         held = self.held
+        self.forget_ranks()
         width = self.program.relations[relation].width
+        given = self.program.given.get(relation)
+        if given is not None and facts.level is not None and facts.count is not None and not facts.level.all():
+            is_given = facts.level == 0
+            # Stores of earlier versions have explicit facts among the others.
+            held.load(given, facts.words[is_given])
+            facts = FactWords(facts.words[~is_given], facts.level[~is_given], facts.count[~is_given])
         held.relations[relation], held.explicit[relation] = snapshot.restored(
-            relation, width, held.annotation.is_kept, facts, changes
+            relation, width, held.annotation.is_kept, facts, changes, held.crew
         )
         if relation in self._in_limited:
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
@@ -331,9 +376,8 @@ def constructing_rules(stratum: LogicalStratum) -> list[str]:
 def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
     return Diagnostic(
         "E0905",
-        f"choice domains and subsumption, here of `{stratum.relations[0]}`, need strategy `elastic` or `recompute`"
-        " and local levels",
-        help='use `strategy="elastic"` and `levels="local"`, which are the default',
+        f"choice domains, subsumption and columns that improve, here of `{stratum.relations[0]}`, need local levels",
+        help='use `levels="local"`, which is the default',
     )
 
 

@@ -13,12 +13,13 @@ from elastalog.backends.kernel.execution.equivalence import Equivalence
 from elastalog.backends.kernel.store import given, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import ResidentRelations
 from elastalog.backends.kernel.store.row_levels import levels_now
-from elastalog.planning.logical import LogicalProgram
+from elastalog.planning.logical import GIVEN, LogicalProgram
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
@@ -36,12 +37,18 @@ class KernelFacts:
     With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
 
     def __init__(
-        self, program: LogicalProgram, annotation: Annotation, fetch: Callable[[str], KernelRelation] | None = None
+        self,
+        program: LogicalProgram,
+        annotation: Annotation,
+        fetch: Callable[[str], KernelRelation] | None = None,
+        crew: Crew = ALONE,
     ) -> None:
         self.annotation = annotation
+        self.crew = crew
         self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
         self.relations = {
-            name: KernelRelation(name, stored.width, annotation.is_kept) for name, stored in program.relations.items()
+            name: KernelRelation(name, stored.width, annotation.is_kept, crew)
+            for name, stored in program.relations.items()
         }
         self.evicted: set[str] = set()
         if fetch is not None:
@@ -115,18 +122,13 @@ class KernelFacts:
         """Which of some facts are present, outside an update."""
         if relation in self.equivalences:
             return self.equivalence(relation).contains(words)
-        stored = self.relations[relation]
-        found = stored.find(words)
-        is_found = found >= 0
-        if self.annotation.is_kept and not stored.is_settled:
-            is_found[is_found] = stored.level[found[is_found]] < ABSENT
-        return is_found
+        return given.are_below(self.relations[relation], words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""
         stored = self.relations[relation]
         if self.annotation.is_kept and self._has_levels:
-            return given.are_explicit(stored, words)
+            return given.are_below(stored, words, 1)
         found = stored.find(words)
         is_explicit: Vector = found >= 0
         if self.annotation.is_kept:
@@ -183,9 +185,12 @@ class KernelFacts:
             self.relations[name].name = name
         for name, stored in program.relations.items():
             if name not in self.relations:
-                self.relations[name] = KernelRelation(name, stored.width, self.annotation.is_kept)
+                self.relations[name] = KernelRelation(name, stored.width, self.annotation.is_kept, self.crew)
                 if self.annotation.support is Support.VECTORS:
                     self.vectors[name] = Vectors()
+                if name.startswith(GIVEN):
+                    of = self.relations[name.removeprefix(GIVEN)]
+                    self._give(name, of.rows[: of.used][self.explicit_rows(of)])
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
         self.homes = Homes(self.relations, _hidden_in(program))
@@ -200,7 +205,7 @@ class KernelFacts:
             stored = program.relations.get(name)
             if stored is not None and stored.classes is None:
                 pairs = self.relations[name]
-                written = KernelRelation(name, pairs.width, pairs.is_annotated)
+                written = KernelRelation(name, pairs.width, pairs.is_annotated, self.crew)
                 words = self.equivalence(name).all_pairs().words()
                 explicit = pairs.rows[: pairs.used][self.explicit_rows(pairs)]
                 written.load(explicit)
@@ -216,13 +221,17 @@ class KernelFacts:
                 self.relations[stored.classes] = classes_of_it
         self.set_aside = aside
 
+    def _give(self, name: str, facts: Matrix) -> None:
+        """Explicit facts of a relation that has none."""
+        self.load(name, facts)
+        if self.annotation.support is Support.VECTORS and len(facts):
+            self.vectors[name].change(np.arange(len(facts), dtype=np.int32), 0, 1)
+            self.vectors[name].commit()
+
     def _set_guard(self, name: str, is_on: bool) -> None:
         fact = np.zeros((1, 1), np.int32)
         if is_on:
-            self.load(name, fact)
-            if self.annotation.support is Support.VECTORS:
-                self.vectors[name].change(np.zeros(1, np.int32), 0, 1)
-                self.vectors[name].commit()
+            self._give(name, fact)
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)

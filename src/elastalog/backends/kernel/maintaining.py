@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
-    from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+    from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
     AnyMaintenance: TypeAlias = (
-        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate | MergingUpdate
+        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | RankedUpdate | MergingUpdate
     )
 
 T = TypeVar("T")
@@ -55,7 +55,6 @@ class KernelMaintenance:
         """Everything that depends on the program and on nothing else."""
         self.plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
-        self._best_plans: dict[int, BestPlan] = {}
         self._merging_plans: dict[int, MergingPlan] = {}
         self._flat = program.flat
         without_rules = [stratum for stratum in program.strata if not stratum.clauses and not stratum.is_folded]
@@ -78,9 +77,10 @@ class KernelMaintenance:
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
         others: tuple[ModuleType, ...] = ()
-        if stratum.number in self._evaluation.best_only:
-            self._best_plan(stratum).prepare(self._held.relations)
-            others = (join_levels, level_views)
+        if stratum.number in self._evaluation.ranked:
+            from elastalog.backends.kernel.ranks import operators, settling
+
+            others = (operators, settling)
         elif stratum.merges and stratum.number not in self._evaluation.not_maintained:
             from elastalog.backends.kernel.merging import merging_update
 
@@ -138,17 +138,17 @@ class KernelMaintenance:
         """The maintenance of a stratum."""
         support, number = self._held.annotation.support, stratum.number
         has_levels = support is Support.LEVELS or support is Support.VECTORS
-        is_other = number in self._evaluation.best_only or stratum.merges
+        is_other = number in self._evaluation.ranked or stratum.merges
         if support is Support.LEVELS and not is_other and not self._reach.is_given(stratum):
             place, below = self._reach.place[number], self.below(stratum)
             return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
         impulse = self._impulse(stratum)
         if not has_levels:
             return self._by_sets(impulse)
-        if number in self._evaluation.best_only:
-            from elastalog.backends.kernel.levels.best_update import BestUpdate
+        if number in self._evaluation.ranked:
+            from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
 
-            return BestUpdate(self._best_plan(stratum), impulse)
+            return RankedUpdate(self._evaluation.ranks, impulse, self._evaluation.dictionary)
         if stratum.merges:
             from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
@@ -183,18 +183,6 @@ class KernelMaintenance:
                 done.changed[name] = drive.change(place, name, gone, False)
             if (come := done.inserted.get(name)) is not None:
                 done.changed[name] = drive.change(place, name, come, True)
-
-    def _best_plan(self, stratum: LogicalStratum) -> BestPlan:
-        from elastalog.backends.kernel.levels.best_update import BestPlan
-
-        forward, evaluation = self._plan(stratum), self._evaluation
-        plan = self._best_plans.get(stratum.number)
-        if plan is None or plan.forward is not forward.forward:
-            plan = self._best_plans[stratum.number] = BestPlan(
-                stratum, forward, evaluation.best_only[stratum.number], self._held.relations, evaluation.dictionary,
-                evaluation.program.checked.source,
-            )  # fmt: skip
-        return plan
 
     def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
         from elastalog.backends.kernel.merging.merging_plan import MergingPlan

@@ -21,14 +21,17 @@ class KernelReplays:
     def __init__(self, evaluation: KernelEvaluation) -> None:
         self._evaluation = evaluation
 
-    def replay(self, stratum: LogicalStratum) -> KernelReplay:
+    def replay(self, stratum: LogicalStratum) -> KernelReplay | None:
         """Evaluates a stratum again, beside what is held of it, outside an update."""
         evaluation, held = self._evaluation, self._evaluation.held
+        if stratum.number in evaluation.ranked and evaluation.ranks.has(stratum, held.relations, evaluation.dictionary):
+            return None
         relations = {name: held.relations[name] for name in stratum.reads}
         for name in stratum.relations:
             old = held.relations[name]
             fresh = relations[name] = KernelRelation(name, old.width, is_annotated=True)
-            fresh.load(old.rows[: old.used][held.explicit_rows(old)])
+            if name not in evaluation.program.given:
+                fresh.load(old.rows[: old.used][held.explicit_rows(old)])
         program, source = evaluation.program, evaluation.program.checked.source
         variants = StratumVariants(stratum, relations, evaluation.dictionary, source)
         left = Leaving()

@@ -23,11 +23,12 @@ class KernelShifts:
         self._held = held
         self._updates = updates
 
-    def back(self, most: int | None = None) -> Shift | None:
+    def back(self, most: int | None = None, instead_of: Shift | None = None) -> Shift | None:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
         done = self._updates().transaction
         if not done.replaced:
-            done.shift = Shift(sys.maxsize if most is None else most)
+            is_reused = instead_of is not None and instead_of.is_small
+            done.shift = instead_of if is_reused else Shift(sys.maxsize if most is None else most)
         return done.shift
 
     def can_make(self, shift: Shift) -> bool:
@@ -37,6 +38,7 @@ class KernelShifts:
     def make(self, shift: Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
+        self._updates().evaluation.forget_ranks()
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""

@@ -128,16 +128,16 @@ class KernelUpdates:
             indexed = variants.indexes_of(name) if variants is not None else ()
             # Facts of an aggregate are never explicit, though that of an empty group may have level 0.
             explicit = self._explicit_in(old) if stratum.aggregate is None else old.rows[:0]
-            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+            if stratum.numbering is not None:
                 explicit = old.rows[old.present_rows()]  # derivations that stay keep their numbers
             held.relations[name] = rebuild.successor(old, explicit, indexed)
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
             if held.annotation.has_levels_only and rebuild.has_shrunk(new, old):
+                STAMPS.take()  # before: Ctrl-C may come when it is called
                 held.relations[name] = old
                 del done.replaced[name]
-                STAMPS.take()  # it is the one that it was
                 changed = rebuild.shrink(old, new, held.annotation.is_global)
             elif held.annotation.is_kept:
                 changed = rebuild.adopt(new, old, held.annotation.is_global)
@@ -156,6 +156,8 @@ class KernelUpdates:
         return self._explicit_in(self.held.relations[relation])
 
     def _explicit_in(self, old: KernelRelation) -> Matrix:
+        if old.name in self.evaluation.program.given:
+            return old.rows[:0]  # they are elsewhere
         deleted, inserted = self.transaction.deleted.get(old.name), self.transaction.inserted.get(old.name)
         return rebuild.explicit_facts(old, self.held.explicit_rows(old), deleted, inserted)
 
@@ -170,6 +172,8 @@ class KernelUpdates:
         """Ends the update: its state becomes that of the new epoch."""
         held, done = self.held, self.transaction
         self._was_complete = self.evaluation.is_complete
+        if self.evaluation.known_ranks is not None:
+            self.evaluation.known_ranks.commit()
         if held.vectors:
             for vectors in held.vectors.values():
                 vectors.commit()
@@ -185,6 +189,8 @@ class KernelUpdates:
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
+        if name in self.evaluation.program.given:
+            return 0
         done = self.transaction
         before = self.held.explicit.get(name, 0)
         return before - len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
@@ -194,12 +200,14 @@ class KernelUpdates:
         held, done = self.held, self.transaction
         self.evaluation.is_complete = self._was_complete
         self.maintenance.abandon()
+        if self.evaluation.known_ranks is not None:
+            self.evaluation.known_ranks.rollback()
         held.vectors.update(done.vectors)
         for vectors in held.vectors.values():
             vectors.rollback()
         for name, old in done.replaced.items():
+            STAMPS.take()  # before it is another one again, as above
             held.relations[name] = old
-            STAMPS.take()  # it is another one again
         for relation in held.relations.values():
             if relation.touched_used or not relation.is_settled:
                 transaction.rollback(relation)

@@ -19,7 +19,6 @@ import numpy as np
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.best_values import BestValues
-from elastalog.backends.kernel.bootstrap.waiting_facts import WaitingFacts
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -27,7 +26,7 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
-from elastalog.planning.best_of_key import comparison_of, may_wait
+from elastalog.planning.best_of_key import comparison_of
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of
@@ -68,13 +67,6 @@ class Dominance:
             for head, comparison in compared.items()
             if comparison is not None
         }
-        # Without recursion there is one round, in which all must enter.
-        is_recursive = any(clause.is_recursive for clause in stratum.clauses)
-        self._waiting = {
-            name: WaitingFacts(best)
-            for name, best in self._best.items()
-            if is_recursive and not stored[name].choices and may_wait(stratum, best.comparison)
-        }
         statistics = KernelStatistics({**relations, **{name + _NEW: relations[name] for name in stratum.relations}})
         self._variants = [
             BoundVariant(plan_from_goal(clause, goal, statistics), frozenset(), dictionary, source)
@@ -94,7 +86,7 @@ class Dominance:
         """Of the new facts those that enter. Takes the facts away that they dominate: rows may get new numbers."""
         entering = dict(new)
         for name, best in self._best.items():
-            entering[name] = self._keep_best(name, best, *new[name], level)
+            entering[name] = self._better(name, best, *new[name], level)
         if self._variants:
             entering |= self._compare(new, level)
         for name, (rows, _) in entering.items():
@@ -103,19 +95,8 @@ class Dominance:
             best.enter(entering[name][0], self._relations[name].used)
         return entering
 
-    def _keep_best(
-        self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int
-    ) -> tuple[Matrix, Vector]:
-        """Of the new facts of a relation in which each key has a best value those that enter now."""
-        waiting = self._waiting.get(name)
-        if waiting is not None:
-            rows, counts = waiting.take(rows, counts)
-        entering = self._better(name, best, rows, counts, level)
-        while waiting is not None and waiting.are_any and not len(entering[0]):
-            entering = self._better(name, best, *waiting.take(rows[:0], counts[:0]), level)
-        return entering
-
     def _better(self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int) -> tuple[Matrix, Vector]:
+        """Of the new facts of a relation in which each key has a best value those that enter."""
         relation = self._relations[name]
         enters, leaving = best.settle(rows)
         if self._record is not None:

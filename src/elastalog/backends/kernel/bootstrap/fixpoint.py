@@ -7,6 +7,7 @@ in order of level, the delta of an iteration is a range of rows, and "facts befo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
@@ -23,6 +24,9 @@ from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+
+_SMALL = 1024
+"""The size of relations up to which plans for like sizes are used again."""
 
 
 class _Asked:
@@ -53,27 +57,44 @@ class StratumVariants:
         dictionary: Dictionary,
         source: Source,
         statistics: KernelStatistics | None = None,
+        plans: dict[Any, Any] | None = None,
     ) -> None:
+        """`plans`: those that were made for like sizes, also in other sessions of the program."""
         self._stratum = stratum
         self._relations = relations
         self.dictionary = dictionary
         self._source = source
         statistics = self._statistics = statistics or KernelStatistics(relations)
-        clauses = stratum.clauses
-        self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
-        self.by_delta: list[BoundVariant] = []
-        self._provisional: list[int] = []
-        for clause in clauses:
-            for goal in clause.recursive_goals:
-                asked = _Asked(statistics)
-                variant = self._bind(plan_from_goal(clause, goal, asked))
-                if not asked.relations.isdisjoint(stratum.relations):
-                    self._provisional.append(len(self.by_delta))
-                self.by_delta.append(variant)
+        once, by_delta, self._provisional = self._planned({} if plans is None else plans)
+        self.once = [self._bind(plan) for plan in once]
+        self.by_delta = [self._bind(plan) for plan in by_delta]
         self._bodies: list[Body] = []
         self._are_bodies_old = True
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
+
+    def _planned(self, plans: dict[Any, Any]) -> tuple[list[Variant], list[Variant], list[int]]:
+        """The plans of clauses that run once, of those that follow a delta, and which of the latter are provisional.
+        Those of small relations are kept, by the logarithms of sizes: where it matters more, plans go by what there
+        is."""
+        stratum, statistics = self._stratum, self._statistics
+        sizes = [self._relations[name].used for name in (*stratum.relations, *sorted(stratum.reads))]
+        key = stratum.number, *[size.bit_length() for size in sizes]
+        if key in plans:
+            found: tuple[list[Variant], list[Variant], list[int]] = plans[key]
+            return found
+        once = [plan_full(clause, statistics) for clause in stratum.clauses if not clause.is_recursive]
+        by_delta: list[Variant] = []
+        provisional: list[int] = []
+        for clause in stratum.clauses:
+            for goal in clause.recursive_goals:
+                asked = _Asked(statistics)
+                by_delta.append(plan_from_goal(clause, goal, asked))
+                if not asked.relations.isdisjoint(stratum.relations):
+                    provisional.append(len(by_delta) - 1)
+        if max(sizes) <= _SMALL:
+            plans[key] = once, by_delta, provisional
+        return once, by_delta, provisional
 
     def __iter__(self) -> Iterator[BoundVariant]:
         yield from self.once

@@ -38,7 +38,8 @@ class GlobalLevels(NamedTuple):
 
 
 class MachineRounds:
-    """The bodies of a stratum, laid out for the machine. With `global_levels`, of one variant each, iterations are
+    """The bodies of a stratum, laid out for the machine. `expected`: facts that the first round is expected to find, by
+    relation, where it is not about as many as the one before. With `global_levels`, of one variant each, iterations are
     levels, and facts of lower relations have theirs."""
 
     def __init__(self, stratum: StratumBodies, watch: Watch, global_levels: GlobalLevels | None = None) -> None:
@@ -58,6 +59,7 @@ class MachineRounds:
         workspace.attach(self._plan, self._task)
         self._run = MachineRun(self._plan, workspace, relations, own, watch, self._tell)
         self._told = 0
+        self.expected: Mapping[str, int] = {}
 
     def run(
         self,

@@ -26,7 +26,7 @@ _NOT_THERE, _WAS_ABSENT = -1, -2
 def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:
     """A relation that holds some explicit facts, with room for as many as the old one has rows, also in the indexes on
     which it will be joined."""
-    new = KernelRelation(old.name, old.width, old.is_annotated)
+    new = KernelRelation(old.name, old.width, old.is_annotated, old.crew)
     new.reserve(max(old.used, len(explicit)) + 64)
     new.load(explicit)
     for columns in indexed:

@@ -1,17 +1,24 @@
-"""Who runs the variants of a round, here in one thread; `threads.workers` are several."""
+"""Who runs the variants of a round, and extends indexes: small rounds in this thread, large ones in all of a crew."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from weakref import WeakKeyDictionary
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
+from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
@@ -45,23 +52,69 @@ def expected_work(run: Run) -> int:
     return size + made * size // member.start_rows
 
 
+MOST_EXPECTED = 1 << 19
+"""Facts for which there is room from the start in the first round of a stratum, at most."""
+
+
 class Workers:
-    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else.
-    `shares_strata`: a round is the faster the more there is to share in it, of several strata too."""
+    """Runs rounds in the threads of a crew, this one among them; small ones and actions on texts in this one only.
+    `is_plain`: what is derived is inserted and counted, and nothing else."""
 
     is_plain: ClassVar[bool] = True
-    shares_strata: ClassVar[bool] = False
 
-    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+    def __init__(
+        self,
+        relations: Mapping[str, KernelRelation],
+        watch: Watch,
+        crew: Crew = ALONE,
+        dictionary: Dictionary | None = None,
+    ) -> None:
         self.relations = relations
         self.watch = watch
+        self.crew = crew
+        self._dictionary = dictionary
         self.scratch = Scratch(watch)
+        self._shareable: WeakKeyDictionary[Body, bool] = WeakKeyDictionary()
 
     def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs all that is to be run in a round; what is derived goes into the relations of the heads. Facts of these
         from the rows `counted` on are of this round."""
+        is_small = self.crew.number == 1 or sum(map(expected_work, runs)) < SETTINGS.share_round_from
+        shared = [] if is_small else [run for run in runs if self._is_shareable(run.body)]
         for run in runs:
-            self.run(run, bounds, counted)
+            if run not in shared:
+                self.run(run, bounds, counted)
+        if shared:
+            self._run_together(shared, bounds)
+
+    def _is_shareable(self, body: Body) -> bool:
+        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
+
+        known = self._shareable.get(body)
+        if known is None:
+            known = self._shareable[body] = is_shareable(body.variant)
+        return known
+
+    def _run_together(self, runs: Sequence[Run], bounds: Bounds) -> None:
+        """One round in compiled code, in all threads."""
+        start, stop = dict(bounds.start), dict(bounds.stop)
+        expected: Counter[str] = Counter()
+        for run in runs:
+            name = run.body.variant.gather.relation
+            assert name is not None
+            start[name], stop[name] = run.start, run.stop
+            expected.update(dict.fromkeys((member.clause.head for member in run.body.members), run.stop - run.start))
+        assert self._dictionary is not None
+        bodies = StratumBodies(-1, list(bounds.stop), [run.body for run in runs], self.relations, self._dictionary)
+        rounds = self.in_machine(bodies)
+        rounds.expected = {
+            # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
+            name: bounds.stop[name] - bounds.start[name] if bounds.start[name] else min(rows, MOST_EXPECTED)
+            for name, rows in expected.items()
+        }
+        rounds.run(start, stop, 0, -1)
+        # The machine also counts rows that it starts at.
+        self.watch.rows -= sum(run.stop - run.start for run in runs)
 
     def run(self, run: Run, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """The same for one run."""
@@ -79,6 +132,10 @@ class Workers:
 
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
+        if self.crew.number > 1:
+            from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+
+            return SharedGrowth(self.crew, stratum, self.watch)
         from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
         return MachineRounds(stratum, self.watch)
@@ -98,14 +155,37 @@ class Workers:
         return insert
 
     def do_all(self, tasks: list[Task]) -> None:
-        """Does what is to be done, and takes it off the list."""
-        while tasks:
-            tasks.pop()[1]()
+        """Does what is to be done, several at a time, the largest first, and takes it off the list."""
+        tasks.sort(key=itemgetter(0))
+        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= SETTINGS.share_indexes_from
+
+        def work(thread: int) -> None:
+            while tasks:
+                try:
+                    _, task = tasks.pop()
+                except IndexError:  # another thread was faster
+                    return
+                task()
+
+        if is_much and self.crew.number > 1:
+            self.crew.do(work, tasks.clear)
+        else:
+            work(0)
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
-        """Adds the latest rows to the indexes."""
-        for relation in relations:
-            relation.extend_indexes()
+        """Adds the latest rows to the indexes, several at a time."""
+        waiting: list[Task] = [
+            (relation.used - index.done, partial(index.extend, relation.rows, relation.used, relation.crew))
+            for relation in relations
+            for index in relation.outdated_indexes()
+        ]
+        try:
+            self.do_all(waiting)
+        except BaseException:
+            # Nobody knows which rows they hold now.
+            for relation in relations:
+                relation.drop_outdated_indexes()
+            raise
 
 
 def note(run: Run, derivations: int, rows: int, seconds: float, watch: Watch) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from elastalog.jit.records import record_at, record_of
 
@@ -41,6 +40,13 @@ def _made(kind: type[R], number: type) -> type[R]:
     return cast(type[R], kinds(kind.__name__, (ctypes.Structure,), content))
 
 
+def dtype_of(kind: type[ctypes.Structure]) -> np.dtype[Any]:
+    """What an array of records of a class is made of, for a name of a module. Not `np.dtype(kind)`: where Ctrl-C comes
+    in that, NumPy takes the class for one that it does not know, and makes an array of objects."""
+    fields: Any = kind._fields_
+    return np.dtype([(name, f"i{ctypes.sizeof(number)}") for name, number in fields])
+
+
 class Table(Generic[R]):
     """Records that lie next to each other, from `address` on, all fields 0 at first."""
 
@@ -48,11 +54,6 @@ class Table(Generic[R]):
         self._array = (kind * size)()
         self._rows: list[R] = list(self._array)
         self.address = ctypes.addressof(self._array)
-
-    def as_array(self) -> npt.NDArray[Any]:
-        """The same memory as an array of records, for arithmetic on a field of all of them."""
-        described: np.dtype[Any] = np.dtype(self._array._type_)
-        return np.ndarray(len(self), described, cast(Any, self._array))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -64,4 +65,4 @@ class Table(Generic[R]):
         return self._rows[number]
 
 
-__all__ = ["Table", "record", "record_at", "record_of", "record_of_words"]
+__all__ = ["Table", "dtype_of", "record", "record_at", "record_of", "record_of_words"]

@@ -1,39 +1,60 @@
-"""The first run on a machine compiles the operators; later runs find their object code and load it.
+"""The first run on a machine compiles the operators, unless a wheel brought them; later runs find their object code.
 
-`python -m elastalog.backends.kernel.compile.warm` compiles them beforehand.
+`python -m elastalog.backends.kernel.compile.warm` compiles them beforehand; with a folder and families of processors,
+as the build of a wheel has it, it puts object code for these into the folder.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
-from elastalog.jit.building import build, build_here, reported
+from elastalog.jit.building import build, pack, reported
 
-MESSAGE = "compiling operators, once per machine"
+SECONDS = 1.0
+"""What an operator takes one core to compile, roughly."""
+
+
+def message(number: int) -> str:
+    """What is about to be done, and how long it will take."""
+    about = max(5, round(number * SECONDS / (os.cpu_count() or 1) / 5) * 5)
+    return f"compiling {number} operators, once per machine: about {about} s"
 
 
 class Progress:
-    """Says how far compilation is: one line that changes on a terminal, one that does not elsewhere."""
+    """Says how far compilation is: one line that changes on a terminal, elsewhere one at the start and one at the
+    end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._began = 0.0
 
     def __call__(self, done: int, number: int) -> None:
-        if self._stream.isatty():
-            self._stream.write(f"\rcompiling operators {done} of {number}, once per machine")
-            self._stream.write("\n" if done == number else "")
+        if done == 0:
+            self._began = time.monotonic()
+        passed = time.monotonic() - self._began
+        if done == number:
+            line = f"compiled {number} operators in {passed:.0f} s"
         elif done == 0:
-            self._stream.write(f"{MESSAGE}\n")
+            line = message(number)
+        else:
+            line = f"compiling operators, once per machine: {done} of {number}, {passed:.0f} s"
+        if self._stream.isatty():
+            self._stream.write(f"\r\033[K{line}" + ("\n" if done == number else ""))
+        elif done in (0, number):
+            self._stream.write(f"{line}\n")
         self._stream.flush()
 
 
 @contextmanager
 def announced_compilation(announce: Callable[[str], None]) -> Iterator[None]:
     """Says so, once, when operators have to be compiled during the block."""
-    with reported(lambda done, number: announce(MESSAGE) if done == 0 else None):
+    with reported(lambda done, number: announce(message(number)) if done == 0 else None):
         yield
 
 
@@ -49,5 +70,14 @@ def warm() -> None:
     build()
 
 
+def main(arguments: list[str]) -> None:
+    with shown_compilation(sys.stderr):
+        if not arguments:
+            build()
+        for family in arguments[1:]:
+            build(family)
+            pack(Path(arguments[0]), family)
+
+
 if __name__ == "__main__":
-    build_here(Progress(sys.stderr))
+    main(sys.argv[1:])

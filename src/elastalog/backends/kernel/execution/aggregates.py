@@ -24,6 +24,7 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
+from elastalog.backends.rows import distinct_in_order
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, LogicalProgram
 from elastalog.planning.steps import ROW as ROW_NUMBER
@@ -112,7 +113,8 @@ def refold(
     groups = _ONE_GROUP
     if rule.groups:
         touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
-        groups = np.ascontiguousarray(np.unique(np.concatenate(touched), axis=0))
+        all_touched = np.concatenate(touched)
+        groups = np.ascontiguousarray(all_touched[distinct_in_order(all_touched)[0]])
     rows = rows_of_keys(members, columns, groups)
     old_rows = rows_of_keys(target, columns, groups)
     if rule.is_numbering:

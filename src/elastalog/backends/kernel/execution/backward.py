@@ -37,7 +37,7 @@ class BackwardEvaluation:
         self._source = program.checked.source
         self._clauses: dict[str, list[Clause]] = {}
         for stratum in program.strata:
-            for clause in stratum.clauses:
+            for clause in (clause for clause in stratum.clauses if not clause.is_handing_on):
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._variants: dict[int, BoundVariant] = {}

@@ -109,9 +109,9 @@ class DeltaVariant:
         self._there = [setting.relations[probe.relation].used for probe in self.probes]
         scratch = setting.scratch
         if self._scratch is not scratch:
-            self._scratch = scratch
             widths = (self.gather.width, *(probe.width for probe in self.probes))
             self._steps = [(scratch.block(d, w + LEVELS), scratch.state(d)) for d, w in enumerate(widths)]
+            self._scratch = scratch  # last: Ctrl-C may come before
         return self._steps[0]
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:

@@ -79,8 +79,8 @@ def _next_number(relations: Mapping[str, KernelRelation], dictionary: Dictionary
     """One above the greatest number in use by any rule."""
     greatest = -1
     for stratum in program.strata:
-        if stratum.aggregate is not None and stratum.aggregate.is_numbering:
-            relation = relations[stratum.aggregate.relation]
+        if (rule := stratum.numbering) is not None:
+            relation = relations[rule.relation]
             words = relation.rows[_present(relation), -1]
             if len(words):
                 greatest = max(greatest, int(dictionary.integers(words).max()))

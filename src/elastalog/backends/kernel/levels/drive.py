@@ -32,6 +32,8 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
+_DONE = layout.DONE
+
 
 @dataclass(frozen=True, slots=True)
 class _LaidOut:
@@ -186,11 +188,11 @@ class UpdateDrive:
         if STAMPS.last != self._stamp:
             self._look_again()
         while True:
-            reason = int(update.advance(workspace.address))
+            reason = update.advance(workspace.address)
+            if reason == _DONE:
+                self._collect()
+                return None
             match reason:
-                case layout.DONE:
-                    self._collect()
-                    return None
                 case layout.OTHERWISE if not self._barred[record.at]:
                     self._lay_out(record.at)
                 case layout.OTHERWISE | layout.CHECK:
@@ -236,6 +238,7 @@ class UpdateDrive:
     def abandon(self) -> None:
         """Forgets the stratum under way; its marks are taken off the relations below it."""
         if self.is_within:
+            self._runs[self._record.at].plan.refresh_touched(self._relations)
             machine_inputs.unmark(self._workspace.address)
             self._workspace.machine.part = layout.TO_ENTER
             self._workspace.clear()
@@ -251,7 +254,9 @@ class UpdateDrive:
 
     def _look_again(self) -> None:
         """If anything has moved, all strata are laid out again when they are next entered."""
-        self._stamp = self._record.stamp = self._homes.look_again()
+        stamp = STAMPS.last
+        self._record.stamp = self._homes.look_again()
+        self._stamp = stamp  # what moves meanwhile is looked at again
 
     def _lay_out(self, place: int) -> None:
         """Writes down where the relations and indexes of a stratum are, and its code."""
@@ -290,9 +295,10 @@ class UpdateDrive:
         if reason == layout.NO_INDEX:
             name, columns = served.plan.keys[machine.full_index]
             index = self._relations[name].index(columns).whereabouts
-            laid_out = self._laid_out[place]
+            laid_out, home = self._laid_out[place], addressof(index)
+            # Without a call in between: Ctrl-C must not leave the address of one that is gone.
             laid_out.found[len(served.plan.names) + machine.full_index] = index
-            laid_out.index_homes[machine.full_index] = addressof(index)
+            laid_out.index_homes[machine.full_index] = home
 
     def _collect(self) -> None:
         """Tells relations and the update what has changed in them."""

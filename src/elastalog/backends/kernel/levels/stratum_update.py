@@ -290,6 +290,7 @@ class StratumMaintenance:
         """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
         self.plan.keep(self.relations, self.own)
         self.workspace.clear()
+        self.plan.refresh_touched(self.relations)
         self._unmark()
 
     # --- within ----------------------------------------------------------------------------------------------------

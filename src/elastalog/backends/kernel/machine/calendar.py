@@ -7,9 +7,9 @@ head. Nodes whose derivations have been taken are used again."""
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, operator
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, np_int32, operator
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.machine.arrays import counts_of, rows_of, table_of
+from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, rows_of, table_of
 from elastalog.backends.kernel.machine.layout import DONE, NO_LEVELS, NO_NODES, machine_at, node_at, relation_at
 from elastalog.backends.kernel.machine.queue import file_node, take_lowest, waiting_of
 from elastalog.backends.kernel.store.set_table import add_row, find_row
@@ -101,6 +101,7 @@ def insert_due(machine, level):  # type: ignore[no-untyped-def]
         if row < 0:
             add_row(words, number, -1 - row, rows, table, relation.used)
             count[relation.used] = 1
+            levels_of(relation)[relation.used] = np_int32(level)
             relation.used += 1
         elif row >= relation.delta_end:
             count[row] += 1

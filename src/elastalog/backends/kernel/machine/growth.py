@@ -33,6 +33,8 @@ from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, machine_at
 from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.queue import lowest_level
 from elastalog.backends.kernel.machine.shares import (
+    are_extended,
+    extend_again,
     extend_shared,
     insert_shared,
     is_last,
@@ -173,12 +175,18 @@ def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-
     """Inserts rows of a block into a relation; returns where it stopped, early if that has no room."""
     head = relation_at(machine.relations, number)
     machine.full = number
-    count = words_at(head.count, head.room if head.is_annotated else 0)
+    noted = head.room if head.is_annotated else 0
+    count = words_at(head.count, noted)
+    level = words_at(head.level, noted)
     if task.sharing != 0 and task.is_solo == 0:
-        return insert_shared(task.sharing, task.thread, number, head, count, block, start, stop)
+        at = _task_at(sharing_at(task.sharing, 0).task, 0).iteration
+        return insert_shared(task.sharing, task.thread, number, head, count, level, at, block, start, stop)
     progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
-    _insert(block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, progress)
+    _insert(
+        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, level, task.iteration,
+        progress,
+    )  # fmt: skip
     head.used = progress[USED]
     return progress[NEXT]
 
@@ -279,8 +287,8 @@ def _run(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _settle(machine, iteration):  # type: ignore[no-untyped-def]
-    """What the iteration has appended gets its level and is the next delta; returns how many facts that is."""
+def _settle(machine):  # type: ignore[no-untyped-def]
+    """What the iteration has appended is the next delta; returns how many facts that is."""
     found = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -288,10 +296,6 @@ def _settle(machine, iteration):  # type: ignore[no-untyped-def]
             relation.delta = relation.delta_end
             relation.delta_end = relation.used
             found += relation.delta_end - relation.delta
-            if relation.is_annotated:
-                level = levels_of(relation)
-                for row in range(relation.delta, relation.delta_end):
-                    level[row] = np_int32(iteration)
         else:
             relation.delta = relation.delta_end  # what the stratum reads is new in the first iteration
     return found
@@ -300,7 +304,7 @@ def _settle(machine, iteration):  # type: ignore[no-untyped-def]
 @piece
 def _close(machine):  # type: ignore[no-untyped-def]
     task = _task_at(machine.task, 0)
-    found = _settle(machine, task.iteration)
+    found = _settle(machine)
     task.iteration += 1
     if found == 0:
         if machine.levels_waiting == 0:
@@ -340,12 +344,15 @@ def _run_shares(machine, task):  # type: ignore[no-untyped-def]
 def _go_over(machine, task, sharing):  # type: ignore[no-untyped-def]
     """All machines have come to the end of a stage, this one last: what is to be done by one before the next."""
     if sharing.stage == layout.OPENING:
+        if not are_extended(machine, task.sharing):
+            machine.stage = layout.REOPENING
+            return layout.NO_INDEX
         sharing.stage = layout.RUNNING
         return layout.GO_ON
     if sharing.stage == layout.RUNNING:
         take_back(machine, task.sharing)
         first = _task_at(sharing.task, 0)
-        found = _settle(machine, first.iteration)
+        found = _settle(machine)
         first.iteration += 1
         first.most_found -= found
         if found == 0:
@@ -392,7 +399,7 @@ def _arrive(machine, task, sharing):  # type: ignore[no-untyped-def]
         return layout.DONE
     is_entering = sharing.stage == layout.ENTERING
     reason = _go_over(machine, task, sharing)
-    if reason == layout.OTHERWISE and not is_entering:
+    if machine.stage == layout.REOPENING or (reason == layout.OTHERWISE and not is_entering):
         return reason
     sharing.reason = reason
     let_all_pass(task.sharing)
@@ -413,6 +420,11 @@ def _grow_together(machine, task):  # type: ignore[no-untyped-def]
             if reason != layout.OTHERWISE:
                 sharing.reason = reason
                 let_all_pass(task.sharing)
+        elif machine.stage == layout.REOPENING:
+            # The index that was full has got room, while the others waited.
+            extend_again(task.sharing)
+            machine.stage = layout.WAITING
+            let_all_pass(task.sharing)
         elif machine.stage != layout.WAITING:
             if machine.stage == layout.OPENING:
                 reason = extend_shared(machine, task.sharing)
@@ -421,6 +433,8 @@ def _grow_together(machine, task):  # type: ignore[no-untyped-def]
             if reason != layout.DONE:
                 return reason
             reason = _arrive(machine, task, sharing)
+            if machine.stage == layout.REOPENING:
+                return reason
         if reason == layout.OTHERWISE:
             _begin_solo(machine, task, sharing)
             continue

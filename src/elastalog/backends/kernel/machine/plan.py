@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof, c_int64, memmove, sizeof
 
+from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import layout
@@ -128,6 +129,13 @@ class MachinePlan:
         found = relation.lay_out(with_table=self.names[number] in self._looked_up)
         memmove(addressof(self.relations[number]), addressof(found), _WHEREABOUTS)
         self._stamps[number] = relation.stamp
+
+    def refresh_touched(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Writes where touched entries are, and nothing else: for who takes marks off after an interruption, which may
+        have come when an array had moved and nobody had been told."""
+        for name, row in zip(self.names, self.relations, strict=True):
+            touched = relations[name].touched
+            row.touched, row.touched_room = address_of(touched), len(touched)
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, and how far it goes."""

@@ -4,8 +4,7 @@ together, and indexes are extended, each by one of them.
 Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
 that comes does what is for one: it closes an iteration and shares the next one out, or runs small ones itself while the
 others sleep. Whoever waits looks again and again for some microseconds, and then sleeps in the system: now and then it
-leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off (see
-`threads.meeting`).
+leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
 """
 
 from __future__ import annotations
@@ -17,13 +16,14 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, table_at, words_at
 from elastalog.backends.kernel.compile.records import Table, record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, int64, operator, types, uint32
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, types, uint32
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import rows_of, table_of
 from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
-from elastalog.backends.kernel.machine.steps import extend_index
+from elastalog.backends.kernel.machine.steps import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting, turns
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE
 from elastalog.backends.kernel.store.turns import APART, size_of_turns
 from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
 from elastalog.jit.operators import view
@@ -59,7 +59,8 @@ class Sharing(Structure):
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
-    by their places, those first that lack the most rows. `numbers`: the share and the index that nobody has taken,
+    by their places, those first that lack the most rows; of one that lacks `least_divided` every machine adds the rows
+    of some keys, and has `reached` a row with them. `numbers`: the share and the index that nobody has taken,
     `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
     every relation, the rows that threads are given (see `store.turns`).
 
@@ -77,6 +78,8 @@ class Sharing(Structure):
     begun: int
     indexes: int
     indexes_number: int
+    reached: int
+    least_divided: int
     numbers: int
     gate: int
     patience: int
@@ -131,11 +134,13 @@ class Shared:
         self._gate: Vector = np.zeros(GATE, np.uint32)
         self._patience: Vector = np.array([0, _PATIENCE], np.int64)
         self._indexes: Vector = np.array(indexes, np.int64)
+        self._reached: Vector = np.zeros(len(indexes) * threads, np.int64)
         self._codes: Vector = np.array([table.address for table in codes], np.int64)
         self._order: Vector = np.arange(variants)
         self.record = Sharing(
             threads=threads, task=task, shares=self._shares.address, indexes=address_of(self._indexes),
-            indexes_number=len(indexes), numbers=address_of(self._numbers),
+            indexes_number=len(indexes), reached=address_of(self._reached),
+            least_divided=SETTINGS.divide_index_from, numbers=address_of(self._numbers),
             gate=address_of(self._gate), patience=address_of(self._patience), turns=address_of(self.turns),
             codes=address_of(self._codes), bodies=self.bodies.address, order=address_of(self._order),
             least_work=SETTINGS.machine_share_from, least_work_of_share=SETTINGS.machine_work_of_share,
@@ -163,30 +168,71 @@ def take_share(address, thread):  # type: ignore[no-untyped-def]
 
 
 @piece
-def insert_shared(address, thread, number, head, count, block, start, stop):  # type: ignore[no-untyped-def]
+def insert_shared(address, thread, number, head, count, level, at, block, start, stop):  # type: ignore[no-untyped-def]
     """Inserts rows of a block into a relation, as others do; returns where it stopped, early if no row is left."""
     return _insert_together(
-        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, head.room,
+        block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, level, at, head.room,
         _turns_at(sharing_at(address, 0), number), thread,
     )  # fmt: skip
 
 
 @piece
 def extend_shared(machine, address):  # type: ignore[no-untyped-def]
-    """Extends indexes that no other thread extends; says so if one is full."""
+    """Extends indexes that no other thread extends, or parts of them; says so if one is full that it extends alone."""
     sharing = sharing_at(address, 0)
     counter = numbers_at(sharing.numbers + _NEXT_INDEX, 1)
     places = numbers_at(sharing.indexes, sharing.indexes_number)
+    reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
     while True:
         number = add_unordered(counter, 0, 1)
-        if number >= sharing.indexes_number:
+        if number >= sharing.indexes_number * sharing.threads:
             return layout.DONE
-        place = places[number]
+        place = places[number // sharing.threads]
+        part = number % sharing.threads
         index = index_at(machine.indexes, place)
         relation = relation_at(machine.relations, index.relation)
-        if index.added < relation.used and not extend_index(index, relation):
+        if _is_divided(sharing, index, relation):
+            start = max(index.added, reached[number])
+            if start < relation.used:
+                reached[number] = extend_part(index, relation, start, part, sharing.threads)
+        elif part == 0 and index.added < relation.used and not extend_index(index, relation):
             machine.full_index = place
             return layout.NO_INDEX
+
+
+@inlined
+def _is_divided(sharing, index, relation):  # type: ignore[no-untyped-def]
+    """Whether an index lacks so many rows that every thread adds those of some keys."""
+    lacking = relation.used - index.added
+    return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
+
+
+@piece
+def are_extended(machine, address):  # type: ignore[no-untyped-def]
+    """All machines have added what they could: whether all indexes are up to date. If not, one (`full_index`) must be
+    given room, and extending goes on."""
+    sharing = sharing_at(address, 0)
+    places = numbers_at(sharing.indexes, sharing.indexes_number)
+    reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
+    for i in range(sharing.indexes_number):
+        index = index_at(machine.indexes, places[i])
+        relation = relation_at(machine.relations, index.relation)
+        if not _is_divided(sharing, index, relation):
+            continue
+        least = relation.used
+        for part in range(sharing.threads):
+            least = min(least, reached[i * sharing.threads + part])
+        if least < relation.used:
+            machine.full_index = places[i]
+            return False
+        index.added = relation.used
+    return True
+
+
+@piece
+def extend_again(address):  # type: ignore[no-untyped-def]
+    """An index has got room: all machines go on to extend what is not up to date."""
+    numbers_at(sharing_at(address, 0).numbers + _NEXT_INDEX, 1)[0] = 0
 
 
 @view
@@ -235,10 +281,10 @@ def take_back(machine, address):  # type: ignore[no-untyped-def]
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         if relation.is_own:
-            count = words_at(relation.count, relation.room if relation.is_annotated else 0)
+            noted = relation.room if relation.is_annotated else 0
             relation.used = _close_gaps(
-                rows_of(relation), table_of(relation), relation.shift, count, relation.used, relation.room,
-                _turns_at(sharing, r),
+                rows_of(relation), table_of(relation), relation.shift, words_at(relation.count, noted),
+                words_at(relation.level, noted), relation.used, relation.room, _turns_at(sharing, r),
             )  # fmt: skip
 
 
@@ -253,6 +299,9 @@ def share_out(machine, address):  # type: ignore[no-untyped-def]
     if _lacks_index(machine, sharing):
         return layout.NO_INDEX
     _order_indexes(machine, sharing)
+    reached = numbers_at(sharing.reached, sharing.indexes_number * sharing.threads)
+    for number in range(sharing.indexes_number * sharing.threads):
+        reached[number] = 0
     _give_rows(machine, sharing)
     _lay_out(machine, sharing)
     numbers_at(sharing.numbers + _NEXT_SHARE, 1)[0] = sharing.ordered
@@ -328,7 +377,7 @@ def _give_rows(machine, sharing):  # type: ignore[no-untyped-def]
         if relation.is_own:
             # About as many facts as in the iteration before.
             expected = relation.delta_end - relation.delta
-            _give_out(_turns_at(sharing, r), relation.used, _turn_for(expected))
+            _give_out(_turns_at(sharing, r), relation.used, _turn_for(expected, sharing.threads))
 
 
 @piece

@@ -149,13 +149,19 @@ def extend_indexes(machine):  # type: ignore[no-untyped-def]
 @piece
 def extend_index(index, relation):  # type: ignore[no-untyped-def]
     """Adds the latest rows of a relation to an index; False if it is full."""
-    index.added = _append(
-        rows_of(relation), index.added, relation.used, numbers_at(index.columns, index.columns_number),
+    index.added = extend_part(index, relation, index.added, 0, 1)
+    return index.added >= relation.used
+
+
+@piece
+def extend_part(index, relation, start, part, parts):  # type: ignore[no-untyped-def]
+    """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
+    return _append(
+        rows_of(relation), start, relation.used, numbers_at(index.columns, index.columns_number),
         index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
         matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
-        numbers_at(index.state, index.state_size),
+        numbers_at(index.state, index.state_size), part, parts,
     )  # fmt: skip
-    return index.added >= relation.used
 
 
 @piece

@@ -7,10 +7,12 @@ from ctypes import Structure, addressof, memmove, sizeof
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.records import Table, dtype_of
 from elastalog.backends.kernel.machine.layout import ALONE, BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
+
+_NODE = dtype_of(Node)
 
 
 class Workspace:
@@ -28,7 +30,7 @@ class Workspace:
         self.machine.sought = address_of(self._sought)
         self._blocks: list[Vector] = []
         self._prepared: set[tuple[int, ...]] = set()
-        self._take_nodes(np.empty(1024, np.dtype(Node)), np.empty((1024, words), np.int32))
+        self._take_nodes(np.empty(1024, _NODE), np.empty((1024, words), np.int32))
         self._take_levels(np.full(256, -1, np.int32), np.empty(256, np.int32))
 
     def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:

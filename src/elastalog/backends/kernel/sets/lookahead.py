@@ -60,7 +60,11 @@ class LookAhead(TouchedFacts):
             )
         finally:
             # As in `touch`.
-            stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
+            try:
+                stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
+            except KeyboardInterrupt:
+                stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
+                raise
         return {relation: entries[:number]} if number else {}
 
     def expect_return(self, relation: str, inserted: Matrix) -> Facts:

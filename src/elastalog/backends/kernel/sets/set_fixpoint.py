@@ -78,7 +78,7 @@ class _CountingWorkers(Workers):
                 first = head.used
                 state[USED] = first
                 counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
-                inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
+                inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, NO_WORDS, 0, state)
                 head.used = int(state[USED])
                 done = int(state[NEXT])
                 if is_recursive or not is_kept:

@@ -12,7 +12,7 @@ from ctypes import Structure, addressof
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of, words_at
-from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
+from elastalog.backends.kernel.compile.records import dtype_of, record, record_at, record_of_words
 from elastalog.backends.kernel.compile.signatures import INT, WORDS, inlined, int64, np_int32, operator, types
 from elastalog.backends.kernel.store.bookkeeping import room
 from elastalog.backends.kernel.store.memory import Vector
@@ -54,6 +54,7 @@ class Step(Structure):
     step: int
 
 
+_COUNT_NODE, _STEP = dtype_of(CountNode), dtype_of(Step)
 vectors_at = record_at(VectorsPlace)
 _node_at = record_at(CountNode)
 _step_at = record_at(Step)
@@ -149,8 +150,8 @@ class Vectors:
         self.place = VectorsPlace(free=NO_NODE)
         self._take(
             np.full(SETTINGS.spare_counts, NO_NODE, np.int32),
-            np.empty(SETTINGS.spare_counts, np.dtype(CountNode)),
-            np.empty(SETTINGS.spare_counts, np.dtype(Step)),
+            np.empty(SETTINGS.spare_counts, _COUNT_NODE),
+            np.empty(SETTINGS.spare_counts, _STEP),
         )
 
     def _take(self, first: Vector, nodes: Vector, log: Vector) -> None:
@@ -170,7 +171,7 @@ class Vectors:
         order = np.lexsort((levels, rows))
         rows, levels, counts = rows[order], levels[order], counts[order]
         number = len(rows)
-        nodes: Vector = np.empty(number + SETTINGS.spare_counts, np.dtype(CountNode))
+        nodes: Vector = np.empty(number + SETTINGS.spare_counts, _COUNT_NODE)
         nodes["level"][:number] = levels
         nodes["count"][:number] = counts
         is_last = np.ones(number, np.bool_)

@@ -1,4 +1,4 @@
-"""Explicit facts that an update names: which of them there are, and what they mean where a relation has no rules."""
+"""Facts by their words: which of them there are, and what explicit ones mean where a relation has no rules."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from elastalog.backends.kernel.store.set_table import find_row
 from elastalog.backends.kernel.store.whereabouts import whereabouts_at
 
 
-@operator(types.void, INT, MATRIX, types.Array(types.boolean, 1))
-def _find_explicit(address, facts, found):  # type: ignore[no-untyped-def]
-    """Which facts are there at level 0."""
+@operator(types.void, INT, MATRIX, INT, types.Array(types.boolean, 1))
+def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
+    """Which facts are there at a level below one; without annotations, which are there."""
     home = whereabouts_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
-        found[i] = row >= 0 and level[row] == 0
+        found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
 
 
 @piece
@@ -50,10 +50,11 @@ def change_facts(home, facts, is_present):  # type: ignore[no-untyped-def]
     return lacking
 
 
-def are_explicit(relation: KernelRelation, facts: Matrix) -> Vector:
-    """Which facts are explicit, outside an update, where these are those of level 0."""
+def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
+    """Which facts are there at a level below one, outside an update; explicit ones are below 1 where levels are
+    kept."""
     found: Vector = np.empty(len(facts), np.bool_)
     if relation.stamp != relation.laid_out:
         relation.lay_out()
-    _find_explicit(relation.address, np.ascontiguousarray(facts, np.int32), found)
+    _find_below(relation.address, np.ascontiguousarray(facts, np.int32), level, found)
     return found

@@ -125,7 +125,7 @@ class Homes:
 
     def __init__(self, relations: dict[str, KernelRelation], hidden: Container[str] = ()) -> None:
         self.relations = relations
-        self._stamp = -1
+        self._stamp = self._moved = -1
         self.names = list(relations)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self._hidden: Vector = np.array([name in hidden for name in self.names], np.int64)
@@ -135,20 +135,28 @@ class Homes:
         self._make_room(SETTINGS.first_changed_words)
 
     def _make_room(self, words: int) -> None:
-        self._words: Vector = np.empty(words, np.int32)
-        self._words_at = address_of(self._words)
+        made = np.empty(words, np.int32)
+        place = address_of(made)
+        # Together: Ctrl-C may come before.
+        self._words, self._words_at = made, place
 
     def look_again(self) -> int:
         """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
-        that is another one whenever an array has moved, or a relation was replaced, since the last time."""
-        stamp = STAMPS.last
-        if stamp != self._stamp:
+        that is another one whenever an array of these has moved, or one was replaced, since the last time: stamps are
+        taken by other sessions, too."""
+        stamp, known = STAMPS.last, self._stamp
+        if stamp != known:
+            has_moved, addresses = False, []
             for one in self.relations.values():
                 if one.stamp != one.laid_out:
                     one.lay_out()
-            self.addresses[:] = [one.address for one in self.relations.values()]
+                has_moved = has_moved or one.last_stamp > known
+                addresses.append(one.address)
+            if has_moved or addresses != self.addresses.tolist():
+                self.addresses[:] = addresses
+                self._moved = stamp
             self._stamp = stamp  # last: Ctrl-C may come before
-        return stamp
+        return self._moved
 
     def changes(self, with_hidden: bool) -> ListedChanges:
         """The facts that came and went of relations whose whereabouts say which of their entries have changed; those

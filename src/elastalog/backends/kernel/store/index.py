@@ -6,6 +6,7 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
@@ -17,7 +18,7 @@ from elastalog.backends.kernel.store.memory import (
     power_of_two,
     state_vector,
 )
-from elastalog.backends.kernel.store.postings import DIRECT, HASHED
+from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
 from elastalog.diagnostics import memory_limit
 from elastalog.settings import SETTINGS
@@ -49,7 +50,7 @@ class Index:
         "whereabouts",
     )
 
-    def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
+    def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int, crew: Crew = ALONE) -> None:
         self.stamp = STAMPS.take()
         self.laid_out = -1
         self.whereabouts = IndexWhereabouts()
@@ -59,9 +60,11 @@ class Index:
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
         self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
-        self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
+        least, greatest = _extent(rows, used, columns[0], crew) if len(columns) == 1 else (-1, -1)
+        most = max(SETTINGS.direct_keys_factor * used, SETTINGS.direct_keys_anyway)
+        self.kind = DIRECT if least >= 0 and greatest < most else HASHED
         if self.kind == DIRECT:
-            top = int(rows[:used, columns[0]].max()) + 1 if used else 16
+            top = greatest + 1
             self.keys: Vector = NO_KEYS
             self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
         else:
@@ -104,84 +107,143 @@ class Index:
             self.laid_out = stamp  # last, as with relations
         return found
 
-    def extend(self, rows: Matrix, used: int) -> None:
-        """Adds the rows up to `used`."""
-        if (
-            self.done == 0
-            and used >= SETTINGS.pack_from
-            and len(self.columns) <= _EXACT_COLUMNS
-            and self._pack(rows, used)
-        ):
-            return
-        while self.done < used:
-            is_direct = self.kind == DIRECT
-            self.done = postings.append(
-                rows,
-                self.done,
-                used,
-                self.columns,
-                is_direct,
-                self.keys,
-                self.shift,
-                self.slots,
-                self.pool,
-                self.state,
-            )
-            if self.done < used:
-                self._make_room(rows, used)
+    def divide(self, parts: int) -> None:
+        """Prepares the index to be extended by so many threads at once."""
+        if parts * postings.INDEX_STATE_SIZE > len(self.state):
+            state = state_vector(parts * postings.INDEX_STATE_SIZE)
+            state[: len(self.state)] = self.state
+            self.stamp = STAMPS.take()
+            self.state = state
 
-    def _pack(self, rows: Matrix, used: int) -> bool:
+    def extend(self, rows: Matrix, used: int, crew: Crew = ALONE) -> None:
+        """Adds the rows up to `used`, with all threads of a crew if there are many."""
+        if used - self.done < SETTINGS.divide_index_from or not crew.is_free:
+            crew = ALONE
+        is_exact = len(self.columns) <= _EXACT_COLUMNS
+        if self.done == 0 and used >= SETTINGS.pack_from and is_exact and self._pack(rows, used, crew):
+            return
+        if crew.number > 1:
+            self._extend_together(rows, used, crew)
+        while self.done < used:
+            self.done = postings.append(
+                rows, self.done, used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots, self.pool,
+                self.state, 0, 1,
+            )  # fmt: skip
+            if self.done < used:
+                self.make_room(rows, used)
+
+    def _extend_together(self, rows: Matrix, used: int, crew: Crew) -> None:
+        """Adds rows part by part; those that are not done are added by one thread."""
+        self.divide(crew.number)
+        done = [self.done] * crew.number
+
+        def append(part: int) -> None:
+            done[part] = postings.append(
+                rows, done[part], used, self.columns, self.kind == DIRECT, self.keys, self.shift, self.slots, self.pool,
+                self.state, part, crew.number,
+            )  # fmt: skip
+
+        while True:
+            crew.do_parts(append)
+            if min(done) >= used:
+                self.done = used
+                return
+            if not self.make_room(rows, used):
+                return
+
+    def _pack(self, rows: Matrix, used: int, crew: Crew) -> bool:
         """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
         added."""
         self.stamp = STAMPS.take()
-        is_direct = self.kind == DIRECT
-        done = 0
-        while True:
-            done = postings.measure(
-                rows, done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.state
-            )
-            if done >= used:
-                break
-            if is_direct:
-                self.slots.fill(0)
-                return False
-            self._widen_table()
-        packed = postings.lay_out(self.slots)
-        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
-        postings.fill(rows, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.pool)
+        self.divide(crew.number)
+        packed = self._pack_words(rows, used, crew) if self.kind == DIRECT else self._pack_keys(rows, used, crew)
+        if packed < 0:
+            return False
         self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
         self.done = used
         return True
 
-    def _make_room(self, rows: Matrix, used: int) -> None:
-        self.stamp = STAMPS.take()
-        if self.kind == DIRECT:
-            word = int(rows[self.done, self.columns[0]])
-            if not 0 <= word < len(self.slots):
-                waiting = rows[self.done : used, self.columns[0]]
-                top = self._wider(int(waiting.max()) + 1)
-                if waiting.min() < 0 or top > max(16 * used, SETTINGS.direct_keys_anyway):
-                    self._become_hashed(rows)
-                else:
-                    wider = cleared((top, postings.SLOT_WIDTH), np.int32)
-                    wider[: len(self.slots)] = self.slots
-                    self.slots = wider
-                return
-        elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
+    def _pack_words(self, rows: Matrix, used: int, crew: Crew) -> int:
+        """The same by counting words in ranges of rows; returns how long the blocks are, -1 if a word has no slot."""
+        parts = min(crew.number, max(1, 2 * used // len(self.slots)))  # counting takes memory
+        counts: Matrix = np.zeros((parts, len(self.slots)), np.int32)
+        column, are_counted = int(self.columns[0]), [True] * parts
+
+        def count(part: int) -> None:
+            if part < parts:
+                first, last = (used * number // parts for number in (part, part + 1))
+                are_counted[part] = postings.count_words(rows, first, last, column, counts[part])
+
+        def fill(part: int) -> None:
+            if part < parts:
+                first, last = (used * number // parts for number in (part, part + 1))
+                postings.fill_words(rows, first, last, column, counts[part], self.slots, self.pool)
+
+        crew.do_parts(count)
+        if not all(are_counted):
+            return -1
+        packed = int(postings.lay_out_words(counts, self.slots))
+        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
+        crew.do_parts(fill)
+        return packed
+
+    def _pack_keys(self, rows: Matrix, used: int, crew: Crew) -> int:
+        """The same by parts of the keys."""
+        parts = crew.number
+        done = [0] * parts
+
+        def measure(part: int) -> None:
+            done[part] = postings.measure(
+                rows, done[part], used, self.columns, self.keys, self.shift, self.slots, self.state, part, parts
+            )
+
+        def fill(part: int) -> None:
+            postings.fill(rows, used, self.columns, self.keys, self.shift, self.slots, self.pool, part, parts)
+
+        crew.do_parts(measure)
+        while min(done) < used:
             self._widen_table()
-            return
-        self._lengthen_pool()
+            crew.do_parts(measure)
+        packed = int(postings.lay_out(self.slots))
+        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
+        crew.do_parts(fill)
+        postings.close(self.slots)
+        return packed
+
+    def make_room(self, rows: Matrix, used: int) -> bool:
+        """Something is full, with some of the rows that are not `done` added and others not. False if all rows are to
+        be added again: then none is done."""
+        self.stamp = STAMPS.take()
+        wishes: Vector = self.state[postings.WISH :: postings.INDEX_STATE_SIZE]
+        wants_keys = bool((wishes == postings.KEYS_FULL).any())
+        if (wishes == postings.POOL_FULL).any():
+            self._lengthen_pool()
+        wishes[:] = 0
+        if wants_keys and self.kind == HASHED:
+            self._widen_table()
+        elif wants_keys:
+            waiting = rows[self.done : used, self.columns[0]]
+            top = self._wider(int(waiting.max()) + 1)
+            if waiting.min() < 0 or top > max(16 * used, SETTINGS.direct_keys_anyway):
+                self._become_hashed()
+                return False
+            wider = cleared((top, postings.SLOT_WIDTH), np.int32)
+            wider[: len(self.slots)] = self.slots
+            self.slots = wider
+        return True
 
     def _lengthen_pool(self) -> None:
         """Makes room in the pool: by moving blocks together if that gives much."""
-        if self.state[postings.LEFT] * 3 >= self.state[postings.POOL_USED]:
+        left = int(self.state[postings.LEFT :: postings.INDEX_STATE_SIZE].sum())
+        if left and left * 3 >= self.state[postings.POOL_USED]:
             needed = postings.room_for_blocks(self.slots)
             pool = np.empty(needed + max(needed // 8, 64), np.int32)
             postings.move_together(self.slots, self.pool, pool, self.state)
             self.pool = pool
             return
         size = len(self.pool)
-        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
+        parts = len(self.state) // postings.INDEX_STATE_SIZE
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64, parts * STRIP_LENGTH if parts > 1 else 0)
         lengthen(self, "pool", int(self.state[postings.POOL_USED]), size)
 
     def _wider(self, words: int) -> int:
@@ -200,16 +262,12 @@ class Index:
         postings.grow(self.keys, self.slots, keys, slots, self.shift)
         self.keys, self.slots = keys, slots
 
-    def _become_hashed(self, rows: Matrix) -> None:
-        """A word came that direct addressing cannot hold: the rows so far are added again, under hashed keys."""
-        done, self.done = self.done, 0
-        self.kind = HASHED
-        size = power_of_two(done * 2 + _SMALL_TABLE)
-        self.keys = empty_keys(size)
-        self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
-        self.shift = 65 - size.bit_length()
+    def _become_hashed(self) -> None:
+        """A word came that direct addressing cannot hold: the rows so far are to be added again, under keys."""
+        size = power_of_two(self.done * 2 + _SMALL_TABLE)
+        self.keys, self.slots = empty_keys(size), cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.kind, self.shift, self.done = HASHED, 65 - size.bit_length(), 0
         self.state[:] = 0
-        self.extend(rows, done)
 
     @property
     def arrays(self) -> tuple[int, Vector, int, Matrix, Vector]:
@@ -221,10 +279,16 @@ class Index:
         return int(self.keys.nbytes + self.slots.nbytes + self.pool.nbytes)
 
 
-def _is_dense(words: Vector) -> bool:
-    if not len(words):
-        return True
-    return bool(
-        words.min() >= 0
-        and int(words.max()) < max(SETTINGS.direct_keys_factor * len(words), SETTINGS.direct_keys_anyway)
-    )
+def _extent(rows: Matrix, used: int, column: int, crew: Crew) -> tuple[int, int]:
+    """The least and the greatest word of a column; (0, 15) if there are no rows."""
+    if used < SETTINGS.divide_index_from:
+        words = rows[:used, column]
+        return (int(words.min()), int(words.max())) if used else (0, 15)
+    found: Matrix = np.full((crew.number, 2), rows[0, column], np.int64)
+
+    def look(part: int) -> None:
+        first, last = (used * number // crew.number for number in (part, part + 1))
+        postings.extent(rows, first, last, column, found[part])
+
+    crew.do_parts(look)
+    return int(found[:, 0].min()), int(found[:, 1].max())

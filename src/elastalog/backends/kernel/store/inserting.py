@@ -60,18 +60,19 @@ def _put(table, slot, entry, is_together):  # type: ignore[no-untyped-def]
 
 @inlined
 def _insert(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, own, end, room, given, turn, is_together
+    block, start, stop, rows, table, shift, count, counted_from, level, at, own, end, room, given, turn, is_together
 ):
     """Inserts block[start:stop] (its first columns), each fact once, into rows [own, end), then, together with others,
     into further turns below `room`, of which `given` says the next. `count`, unless empty, counts how often each row
-    from `counted_from` on was met. Returns where it stopped, early when there is no row, and what is left of its
-    own."""
+    from `counted_from` on was met; `level`, unless empty, is `at` for each row that is added. Returns where it stopped,
+    early when there is no row, and what is left of its own."""
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
     slots = group_of_keys()
     flat = flattened(rows)
     is_counting = count.shape[0] > 0
+    has_levels = level.shape[0] > 0
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
@@ -95,6 +96,9 @@ def _insert(  # type: ignore[no-untyped-def]
                     if is_counting:
                         prefetch(count, own + _ROWS_AHEAD)
                         count[own] = 1
+                    if has_levels:
+                        prefetch(level, own + _ROWS_AHEAD)
+                        level[own] = np_int32(at)
                     entry = _put(table, slot, entry_for(tags[g], own, mask), is_together)
                     if entry == NONE:
                         own += 1
@@ -113,26 +117,28 @@ def _insert(  # type: ignore[no-untyped-def]
     return stop, own, end
 
 
-@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, STATE)
-def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
+@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, STATE)
+def insert(  # type: ignore[no-untyped-def]
+    block, start, stop, rows, table, shift, count, counted_from, level, at, state
+):
     """Inserts block[start:stop] in a thread that is alone. Returns early, with NEXT, when rows or table are full."""
     full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
     room = min(rows.shape[0], table.shape[0] * full // 16)
     state[NEXT], state[USED], _ = _insert(
-        block, start, stop, rows, table, shift, count, counted_from, state[USED], room, room, state, 1, False
+        block, start, stop, rows, table, shift, count, counted_from, level, at, state[USED], room, room, state, 1, False
     )
 
 
-@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, INT)
+@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, INT, COLUMNS, INT)
 def insert_together(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, room, turns, thread
+    block, start, stop, rows, table, shift, count, counted_from, level, at, room, turns, thread
 ):
     """Inserts block[start:stop] while other threads insert other facts. There are turns below `room`. Returns where it
     stopped, early when all are given."""
     own = APART * (1 + thread)
     done, turns[own + OWN], turns[own + OWN_END] = _insert(
-        block, start, stop, rows, table, shift, count, counted_from, turns[own + OWN], turns[own + OWN_END], room,
-        turns, turns[TURN], True,
+        block, start, stop, rows, table, shift, count, counted_from, level, at, turns[own + OWN], turns[own + OWN_END],
+        room, turns, turns[TURN], True,
     )  # fmt: skip
     return done
 

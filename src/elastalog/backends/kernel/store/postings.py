@@ -7,6 +7,9 @@ how many. One row is kept in the slot itself; more are in a block of a pool, of 
 are moved together. Rows that come at once are *packed*: their blocks, at the front of the pool, have no room for more.
 Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
 
+Several threads extend an index together: each adds the rows of some keys, its *part*, which no other looks at. Words
+that are neighbours belong to one part, so that threads do not write to the same lines of memory.
+
 Behind the keys of a hash table lies a *filter*, four bits for every slot, one of which is set for each key. It tells
 most keys that are not there, and lies near the processor where the keys do not.
 """
@@ -19,6 +22,7 @@ from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FINISH,
     FLAG,
+    GROUP,
     INT,
     KEYS,
     MATRIX,
@@ -27,11 +31,11 @@ from elastalog.backends.kernel.compile.signatures import (
     STATE,
     WORDS,
     flattened,
+    group_of_keys,
     hash_columns,
     inlined,
     int64,
     mix,
-    np_int32,
     operator,
     pack,
     prefetch,
@@ -39,6 +43,7 @@ from elastalog.backends.kernel.compile.signatures import (
     uint32,
     uint64,
 )
+from elastalog.jit.atomics import add_unordered, compare_and_swap, or_unordered
 from elastalog.jit.intrinsics import behind
 
 DIRECT, HASHED, EVERY = range(3)
@@ -48,20 +53,31 @@ DIRECT, HASHED, EVERY = range(3)
 PLACE, LENGTH = range(2)
 SLOT_WIDTH = 2
 
-# Fields of the state vector.
+# Fields of the state vector, in common.
+POOL_USED = 1
+KEYS_USED = 2
+PACKED = 3  # blocks before this place are packed
+
+# Of each part, one after the other.
 LEFT = 4  # places of the pool in blocks that were left
-POOL_USED = 5
-KEYS_USED = 6
-PACKED = 7  # blocks before this place are packed
+STRIP, STRIP_END = 5, 6  # places of the pool that are for blocks of the part
+WISH = 7  # what was full when rows were last added
 FREE = 8  # and the following: of blocks of each size that were left, the first one's place + 1; it holds the next one's
 INDEX_STATE_SIZE = FREE + 64
+
+KEYS_FULL, POOL_FULL = 1, 2
+"""A key has no slot, or would have too many neighbours; a block has no place."""
 
 _MOST_FILTERED = 1 << 20
 """Keys up to which the filter is looked at: that of more is not near either."""
 
 _AHEAD = 12
 _FIRST_BLOCK = 4
-_TWO, _SIX, _WITHIN = np.uint64(2), np.uint64(6), np.uint64(63)
+STRIP_LENGTH = 1 << 9
+"""Places of the pool that a part takes at a time, where there are several."""
+
+_TWO, _FOUR, _SIX, _WITHIN = np.uint64(2), np.uint64(4), np.uint64(6), np.uint64(63)
+_SIXTEEN, _LOW_BITS = np.uint64(16), np.uint64(0xFFFF)
 _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
@@ -87,13 +103,6 @@ def hash_key(key):  # type: ignore[no-untyped-def]
 def _bit_of(value, high):  # type: ignore[no-untyped-def]
     """The bit of a filter that a hash leads to, by number: of each slot there are four."""
     return value >> (high - _TWO)
-
-
-@inlined
-def _note(keys, value, high):  # type: ignore[no-untyped-def]
-    """Sets the bit of a key, given by its hash."""
-    bit = _bit_of(value, high)
-    behind(keys)[int64(bit >> _SIX)] |= ONE << (bit & _WITHIN)
 
 
 @inlined
@@ -140,22 +149,6 @@ def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # 
 
 
 @inlined
-def _fetch_by_word(rows, row, stop, columns, slots):  # type: ignore[no-untyped-def]
-    """Asks for the memory of the slot that a later row leads to by its word."""
-    if row + _AHEAD < stop:
-        prefetch(flattened(slots), int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
-
-
-@inlined
-def _fetch_by_key(rows, row, stop, columns, keys, high, slots):  # type: ignore[no-untyped-def]
-    """The same by its key."""
-    if row + _AHEAD < stop:
-        home = int64(hash_key(index_key(rows, row + _AHEAD, columns)) >> high)
-        prefetch(keys, home)
-        prefetch(flattened(slots), home * SLOT_WIDTH)
-
-
-@inlined
 def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
     """The slot that the key of a row leads to, by word or by key; -1 if there is none."""
     if kind == DIRECT:
@@ -198,73 +191,163 @@ def find_slots(  # type: ignore[no-untyped-def]
                 found[g] = find_slot(block, start + g, key, wanted[g], home, keys, slots, pool, rows, columns)
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
-def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
-    """Adds rows [start, stop); returns the first row not added, because something is full."""
-    pool_used = state[POOL_USED]
-    packed = state[PACKED]
-    left = state[LEFT]
-    keys_used = state[KEYS_USED]
-    limit = keys.shape[0] * 5 // 8
-    high = uint64(shift)
-    row = start
-    while row < stop:
+@inlined
+def _is_of(part, parts, value):  # type: ignore[no-untyped-def]
+    """Whether a key, given by a number that is spread well, belongs to one of so many parts."""
+    return parts == 1 or int64((value & _LOW_BITS) * uint64(parts) >> _SIXTEEN) == part
+
+
+@inlined
+def _take_group(  # type: ignore[no-untyped-def]
+    rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes
+):
+    """The next rows that belong to a part, their keys and the slots where these are looked for first; asks for the
+    memory of the slots. Returns how many, and the row after them."""
+    size = int64(0)
+    while row < stop and size < GROUP:
         if is_direct:
-            _fetch_by_word(rows, row, stop, columns, slots)
-            slot = int64(rows[row, columns[0]])
-            if slot < 0 or slot >= slots.shape[0]:
-                break
+            word = uint64(int64(rows[row, columns[0]]))
+            if _is_of(part, parts, (word >> _FOUR) * FINISH >> _SIXTEEN):
+                taken[size] = uint64(row)
+                homes[size] = word
+                if word < uint64(slots.shape[0]):
+                    prefetch(flattened(slots), int64(word) * SLOT_WIDTH)
+                size += 1
         else:
-            if keys_used >= limit:
-                break
-            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
             key = index_key(rows, row, columns)
             value = hash_key(key)
-            home = find_home(rows, row, columns, key, value >> high, keys, slots, pool, rows, columns)
-            if keys[home] == NONE:
-                keys[home] = key
-                _note(keys, value, high)
-                keys_used += 1
-            slot = int64(home)
-        length = slots[slot, LENGTH]
-        if length == 0:
-            slots[slot, PLACE] = row
-            slots[slot, LENGTH] = 1
-        else:
-            place = slots[slot, PLACE]
+            if _is_of(part, parts, value):
+                taken[size] = uint64(row)
+                wanted[size] = key
+                homes[size] = value
+                prefetch(keys, int64(value >> high))
+                prefetch(flattened(slots), int64(value >> high) * SLOT_WIDTH)
+                size += 1
+        row += 1
+    return size, row
+
+
+@inlined
+def _enter_key(rows, row, columns, key, value, high, keys, slots, pool, parts):  # type: ignore[no-untyped-def]
+    """The slot of a row's key, which is entered if it is new, and whether it was. Others enter other keys at the same
+    time if there are parts."""
+    home = value >> high
+    while True:
+        home = find_home(rows, row, columns, key, home, keys, slots, pool, rows, columns)
+        if keys[home] == key:
+            return int64(home), False
+        if parts == 1:
+            keys[home] = key
+            break
+        # Another key may take the slot, or have taken it by now.
+        if compare_and_swap(keys, int64(home), NONE, key) == NONE:
+            break
+    bit = _bit_of(value, high)
+    if parts == 1:
+        behind(keys)[int64(bit >> _SIX)] |= ONE << (bit & _WITHIN)
+    else:
+        or_unordered(behind(keys), int64(bit >> _SIX), ONE << (bit & _WITHIN))
+    return int64(home), True
+
+
+@inlined
+def _allowed(keys, state, parts):  # type: ignore[no-untyped-def]
+    """How many keys a part may enter."""
+    return (keys.shape[0] * 5 // 8 - state[KEYS_USED]) // parts
+
+
+@inlined
+def _block_of(state, own, kind, size, pool, parts):  # type: ignore[no-untyped-def]
+    """A block of the pool for a part: one that was left, or a new one; -1 if there is no room."""
+    wider = state[own + FREE + kind] - 1
+    if wider >= 0:
+        state[own + FREE + kind] = pool[wider]
+        state[own + LEFT] -= size
+        return wider
+    if parts == 1:
+        wider = state[POOL_USED]
+        if wider + size > pool.shape[0]:
+            return int64(-1)
+        state[POOL_USED] += size
+        return wider
+    if state[own + STRIP] + size > state[own + STRIP_END]:
+        length = max(size, STRIP_LENGTH)
+        strip = add_unordered(state, POOL_USED, length)
+        if strip + length > pool.shape[0]:
+            add_unordered(state, POOL_USED, -length)
+            return int64(-1)
+        state[own + STRIP] = strip
+        state[own + STRIP_END] = strip + length
+    wider = state[own + STRIP]
+    state[own + STRIP] += size
+    return wider
+
+
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE, INT, INT)
+def append(  # type: ignore[no-untyped-def]
+    rows, start, stop, columns, is_direct, keys, shift, slots, pool, state, part, parts
+):
+    """Adds those of the rows [start, stop) whose keys belong to one of so many parts, each of which a thread of its own
+    may add; returns the first row not added, because something is full."""
+    own = part * INDEX_STATE_SIZE
+    packed = state[PACKED]
+    allowed = _allowed(keys, state, parts)
+    entered = int64(0)
+    high = uint64(shift)
+    taken = group_of_keys()
+    wanted = group_of_keys()
+    homes = group_of_keys()
+    row = start
+    is_full = False
+    while row < stop and not is_full:
+        size, following = _take_group(
+            rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes
+        )
+        for g in range(size):
+            at = int64(taken[g])
+            slot = int64(homes[g])
+            is_full = homes[g] >= uint64(slots.shape[0]) if is_direct else entered >= allowed
+            if not is_full and not is_direct:
+                slot, is_new = _enter_key(rows, at, columns, wanted[g], homes[g], high, keys, slots, pool, parts)
+                entered += is_new
+            if is_full:
+                state[own + WISH] = KEYS_FULL
+                following = at
+                break
+            length = int64(slots[slot, LENGTH])
+            if length == 0:
+                slots[slot, PLACE] = at
+                slots[slot, LENGTH] = 1
+                continue
+            place = int64(slots[slot, PLACE])
             lowest = length & -length
             if length == 1 or place < packed or (length >= _FIRST_BLOCK and (length == lowest or length == 3 * lowest)):
-                size = _FIRST_BLOCK
+                room = int64(_FIRST_BLOCK)
                 kind = 0  # of sizes, this one
-                while size <= length:
-                    size = size // 3 * 4 if kind & 1 else size // 2 * 3
+                while room <= length:
+                    room = room // 3 * 4 if kind & 1 else room // 2 * 3
                     kind += 1
-                wider = state[FREE + kind] - 1
-                if wider >= 0:
-                    state[FREE + kind] = pool[wider]
-                    left -= size
-                elif pool_used + size <= pool.shape[0]:
-                    wider = pool_used
-                    pool_used += size
-                else:
+                wider = _block_of(state, own, kind, room, pool, parts)
+                if wider < 0:
+                    is_full = True
+                    state[own + WISH] = POOL_FULL
+                    following = at
                     break
                 if length == 1:
                     pool[wider] = place
                 else:
                     for j in range(length):
                         pool[wider + j] = pool[place + j]
-                    left += length
+                    state[own + LEFT] += length
                     if kind > 0:
-                        pool[place] = state[FREE + kind - 1]
-                        state[FREE + kind - 1] = place + 1
+                        pool[place] = state[own + FREE + kind - 1]
+                        state[own + FREE + kind - 1] = place + 1
                 slots[slot, PLACE] = wider
-                place = np_int32(wider)
-            pool[place + length] = row
+                place = wider
+            pool[place + length] = at
             slots[slot, LENGTH] = length + 1
-        row += 1
-    state[POOL_USED] = pool_used
-    state[LEFT] = left
-    state[KEYS_USED] = keys_used
+        row = following
+    add_unordered(state, KEYS_USED, entered)
     return row
 
 
@@ -300,44 +383,97 @@ def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
                 other[used + j] = pool[place + j]
             slots[slot, PLACE] = used
             used += _size_for(length)
-    for i in range(FREE, state.shape[0]):
+    keys_used = state[KEYS_USED]
+    for i in range(state.shape[0]):
         state[i] = 0
-    state[PACKED] = 0
-    state[LEFT] = 0
+    state[KEYS_USED] = keys_used
     state[POOL_USED] = used
 
 
-@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)
-def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  # type: ignore[no-untyped-def]
-    """Counts the rows [start, stop) under their keys, of at most two columns, and notes the first of each; returns the
-    first row not counted, because the table of keys is full, or a word has no slot."""
-    keys_used = state[KEYS_USED]
-    limit = keys.shape[0] * 5 // 8
-    high = uint64(shift)
-    row = start
-    while row < stop:
-        if is_direct:
-            _fetch_by_word(rows, row, stop, columns, slots)
-            slot = int64(rows[row, columns[0]])
-            if slot < 0 or slot >= slots.shape[0]:
-                break
+@operator(types.void, MATRIX, INT, INT, INT, COLUMNS)
+def extent(rows, start, stop, column, found):  # type: ignore[no-untyped-def]
+    """The least and the greatest word of the rows [start, stop), or what was found before."""
+    least, greatest = found[0], found[1]
+    for row in range(start, stop):
+        word = int64(rows[row, column])
+        least = min(least, word)
+        greatest = max(greatest, word)
+    found[0], found[1] = least, greatest
+
+
+@operator(types.boolean, MATRIX, INT, INT, INT, WORDS)
+def count_words(rows, start, stop, column, counts):  # type: ignore[no-untyped-def]
+    """Counts the rows [start, stop) by a word; False if one has no place."""
+    for row in range(start, stop):
+        word = uint64(int64(rows[row, column]))
+        if word >= uint64(counts.shape[0]):
+            return False
+        counts[word] += 1
+    return True
+
+
+@operator(INT, MATRIX, MATRIX)
+def lay_out_words(counts, slots):  # type: ignore[no-untyped-def]
+    """Gives the words that were counted, in ranges of rows one after the other, their blocks. `counts` are from now on
+    the places where the next row of each range goes. Returns where the blocks end."""
+    end = int64(0)
+    for slot in range(slots.shape[0]):
+        first = end
+        length = int64(0)
+        for part in range(counts.shape[0]):
+            number = counts[part, slot]
+            counts[part, slot] = first + length
+            length += number
+        slots[slot, PLACE] = first
+        slots[slot, LENGTH] = length
+        if length > 1:
+            end += length
+    return end
+
+
+@operator(types.void, MATRIX, INT, INT, INT, WORDS, MATRIX, WORDS)
+def fill_words(rows, start, stop, column, places, slots, pool):  # type: ignore[no-untyped-def]
+    """Writes the rows [start, stop) into the blocks laid out for them."""
+    for row in range(start, stop):
+        if row + 2 * _AHEAD < stop:
+            prefetch(flattened(slots), int64(rows[row + 2 * _AHEAD, column]) * SLOT_WIDTH)
+            prefetch(places, int64(rows[row + 2 * _AHEAD, column]))
+            prefetch(pool, int64(places[rows[row + _AHEAD, column]]))
+        word = rows[row, column]
+        if slots[word, LENGTH] > 1:
+            pool[places[word]] = row
+            places[word] += 1
         else:
-            if keys_used >= limit:
+            slots[word, PLACE] = row
+
+
+@operator(INT, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, STATE, INT, INT)
+def measure(rows, start, stop, columns, keys, shift, slots, state, part, parts):  # type: ignore[no-untyped-def]
+    """Counts those of the rows [start, stop) that belong to a part under their keys, of at most two columns, and notes
+    the first of each; returns the first row not counted, because the table of keys is full."""
+    allowed = _allowed(keys, state, parts)
+    entered = int64(0)
+    high = uint64(shift)
+    taken = group_of_keys()
+    wanted = group_of_keys()
+    homes = group_of_keys()
+    row = start
+    while row < stop and entered < allowed:
+        size, following = _take_group(
+            rows, row, stop, columns, False, keys, high, slots, part, parts, taken, wanted, homes
+        )
+        for g in range(size):
+            at = int64(taken[g])
+            if entered >= allowed:
+                following = at
                 break
-            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
-            key = index_key(rows, row, columns)
-            value = hash_key(key)
-            home = find_key(key, value >> high, keys)
-            if keys[home] == NONE:
-                keys[home] = key
-                _note(keys, value, high)
-                keys_used += 1
-            slot = int64(home)
-        if slots[slot, LENGTH] == 0:
-            slots[slot, PLACE] = row
-        slots[slot, LENGTH] += 1
-        row += 1
-    state[KEYS_USED] = keys_used
+            slot, is_new = _enter_key(rows, at, columns, wanted[g], homes[g], high, keys, slots, slots[0], parts)
+            entered += is_new
+            if slots[slot, LENGTH] == 0:
+                slots[slot, PLACE] = at
+            slots[slot, LENGTH] += 1
+        row = following
+    add_unordered(state, KEYS_USED, entered)
     return row
 
 
@@ -352,21 +488,27 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
     return end
 
 
-@operator(types.void, MATRIX, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS)
-def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
-    """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
+@operator(types.void, MATRIX, INT, COLUMNS, KEYS, INT, MATRIX, WORDS, INT, INT)
+def fill(rows, stop, columns, keys, shift, slots, pool, part, parts):  # type: ignore[no-untyped-def]
+    """Writes those of the rows [0, stop), which were measured, that belong to a part into the blocks laid out for
+    them. `PLACE` of a slot with several rows is where the next one goes."""
     high = uint64(shift)
-    for row in range(stop):
-        if is_direct:
-            _fetch_by_word(rows, row, stop, columns, slots)
-            slot = int64(rows[row, columns[0]])
-        else:
-            _fetch_by_key(rows, row, stop, columns, keys, high, slots)
-            key = index_key(rows, row, columns)
-            slot = int64(find_key(key, hash_key(key) >> high, keys))
-        if slots[slot, LENGTH] > 1:
-            pool[slots[slot, PLACE]] = row
-            slots[slot, PLACE] += 1
+    taken = group_of_keys()
+    wanted = group_of_keys()
+    homes = group_of_keys()
+    row = int64(0)
+    while row < stop:
+        size, row = _take_group(rows, row, stop, columns, False, keys, high, slots, part, parts, taken, wanted, homes)
+        for g in range(size):
+            slot = int64(find_key(wanted[g], homes[g] >> high, keys))
+            if slots[slot, LENGTH] > 1:
+                pool[slots[slot, PLACE]] = taken[g]
+                slots[slot, PLACE] += 1
+
+
+@operator(types.void, MATRIX)
+def close(slots):  # type: ignore[no-untyped-def]
+    """All rows are in their blocks: `PLACE` of each slot is where these begin."""
     for slot in range(slots.shape[0]):
         if slots[slot, LENGTH] > 1:
             slots[slot, PLACE] -= slots[slot, LENGTH]
@@ -384,6 +526,7 @@ def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untype
             while wider_keys[home] != NONE:
                 home = (home + ONE) & mask
             wider_keys[home] = keys[i]
-            _note(wider_keys, value, high)
+            bit = _bit_of(value, high)
+            behind(wider_keys)[int64(bit >> _SIX)] |= ONE << (bit & _WITHIN)
             for c in range(SLOT_WIDTH):
                 wider_slots[home, c] = slots[i, c]

@@ -12,6 +12,7 @@ from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
@@ -51,18 +52,19 @@ class KernelRelation:
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
-    `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
-    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written, which are
-    at `address`."""
+    `state`: where operators on this relation note what they have done. `crew`: who builds large tables and indexes.
+    `stamp`: another number whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at
+    which `whereabouts` were written, which are at `address`."""
 
     __slots__ = (
-        "_indexes", "_table", "address", "count", "full", "generation", "highest", "is_annotated", "is_settled",
+        "_indexes", "_table", "address", "count", "crew", "full", "generation", "highest", "is_annotated", "is_settled",
         "laid_out", "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched",
         "whereabouts", "width",
     )  # fmt: skip
 
-    def __init__(self, name: str, width: int, is_annotated: bool) -> None:
+    def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
         self.stamp = STAMPS.take()
+        self.crew = crew
         self.laid_out = -1
         self.whereabouts = Whereabouts()
         self.address = addressof(self.whereabouts)
@@ -138,7 +140,8 @@ class KernelRelation:
             size, known = 4 * slots, 4 * len(self._table)
             memory_limit.ask(size, known) if self.is_annotated else memory_limit.ask(size - known)
             self.forget_table()
-            self._fill_table(empty_table(slots))
+            # Threads, which touch it first, get zeros from the system.
+            self._fill_table(empty_table(slots) if self.crew is ALONE else np.zeros(slots, np.uint32))
 
     def reserve_rows(self, size: int, growth: float | None = None) -> None:
         """The same, but for the set table."""
@@ -174,7 +177,7 @@ class KernelRelation:
             self.touched = wider
 
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
-        inserting.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
+        fill_table(self.rows, self.used, table, self.crew)
         self.take_table(table, full)
 
     def take_table(self, table: Vector, full: int | None = None) -> None:
@@ -220,10 +223,16 @@ class KernelRelation:
             if self.used >= self.full:
                 self._reserve_for(stop - start)
             try:
-                inserting.insert(block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state)
+                inserting.insert(
+                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, NO_WORDS, 0, state
+                )
             finally:
-                # Ctrl-C may come when the rows are in the table.
-                self.used = int(state[row_operators.USED])
+                # Ctrl-C may come when the rows are in the table: or else in here, where Python looks for it again.
+                try:
+                    self.used = int(state[row_operators.USED])
+                except KeyboardInterrupt:
+                    self.used = int(state[row_operators.USED])
+                    raise
             start = int(state[row_operators.NEXT])
             if start < stop:
                 self._reserve_for(stop - start)
@@ -235,7 +244,9 @@ class KernelRelation:
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
         first = self.used
-        size = self.used + len(block) + 64
+        size = self.used + len(block)
+        if size > SETTINGS.first_rows:
+            size += 64
         if size > self.full:
             slots, full = slots_at_once(size)
             self._fill_table(empty_table(slots), full)
@@ -268,10 +279,19 @@ class KernelRelation:
         go, so that one which lacks rows is extended first. While others probe it, it must hold what is asked for."""
         index = self._indexes.get(columns)
         if index is None:
-            index = self._indexes[columns] = Index(columns, self.rows, self.used)
+            index = self._indexes[columns] = Index(columns, self.rows, self.used, self.crew)
         if index.done < (self.used if rows is None else rows):
             self._extend(columns, index)
         return index
+
+    @property
+    def last_stamp(self) -> int:
+        """The latest stamp of the relation and its indexes."""
+        stamp = self.stamp
+        for index in self._indexes.values():
+            if index.stamp > stamp:
+                stamp = index.stamp
+        return stamp
 
     @property
     def indexed(self) -> tuple[tuple[int, ...], ...]:
@@ -314,7 +334,7 @@ class KernelRelation:
 
     def _extend(self, columns: tuple[int, ...], index: Index) -> None:
         try:
-            index.extend(self.rows, self.used)
+            index.extend(self.rows, self.used, self.crew)
         except BaseException:
             # Ctrl-C, or no memory: nobody knows which rows it holds now. It is made again when next needed.
             self.stamp = STAMPS.take()
@@ -342,7 +362,7 @@ class KernelRelation:
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)
         table = empty_table(slots_for(size))
-        inserting.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
+        fill_table(rows, len(kept), table, self.crew)
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
         self.stamp = STAMPS.take()
@@ -357,3 +377,17 @@ class KernelRelation:
     def nbytes(self) -> int:
         own = self.rows.nbytes + self._table.nbytes + self.level.nbytes + self.count.nbytes
         return int(own + sum(index.nbytes for index in self._indexes.values()))
+
+
+def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
+    """Enters the first rows into an empty set table, with all threads of a crew if they are many."""
+    shift = 65 - len(table).bit_length()
+    if crew.number == 1 or used < SETTINGS.divide_table_from or not crew.is_free:
+        inserting.rebuild(rows, used, table, shift)
+        return
+
+    def enter(thread: int) -> None:
+        first, last = (used * number // crew.number for number in (thread, thread + 1))
+        inserting.rebuild_together(rows, first, last, table, shift)
+
+    crew.do_parts(enter)

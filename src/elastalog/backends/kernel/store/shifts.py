@@ -33,11 +33,15 @@ class Shift:
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._touched: list[Side] | None = None
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it has no more room than all have."""
+        return bool(self.noted.shape[1] <= SETTINGS.few_shifted)
+
     def begin(self, touched: list[Side], entries: int) -> None:
         """The update has been committed: of each relation, what it was before, and how many facts were touched, as they
         were in all."""
-        if entries <= self.most:
-            self._touched = touched
+        self._touched = touched if entries <= self.most else None
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.store import inserting, transaction
+from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
+from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation, fill_table
 from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
@@ -139,14 +140,19 @@ def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
 
 
 def restored(
-    name: str, width: int, is_annotated: bool, facts: FactWords, changes: Sequence[StateChanges]
+    name: str,
+    width: int,
+    is_annotated: bool,
+    facts: FactWords,
+    changes: Sequence[StateChanges],
+    crew: Crew = ALONE,
 ) -> tuple[KernelRelation, int]:
     """A relation with given facts, after changes in their order; and the number of its explicit facts."""
     assert facts.level is not None
     assert facts.count is not None
     if not is_annotated and not changes and bool((facts.level[:-1] <= facts.level[1:]).all()):
-        return _filled(name, width, facts, is_annotated=False), int(np.searchsorted(facts.level, 1))
-    relation = _filled(name, width, facts, is_annotated=True)
+        return _filled(name, width, facts, False, crew), int(np.searchsorted(facts.level, 1))
+    relation = _filled(name, width, facts, True, crew)
     if changes:
         # The last of several states of a fact stays: numpy assigns in order.
         rows = transaction.add_rows(relation, np.concatenate([change.words for change in changes]))
@@ -160,13 +166,13 @@ def restored(
         return relation, int((relation.level[: relation.used] == 0).sum())
     rows = relation.present_rows()
     rows = rows[np.argsort(relation.level[rows], kind="stable")]
-    plain = KernelRelation(name, width, is_annotated=False)
+    plain = KernelRelation(name, width, is_annotated=False, crew=crew)
     plain.load(relation.rows[rows])
     return plain, int((relation.level[rows] == 0).sum())
 
 
-def _filled(name: str, width: int, facts: FactWords, is_annotated: bool) -> KernelRelation:
-    relation = KernelRelation(name, width, is_annotated)
+def _filled(name: str, width: int, facts: FactWords, is_annotated: bool, crew: Crew) -> KernelRelation:
+    relation = KernelRelation(name, width, is_annotated, crew)
     size = len(facts.words)
     if not size:
         return relation
@@ -179,6 +185,6 @@ def _filled(name: str, width: int, facts: FactWords, is_annotated: bool) -> Kern
         note_levels(relation)
     slots, full = slots_at_once(size + 64)
     table = empty_table(slots)
-    inserting.rebuild(relation.rows, size, table, 65 - slots.bit_length())
+    fill_table(relation.rows, size, table, crew)
     relation.take_table(table, full)
     return relation

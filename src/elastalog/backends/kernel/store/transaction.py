@@ -47,8 +47,12 @@ def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: i
     try:
         bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
     finally:
-        # Ctrl-C may come when the rows have their entries: a rollback must know of them.
-        relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
+        # Ctrl-C may come when the rows have their entries, or in here: a rollback must know of them.
+        try:
+            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
+        except KeyboardInterrupt:
+            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
+            raise
     return entries
 
 

@@ -34,8 +34,9 @@ OWN = 0  # the next row of its turn
 OWN_END = 1  # where its turn ends
 
 _EXPECTED = 16
-"""So many are expected in a round, in each of which the facts of one thread follow each other: those that are found one
-after the other are looked at one after the other in the next round, and lie near to each other."""
+"""So many are expected of each thread in a round. Facts of one turn follow each other: those that are found one after
+the other are looked at one after the other in the next round, and lie near to each other. Of the last turn of each
+thread half is left over, and so many rows must be moved."""
 
 _LEAST, _MOST = 1 << 6, 1 << 14
 """Rows that a thread is given at a time."""
@@ -46,9 +47,9 @@ def size_of_turns(threads: int) -> int:
     return APART * (1 + threads)
 
 
-def turn_for(expected: int) -> int:
-    """How many rows a thread is given at a time in a round that is expected to add so many."""
-    return min(max(expected // _EXPECTED, _LEAST), _MOST)
+def turn_for(expected: int, threads: int) -> int:
+    """How many rows a thread of so many is given at a time in a round that is expected to add so many."""
+    return min(max(expected // (_EXPECTED * threads), _LEAST), _MOST)
 
 
 @operator(types.void, COLUMNS, INT, INT)
@@ -73,8 +74,8 @@ def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
     return end
 
 
-@operator(INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS)
-def close_gaps(rows, table, shift, count, used, room, turns):  # type: ignore[no-untyped-def]
+@operator(INT, MATRIX, TABLE, INT, WORDS, WORDS, INT, INT, COLUMNS)
+def close_gaps(rows, table, shift, count, level, used, room, turns):  # type: ignore[no-untyped-def]
     """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not
     used up. Returns where the rows end now."""
     if turns[GIVEN] == used:
@@ -92,6 +93,8 @@ def close_gaps(rows, table, shift, count, used, room, turns):  # type: ignore[no
                 rows[target, c] = rows[end, c]
             if count.shape[0] > 0:
                 count[target] = count[end]
+            if level.shape[0] > 0:
+                level[target] = level[end]
             slot = hash_row(rows, end, width) >> uint64(shift)
             while row_in(uint64(table[slot]), mask) != end:
                 slot = (slot + ONE) & mask

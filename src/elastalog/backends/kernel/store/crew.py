@@ -20,16 +20,37 @@ class Crew:
     work, and a moment longer."""
 
     def __init__(self, number: int) -> None:
-        self._number = number
+        self.number = number
+        self._busy = threading.Lock()
         self._helpers: list[_Helper] = []
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is not at work."""
+        return not self._busy.locked()
+
+    def do_parts(self, work: Callable[[int], None]) -> None:
+        """Calls work(0), work(1), …, each in a thread of its own; in this one where others are at work."""
+        if self.number > 1 and self._busy.acquire(blocking=False):
+            try:
+                self._do(work, lambda: None)
+            finally:
+                self._busy.release()
+        else:
+            for part in range(self.number):
+                work(part)
 
     def do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         """Calls work(0) in this thread and work(1), … in the others, and returns when all have. When one fails, `abort`
         must bring the others to an end soon; then its exception is raised. An interruption by the user is such a
         failure."""
+        with self._busy:
+            self._do(work, abort)
+
+    def _do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         failures: list[BaseException] = []
         if not self._helpers:
-            self._helpers = [_Helper() for _ in range(1, self._number)]
+            self._helpers = [_Helper() for _ in range(1, self.number)]
 
         def guarded(own: int) -> None:
             try:
@@ -61,6 +82,10 @@ class Crew:
             helper.end()
         for helper in helpers:
             helper.join()
+
+
+ALONE = Crew(1)
+"""This thread and no other."""
 
 
 class _Helper:
