@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from elastalog.analysis.findings import counted
 from elastalog.backends.changed_words import ChangedWords, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
-from elastalog.late import dataclass
-from elastalog.relations.display import html_table
+from elastalog.diagnostics.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
 
@@ -19,15 +18,30 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Report
 
 
-@dataclass(frozen=True, slots=True)
 class RelationChanges:
-    """The facts of one relation that came and went."""
+    """The facts of one relation that came and went, `inserted` and `deleted`: relations, made when they are asked
+    for."""
 
-    inserted: Relation
-    deleted: Relation
+    __slots__ = ("_name", "_relation", "_words")
+
+    def __init__(self, relation: Callable[[str, Rows | None], Relation], name: str, words: tuple[Rows, Rows]) -> None:
+        self._relation = relation
+        self._name = name
+        self._words = words
+
+    @property
+    def inserted(self) -> Relation:
+        return self._relation(self._name, self._words[0])
+
+    @property
+    def deleted(self) -> Relation:
+        return self._relation(self._name, self._words[1])
 
     def __len__(self) -> int:
-        return len(self.inserted) + len(self.deleted)
+        return len(self._words[0]) + len(self._words[1])
+
+    def __repr__(self) -> str:
+        return f"RelationChanges(inserted={self.inserted!r}, deleted={self.deleted!r})"
 
 
 class Changes(Mapping[str, RelationChanges]):
@@ -46,8 +60,10 @@ class Changes(Mapping[str, RelationChanges]):
     def __getitem__(self, relation: str) -> RelationChanges:
         name: object = relation
         words = self._words.get(name) if isinstance(name, str) else None
-        inserted, deleted = (None, None) if words is None else words
-        return RelationChanges(self._relation(relation, inserted), self._relation(relation, deleted))
+        if words is None:
+            nothing = self._relation(relation, None).fact_words().words  # says if there is no such relation
+            words = nothing, nothing
+        return RelationChanges(self._relation, relation, words)
 
     def __contains__(self, relation: object) -> bool:
         return isinstance(relation, str) and super().__contains__(relation)

@@ -29,7 +29,6 @@ from typing import Any, Final, Literal, TypeAlias
 from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import Driven, Small
 from elastalog.evaluation.experience import LEAST_TO_WEIGH, Experience
-from elastalog.evaluation.past_bootstraps import Bootstrap
 from elastalog.evaluation.past_updates import FAR, Difference, Expectation, Occasion, observe
 from elastalog.evaluation.stopping import FACTOR, LEAST_END, best_end
 from elastalog.evaluation.unit_costs import OF_FACT, WEIGHT, most_of_update
@@ -40,8 +39,8 @@ from elastalog.settings import SETTINGS
 Budget: TypeAlias = float | Literal["auto"] | None
 """The share of the last bootstrap that an update may cost; None: updates are never abandoned."""
 
-Learnt: TypeAlias = tuple[float, Sequence[Bootstrap]]
-"""Of a stratum at a moment: what a derivation of an update weighs, and the last bootstraps."""
+_MANY_SEEN, _ONE_IN = 64, 8
+"""Once so many small updates have been seen, one in so many is learnt from: what they cost is known well enough."""
 
 AUTO: Final = "auto"
 
@@ -105,6 +104,7 @@ class CostModel:
     _strata: dict[int, Experience] = field(default_factory=dict)
     _in_vain: set[int] = field(default_factory=set)
     """The strata that have had updates in vain: few of all."""
+    _small_updates: int = 0
 
     def bootstrapped(
         self,
@@ -134,9 +134,8 @@ class CostModel:
         if self.budget != AUTO:
             return None
         in_vain = self._in_vain
-        return Small(
-            SETTINGS.least_budget, [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
-        )
+        asked = [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
+        return Small(SETTINGS.least_budget, asked)
 
     def updated(
         self,
@@ -162,14 +161,14 @@ class CostModel:
                 return
         known.succeed(occasion)
 
-    def driven(self, done: Driven, is_loss: bool) -> list[Learnt | None]:
-        """Remembers what the updates cost that nobody had to choose (see `small`). Returns what is known of each
-        stratum now, None of those without rules."""
-        found: list[Learnt | None] = []
+    def driven(self, done: Driven, is_loss: bool) -> None:
+        """Remembers what the updates cost that nobody had to choose (see `small`)."""
+        self._small_updates += 1
+        if done.effort < LEAST_TO_WEIGH and self._small_updates > _MANY_SEEN and self._small_updates % _ONE_IN:
+            return
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:
-                found.append(None)
                 continue
             known = self._strata.get(stratum.number) or self.known(stratum)
             # Most tell nothing but what those of their size take.
@@ -179,8 +178,6 @@ class CostModel:
                 known.skipped, known.difference = 0, None
             else:
                 self.updated(stratum, Occasion(changes, is_loss), effort, derivations + rows, touched or None)
-            found.append((known.weight, known.bootstraps))
-        return found
 
     def abandoned(self, stratum: LogicalStratum, occasion: Occasion, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""

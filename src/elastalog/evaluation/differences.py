@@ -10,9 +10,9 @@ import pyarrow as pa
 from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges
 from elastalog.backends.rows import places_in
+from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
-from elastalog.relations.display import html_table
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named

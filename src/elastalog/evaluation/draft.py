@@ -46,7 +46,11 @@ class DraftUpdate(ABC):
 
     @abstractmethod
     def commit(self) -> Changes:
-        """Makes it the next epoch."""
+        """Makes it the next epoch, and tells what it changed."""
+
+    def _commit(self) -> None:
+        """Makes it the next epoch, as the end of its block does."""
+        self.commit()
 
     @property
     @abstractmethod
@@ -62,7 +66,7 @@ class DraftUpdate(ABC):
         if self._end is not None:
             return
         if kind is None:
-            self.commit()
+            self._commit()
         else:
             self._end = "dropped"
 

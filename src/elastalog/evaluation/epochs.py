@@ -32,6 +32,9 @@ log = logging.getLogger("elastalog.evaluation")
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """Exceptions that nothing a user does can raise in an update."""
 
+_NO_WAY_BACK: tuple[int, Any, Update | None] = 0, None, None
+"""Of the last epoch: its number, the shift to the one before, and its update."""
+
 MOST_KEPT = 1_000_000
 """Facts touched by an update of which the previous annotations are kept until the next, for whoever looks back."""
 
@@ -77,7 +80,7 @@ class Epochs:
         self.strategy = strategy
         self.number = 0
         self.last: EpochRecord | None = None
-        self._way_back: tuple[int, Any, Update | None] = 0, None, None
+        self._way_back = _NO_WAY_BACK
         self.before_commit: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
@@ -169,7 +172,9 @@ class Epochs:
                 if self.before_commit is not None:
                     self.before_commit(record, rewriting)
                 shifts = backend.capabilities.shifts
-                shift = None if shifts is None or rewriting is not None else shifts.back(MOST_KEPT)
+                shift = None
+                if shifts is not None and rewriting is None:
+                    shift, self._way_back = shifts.back(MOST_KEPT, self._way_back[1]), _NO_WAY_BACK
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()

@@ -10,6 +10,7 @@ updated with what turns out to be needed, and all of it is taken back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -25,13 +26,15 @@ from elastalog.storage.interrupts import uninterrupted
 
 
 def bootstrap(backend: Backend, strategy: Strategy) -> Work:
-    """Evaluates every stratum from the explicit facts."""
+    """Evaluates every stratum from the explicit facts. Derivations are numbered in their order, as if all groups had
+    been handled from the start: numbers that were given before some were are given again."""
     work = strategy.bootstrap(backend)
     pairs = backend.program.needed
     missing = {handled: backend.facts(needed).words for handled, needed in pairs.items()}
-    while any(map(len, missing.values())):
+    anew: frozenset[str] = frozenset()
+    while anew or any(map(len, missing.values())):
         try:
-            backend.begin({}, missing)
+            backend.begin({}, missing, anew)
             more = strategy.update(backend)
             missing = _missing(backend, pairs)
             backend.commit()
@@ -39,7 +42,25 @@ def bootstrap(backend: Backend, strategy: Strategy) -> Work:
             backend.rollback()
             raise
         _add(work, more)
+        anew = frozenset() if anew or any(map(len, missing.values())) else _without_numbers(backend)
     return work
+
+
+def _without_numbers(backend: Backend) -> frozenset[str]:
+    """Has the backend forget the numbers of derivations; the relations that must be evaluated anew therefore."""
+    program = backend.program
+    numbers = {rule.relation for stratum in program.strata if (rule := stratum.numbering) is not None}
+    if numbers:
+        above = set(numbers)
+        for stratum in program.strata:
+            if not above.isdisjoint((*stratum.relations, *stratum.reads)):
+                above.update(stratum.relations)
+        kept = {name: stored for name, stored in program.relations.items() if name not in numbers}
+        strata = tuple(stratum for stratum in program.strata if above.isdisjoint(stratum.relations))
+        backend.reprogram(replace(program, relations=kept, strata=strata), {})
+        backend.reprogram(program, {})
+        return frozenset(above)
+    return frozenset()
 
 
 def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozenset()) -> Work:
@@ -97,7 +118,7 @@ def _explore(backend: Backend, strategy: Strategy, missing: dict[str, Matrix]) -
 def _has_memory(backend: Backend) -> bool:
     """Whether a state depends on the way there: by numbers of derivations, or where a limit has cut it short."""
     program = backend.program
-    is_numbered = any(stratum.aggregate is not None and stratum.aggregate.is_numbering for stratum in program.strata)
+    is_numbered = any(stratum.numbering is not None for stratum in program.strata)
     directives = (directive for relation in program.checked.relations.values() for directive in relation.directives)
     return is_numbered or any(directive.kind == "limitsize" for directive in directives)
 

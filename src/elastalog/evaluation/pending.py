@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -44,11 +45,12 @@ class UpdateTarget(Protocol):
     def spark(self) -> Any:
         """The Spark session that sources of facts are read by, if one was given."""
 
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """Held while nobody else may update."""
+
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""
-
-    def exclusively(self) -> AbstractContextManager[object]:
-        """A block in which no other thread updates."""
 
     def reading(self) -> AbstractContextManager[object]:
         """A block in which reading files obeys the limits of the session."""
@@ -70,48 +72,65 @@ class PendingUpdate(DraftUpdate):
         self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: BadRows = FAIL
     ) -> None:
         self._target = target
-        self._bad = BadChanges(policy)
         self._source = source
         self._batch = batch
-        self._inserted: dict[str, list[np.ndarray]] = {}
-        self._deleted: dict[str, list[np.ndarray]] = {}
-        self._edits = _NO_EDITS
-        self._change: RuleChange | None = None
-        self._record: EpochRecord | None = None
+        self._inserted: dict[str, np.ndarray] = {}
+        self._deleted: dict[str, np.ndarray] = {}
+        self.keeps_bad = policy is not FAIL and policy.lets_pass
+        """Whether bad rows are kept apart, and are no errors."""
+        if policy is not FAIL:
+            self._policy = policy
+
+    # What few updates have.
+    _policy = FAIL
+    _edits = _NO_EDITS
+    _change: RuleChange | None = None
+    _record: EpochRecord | None = None
+    _further: list[tuple[dict[str, np.ndarray], str, np.ndarray]] | None = None
+    """Rows of relations that have some on the same side already."""
+
+    @cached_property
+    def _bad(self) -> BadChanges:
+        return BadChanges(self._policy)
 
     def insert(self, relation: str, rows: Any) -> None:
-        words = self._words(relation, rows)
-        self._inserted.setdefault(relation, []).append(words)
+        self._add(self._inserted, relation, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
-        words = self._words(relation, rows)
-        self._deleted.setdefault(relation, []).append(words)
+        self._add(self._deleted, relation, rows)
 
-    @property
-    def keeps_bad(self) -> bool:
-        """Whether bad rows are kept apart, and are no errors."""
-        return self._bad.policy.lets_pass
-
-    def _words(self, relation: str, rows: Any) -> np.ndarray:
+    def _add(self, side: dict[str, np.ndarray], relation: str, rows: Any) -> None:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
-        self.require_open()
+        if self._end is not None:
+            self.require_open()
         if self.keeps_bad:
-            from elastalog.pipeline.given_rows import good_facts, place_of
+            rows = self._good(relation, rows)
+        words = self._target.encode(relation, rows, None if self._change is None else self.schemas)
+        if relation not in side:
+            side[relation] = words
+        elif self._further is None:
+            self._further = [(side, relation, words)]
+        else:
+            self._further.append((side, relation, words))
 
-            schema = schema_named(self.schemas, relation)
-            if isinstance(rows, str | os.PathLike):
-                from elastalog.pipeline.files.read import facts_at
+    def _good(self, relation: str, rows: Any) -> Any:
+        """The rows that are facts; the others are noted."""
+        from elastalog.pipeline.given_rows import good_facts, place_of
 
-                with self._target.reading():
-                    (rows, bad, converted), files, _ = facts_at(schema, rows)
-                self._bad.add(relation, files, rows.num_rows, bad, converted)
-            elif is_spark_rows(rows):
-                rows, bad, place = good_spark_rows(schema, rows, self._target.spark)
-                self._bad.add(relation, [place], rows.num_rows, bad)
-            else:
-                rows, bad, converted = good_facts(schema, rows)
-                self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
-        return self._target.encode(relation, rows, self.schemas)
+        schema = schema_named(self.schemas, relation)
+        if isinstance(rows, str | os.PathLike):
+            from elastalog.pipeline.files.read import facts_at
+
+            with self._target.reading():
+                (rows, bad, converted), files, _ = facts_at(schema, rows)
+            self._bad.add(relation, files, rows.num_rows, bad, converted)
+        elif is_spark_rows(rows):
+            rows, bad, place = good_spark_rows(schema, rows, self._target.spark)
+            self._bad.add(relation, [place], rows.num_rows, bad)
+        else:
+            rows, bad, converted = good_facts(schema, rows)
+            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+        return rows
 
     @property
     def added_rules(self) -> list[str]:
@@ -192,38 +211,61 @@ class PendingUpdate(DraftUpdate):
 
     def as_update(self) -> Update:
         """The update as it stands."""
-        inserted, change = self._inserted, self._change
-        if change is not None:
-            if change.before is not self._target.program:
-                change = self._change = change_rules(self._target.program, self._edits)
-            inserted = {name: list(blocks) for name, blocks in inserted.items()}
-            for fact in change.facts:
-                words = self._target.encode(fact.relation, [fact.values], self.schemas)
-                inserted.setdefault(fact.relation, []).append(words)
-        rules = change if change is not None and change.is_effective else None
-        return Update(_joined(self._deleted), _joined(inserted), self._source, self._batch, rules)
+        inserted, deleted, change = self._inserted, self._deleted, self._change
+        if self._further is not None:
+            self._join()
+        if change is None:
+            return Update(deleted, inserted, self._source, self._batch)
+        if change.before is not self._target.program:
+            change = self._change = change_rules(self._target.program, self._edits)
+        inserted = dict(inserted)
+        for fact in change.facts:
+            words = self._target.encode(fact.relation, [fact.values], self.schemas)
+            known = inserted.get(fact.relation)
+            inserted[fact.relation] = words if known is None else np.concatenate([known, words])
+        return Update(deleted, inserted, self._source, self._batch, change if change.is_effective else None)
+
+    def _join(self) -> None:
+        """One array for each relation on each side."""
+        parts: dict[tuple[int, str], list[np.ndarray]] = {}
+        for side, name, words in self._further or ():
+            parts.setdefault((side is self._deleted, name), []).append(words)
+        self._further = None
+        for (is_deleted, name), blocks in parts.items():
+            side = self._deleted if is_deleted else self._inserted
+            side[name] = np.concatenate([side[name], *blocks])
 
     def commit(self) -> Changes:
-        self.require_open()
-        with self._target.exclusively():  # rules are changed from the program of the moment
-            update = self.as_update()
-            if self.keeps_bad and not self._target.is_applied(self._source, self._batch):
-                self._bad.set_aside()
-            with nullcontext() if update.rules is None else update.rules.text.placing():
-                self._target.commit(update, self._committed)
+        self._commit()
         return self.changes
+
+    def _commit(self) -> None:
+        if self._end is not None:
+            self.require_open()
+        target = self._target
+        with target.lock:  # rules are changed from the program of the moment
+            update = self.as_update()
+            if self.keeps_bad and not target.is_applied(self._source, self._batch):
+                self._bad.set_aside()
+            if update.rules is None:
+                target.commit(update, self._committed)
+                return
+            with update.rules.text.placing():
+                target.commit(update, self._committed)
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
         self._end = "committed"
         self._record = record
         self._inserted, self._deleted = {}, {}
-        self._edits, self._change = _NO_EDITS, None
+        if self._change is not None:
+            self._edits, self._change = _NO_EDITS, None
 
     @property
     def changes(self) -> Changes:
         changes = self._target.changes_of(self.stats)
-        changes.reports = self.reports
+        if self._policy is not FAIL:
+            changes.reports = self.reports
         return changes
 
     @property
@@ -235,10 +277,6 @@ class PendingUpdate(DraftUpdate):
     def stats(self) -> EpochRecord:
         """What the update did and cost, once committed."""
         return once_committed(self._record)
-
-
-def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for name, blocks in parts.items()}
 
 
 def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:

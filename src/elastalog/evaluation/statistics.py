@@ -6,9 +6,9 @@ from collections.abc import Container
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
+from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
-from elastalog.relations.display import html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class RelationStatistics:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of
     relations that we made. `elsewhere`: strata whose last bootstrap was not in this process; `places`: where strata
@@ -48,6 +48,12 @@ class Statistics:
     @property
     def bytes(self) -> int:
         return self.hidden_bytes + sum(relation.bytes for relation in self.relations)
+
+    def __repr__(self) -> str:
+        costly = sorted(self.rules, key=lambda rule: -rule.seconds)[:10]
+        lines = [f"  {r.seconds:.3f} s, {r.derivations:,} derivations: {r.text}" for r in costly]
+        lines += [f"  {r.name}: {r.facts:,} facts, {r.bytes:,} bytes" for r in self.relations[:10]]
+        return "\n".join([f"{len(self.rules)} rules, {len(self.relations)} relations, {self.bytes:,} bytes", *lines])
 
     def _repr_html_(self) -> str:
         rules = [

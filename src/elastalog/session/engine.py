@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
     from elastalog.session.initial_facts import Rows
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.observing import Observer
     from elastalog.session.session import Session
 
 
@@ -61,6 +62,11 @@ class Engine:
         uses the session meanwhile. The `time` of the session's limits is for every single call."""
         require_number("memory", memory, 0, whole=True)
         return self._materialisation.within(seconds, memory)
+
+    def observe(self, observer: Observer) -> None:
+        """Tells an observer of every commit and question from now on: see `Observer`. Replicas tell it too, of
+        questions."""
+        self._materialisation.observers.append(observer)
 
     # --- questions ---------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
+from elastalog.relations.few_rows import words_of_few_tuples
 from elastalog.relations.functions import functions_for, with_records
 from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
@@ -37,7 +40,7 @@ from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.backends.engines import BackendMaker
@@ -47,7 +50,10 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+    from elastalog.session.observing import Observer
     from elastalog.session.settings import Settings
+
+log = logging.getLogger("elastalog.session")
 
 
 class Materialisation:
@@ -63,6 +69,7 @@ class Materialisation:
         self.timeout = settings.limits.time
         self.spark = settings.spark
         self.lock = ThreadLock()
+        self.observers: list[Observer] = []
         self.dictionary = Dictionary() if dictionary is None else dictionary
         functors = settings.functors
         if settings.libraries:
@@ -82,7 +89,7 @@ class Materialisation:
     def follow(self, program: Program) -> None:
         """Takes the program which the backend has now."""
         self.program = program
-        self.schemas = schemas_of(program.checked)
+        self.schemas = program.once("schemas", lambda: schemas_of(program.checked))
 
     def another(
         self,
@@ -102,7 +109,9 @@ class Materialisation:
         settings = replace(
             self._settings, make_backend=make_backend, on_cluster=False, equivalences=equivalences, strategy=strategy
         )
-        return Materialisation(program, settings, dictionary, watch)
+        other = Materialisation(program, settings, dictionary, watch)
+        other.observers = self.observers
+        return other
 
     def asking(self, *asked: object) -> AbstractContextManager[None]:
         """A block in which something is evaluated or asked, under the lock, for as long as the settings say. `asked`:
@@ -114,7 +123,32 @@ class Materialisation:
     def within(self, seconds: float | None, memory: int | None = None, asked: str | None = None) -> Iterator[None]:
         """The same, for so many seconds and bytes. What is in the block may take less, never more."""
         with self.lock, self.watch.within(seconds, memory, asked):
+            if asked is None or not self.observers:
+                yield
+                return
+            with self.observed(asked):
+                yield
+
+    @contextmanager
+    def observed(self, asked: str) -> Iterator[None]:
+        """A block that answers a question, of which observers hear."""
+        began = time.time_ns()
+        failed: BaseException | None = None
+        try:
             yield
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            self.tell(lambda observer: observer.asked(asked, began, failed))
+
+    def tell(self, told: Callable[[Observer], None]) -> None:
+        """Tells observers of something. What goes wrong in one is logged."""
+        for observer in tuple(self.observers):
+            try:
+                told(observer)
+            except Exception:
+                log.exception("%r failed when it was told", observer)
 
     def own_watch(self, seconds: float | None, asked: str) -> Watch:
         """The limits of a question that is answered beside this, without its lock."""
@@ -157,7 +191,10 @@ class Materialisation:
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
         schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if type(rows) is not list:
+        if type(rows) is list:
+            if (found := words_of_few_tuples(schema, rows, self.dictionary)) is not None:
+                return found
+        else:
             if isinstance(rows, str | os.PathLike):
                 from elastalog.pipeline.files.read import read_path
 
@@ -171,6 +208,8 @@ class Materialisation:
     def explicit_words(self, name: str) -> np.ndarray:
         """The explicit facts of a relation."""
         backend = self.backend
+        if (given := backend.program.given.get(name)) is not None:
+            return backend.facts(given).words
         is_by_classes = backend.program.relations[name].classes is not None
         words = backend.states.of(name).words if is_by_classes else backend.facts(name).words
         explicit: np.ndarray = words[self.backend.is_explicit(name, words)]
@@ -195,11 +234,15 @@ class Materialisation:
         by_rules = settings.levels == "global" or settings.on_cluster
         if by_rules and settings.equivalences:
             raise ElastalogError([_kept_as_classes(settings.equivalences)])
-        equivalences: Collection[str] | None = () if by_rules else settings.equivalences
-        if equivalences is None:
-            # What `counting` refuses, it names as the rules have it.
-            equivalences = kept_as_classes(program.checked, can_merge=settings.strategy != "counting")
-        return lower(program.checked, equivalences=equivalences)
+        asked: Collection[str] | None = () if by_rules else settings.equivalences
+        # What `counting` refuses, it names as the rules have it.
+        can_merge = settings.strategy != "counting"
+
+        def lowered() -> LogicalProgram:
+            equivalences = kept_as_classes(program.checked, can_merge=can_merge) if asked is None else asked
+            return lower(program.checked, equivalences=equivalences)
+
+        return program.once(("lowered", None if asked is None else frozenset(asked), can_merge), lowered)
 
     def with_levels(self) -> Setting:
         """What proofs are made from where a recursion forms classes and no levels are kept: the same program and facts,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -40,7 +40,7 @@ from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.session import Session
-from elastalog.session.settings import Limits, Settings, Store
+from elastalog.session.settings import Limits, Settings, Store, processors
 from elastalog.storage.manifest import POINTER, RETENTION, Options
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def open(  # noqa: A001  # its public name
     strategy: str | None = None,
     levels: str | None = None,
     metric: str = "height",
-    jobs: int | None = None,
+    jobs: int | Literal["auto"] = "auto",
     limits: Limits | None = None,
     budget: Budget = AUTO,
     bad_rows: Mode | BadRows = "fail",
@@ -106,8 +106,9 @@ def open(  # noqa: A001  # its public name
     macros, and another arithmetic. `facts`: a folder with a file for every `.input`, by default that of the program; or
     a mapping of relation names to rows, tables, or paths of files, which are looked at to see how they are written.
     `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global` for exact heights of proofs.
-    `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `limits`: memory and time, beyond
-    which evaluation stops with an error; see `Limits`.
+    `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads, by default as many as there are
+    processors, 16 at most; small programs start none. `limits`: memory and time, beyond which evaluation stops with an
+    error; see `Limits`.
     `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
     `bad_rows`: how to handle invalid rows, of files, of rows given and of updates: `fail`, `quarantine` or `skip`; see
@@ -130,7 +131,8 @@ def open(  # noqa: A001  # its public name
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
-    require_number("jobs", jobs, 1, whole=True)
+    if jobs != AUTO:
+        require_number("jobs", jobs, 1, whole=True)
     if budget != AUTO:
         require_number("budget", budget, 0)
     if limits is None:
@@ -139,8 +141,9 @@ def open(  # noqa: A001  # its public name
     _require_kinds(facts, limits, on_progress, spark)
     _announce_compilation()
     cluster = choose_spark(engine, spark)
+    threads = processors() if jobs == AUTO or jobs is None else jobs
     settings = Settings(
-        strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, limits=limits,
+        strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=threads, limits=limits,
         budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
         functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
@@ -210,6 +213,20 @@ def _session(
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(store, options, files)
     return Session(materialisation, history, reports, heartbeats=heartbeats, policy=given.policy)
+
+
+def compile_program(program: Program) -> None:
+    """See `Program.compile`: evaluates the program over no facts, and plans updates."""
+    settings = Settings(
+        strategy="elastic", levels="local", metric="height", jobs=1, limits=Limits(), budget=AUTO, on_progress=None,
+        may_lack_functors=True,
+    )  # fmt: skip
+    _announce_compilation()
+    empty = Materialisation(program, settings)
+    if not program.checked.functors:
+        empty.bootstrap({})
+    for stratum in empty.backend.program.strata:
+        empty.backend.prepare(stratum)
 
 
 def _first_epoch(

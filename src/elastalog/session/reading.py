@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.pattern import parse_query
-from elastalog.analysis.query import Query, check_query, parameters_in
-from elastalog.database import PreparedQuery
+from elastalog.analysis.query import Query, check_query
 from elastalog.diagnostics.arguments import require_text
-from elastalog.evaluation.answers import answers
+from elastalog.evaluation.answers import PatternQuery, planned_pattern
 from elastalog.evaluation.asking import ask, asking, derived_by
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
+from elastalog.relations.record_types import NotOfType
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 
-_ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"?]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
-"""What is a pattern if it is a query at all: no literals besides one atom, no parameters, no nested terms."""
+_MOST_PATTERNS = 256
+"""Queries of one atom that are kept as they were planned."""
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -32,19 +33,26 @@ class Reader:
 
     def __init__(self, materialisation: Materialisation) -> None:
         self._materialisation = materialisation
+        self._patterns: dict[str, PatternQuery | None] = {}
+        self._program = materialisation.program
 
     def relation(self, name: str) -> Relation:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
-        backend = now.backend
+        backend, lock = now.backend, now.lock
         equivalences = backend.capabilities.equivalences
+
+        def contains(words: list[int]) -> bool:
+            with lock:
+                return bool(backend.contains(name, np.array([words], np.int32)).item(0))
+
         return Relation(
             now.schema(name),
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),
             pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
-            contains=self._between_updates(lambda words: bool(backend.contains(name, words)[0])),
+            contains=contains,
             filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
             make_frame=make_frame,
         )
@@ -71,20 +79,26 @@ class Reader:
     def query(self, text: str, parameters: Mapping[str, object]) -> Relation:
         """The answers to a query: a relation with one column per variable, or per argument of its head."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
-        values = parameter_values(parameters)
+        values = parameter_values(parameters) if parameters else {}
         now = self._materialisation
-        with now.asking(text):
-            program = now.program
-            if not values and _ONE_ATOM.fullmatch(text):
-                pattern = parse_query(text, program.checked)
-                return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
-            return self.ask(check_query(text, program.tree, program.checked, values))
+        with now.within(now.timeout, None, text):
+            pattern = self.pattern(text)
+            if pattern is not None and values.keys() == set(pattern.parameters):
+                with suppress(ValueError, NotOfType):  # what is wrong is said below
+                    key = pattern.key(now.dictionary, [values[name] for name in pattern.parameters])
+                    return pattern.answers(now.dictionary, now.backend, key)
+            return self.ask(check_query(text, now.program.tree, now.program.checked, values))
 
-    def prepare(self, text: str) -> PreparedQuery:
-        """A query to be asked often."""
-        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
-        names = parameters_in(text, self._materialisation.program.checked)
-        return PreparedQuery(text, names, lambda values: self.query(text, values))
+    def pattern(self, text: str) -> PatternQuery | None:
+        """A query of one atom, planned for the program of now; None for any other query. Under the lock."""
+        program = self._materialisation.program
+        if self._program is not program or len(self._patterns) > _MOST_PATTERNS:
+            self._program = program
+            self._patterns.clear()
+        if text in self._patterns:
+            return self._patterns[text]
+        found = self._patterns[text] = planned_pattern(text, program.checked, self._materialisation.schemas)
+        return found
 
     def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
         """What answers a query over the facts of now, when it is called, without the lock."""
@@ -99,7 +113,7 @@ class Reader:
 
         def later() -> Relation:
             assert watch.quota is not None
-            with watch.quota:
+            with watch.quota, now.observed(text):
                 return answer()
 
         return later

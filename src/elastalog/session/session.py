@@ -7,17 +7,18 @@ is asked. What only those need who build on a session is in `engine`.
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
-from elastalog.diagnostics.arguments import require_one_of, require_place, stays_here
+from elastalog.diagnostics.arguments import require_one_of, require_place, require_text, stays_here
+from elastalog.diagnostics.display import html_table
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.relations.display import html_table
 from elastalog.session.answerers import Answerers
 from elastalog.session.reading import Reader
 from elastalog.session.updating import Updates
@@ -156,13 +157,24 @@ class Session(Renamed):
         or in `parameters`."""
         return self._reader.query(text, {**(parameters or {}), **values})
 
+    def sparql(self, text: str, /) -> Any:
+        """The answers to a query in SPARQL, over a session that `elastalog.rdf.load` has made or one with a relation
+        `triple` of three symbols; of an ASK, whether there are any."""
+        # It builds on sessions, so that it is found by its name.
+        return import_module("elastalog.rdf.sparql").sparql(self, text)
+
     def prepare(self, text: str | None = None, /) -> PreparedQuery:
-        """A query with parameters to be asked often: `ok = db.prepare("ok(?user, X)")`, then `ok(user="ann")`. Mistakes
-        in the text are errors now."""
+        """A query with parameters to be asked often: `docs = db.prepare("ok(?user, X)")`, then `docs("ann")` or
+        `docs(user="ann")`. One atom without variables is a decision, `ok = db.prepare("ok(?user, ?doc)")`:
+        `ok("ann", "plan")` is true or false, `ok("ann", "plan", explain=True)` also says why, or why not, and
+        `ok.many(users, docs)` decides many at once. Mistakes in the text are errors now."""
         if text is None:
             warn("`prepare()` without a query is now `engine.warm()`")
             return self.engine.warm()  # type: ignore[func-returns-value,return-value]
-        return self._reader.prepare(text)
+        from elastalog.session.prepared import prepared
+
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        return prepared(self, text)
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.watch import Watch, most_of_memory
@@ -11,7 +14,6 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from elastalog.backends.engines import BackendMaker
@@ -66,6 +68,24 @@ class Store:
     def is_read(self) -> bool:
         """Whether it is only read."""
         return bool(self.read_only) or self.at is not None
+
+
+_MOST_THREADS = 16
+
+
+def processors() -> int:
+    """How many threads a session has unless somebody says so: the processors that this process may use, and that the
+    group to which it belongs is granted, 16 at most; 1 in a process of a pool, which has others beside it."""
+    pools = sys.modules.get("multiprocessing.process")
+    if (pools is not None and pools.parent_process() is not None) or "pyspark.worker" in sys.modules:
+        return 1
+    number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        number = min(number, max(int(quota) // int(period), 1))
+    except (OSError, ValueError):  # there is no such group, or no limit ("max")
+        pass
+    return min(number, _MOST_THREADS)
 
 
 @dataclass(frozen=True, slots=True)

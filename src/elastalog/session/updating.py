@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -58,6 +60,8 @@ class Updates:
         self._history = history
         self._reader = reader
         self._is_closed = False
+        self.lock = materialisation.lock
+        self.encode = materialisation.encode
         self.listeners = Listeners()
 
     @property
@@ -77,14 +81,6 @@ class Updates:
         """The Spark session that sources of facts are read by, if one was given."""
         return self._materialisation.spark
 
-    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
-        """Facts of a relation as words; `schemas` are those of the program unless given."""
-        return self._materialisation.encode(name, rows, schemas)
-
-    def exclusively(self) -> AbstractContextManager[object]:
-        """A block in which no other thread updates."""
-        return self._materialisation.lock
-
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the limits."""
         return self._materialisation.reading()
@@ -103,8 +99,9 @@ class Updates:
         if bad_rows is not None:
             require_one_of("bad_rows", bad_rows, MODES)
             policy = replace(policy, policy=bad_rows)
-        batch = _batch_id(source, batch)
-        self._history.batches.refuse_other(source, batch)
+        if source is not None or batch is not None:
+            batch = _batch_id(source, batch)
+            self._history.batches.refuse_other(source, batch)
         return PendingUpdate(self, source, batch, policy)
 
     def apply(
@@ -234,6 +231,9 @@ class Updates:
             if history.store is not None:
                 history.after_commit()
             self.listeners.tell(record, self.changes_of)
+            if now.observers:
+                ended = time.time_ns()
+                now.tell(lambda observer: observer.committed(record, ended))
             return record
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
@@ -245,14 +245,11 @@ class Updates:
         return self._changes(record.changes, self.schemas)  # those of now, whatever becomes of the rules
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
-        reader = self._reader
+        return Changes(words, partial(self._relation, schemas))
 
-        def relation(name: str, words: FactRows | None) -> Relation:
-            schema = schema_named(schemas, name)
-            facts = np.empty((0, schema.arity), np.int32) if words is None else words
-            return reader.relation_of(schema, facts)
-
-        return Changes(words, relation)
+    def _relation(self, schemas: Mapping[str, Schema], name: str, words: FactRows | None) -> Relation:
+        schema = schema_named(schemas, name)
+        return self._reader.relation_of(schema, np.empty((0, schema.arity), np.int32) if words is None else words)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""

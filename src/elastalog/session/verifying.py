@@ -42,8 +42,8 @@ def _compared(now: Materialisation, again: Materialisation, is_annotated: bool =
 def _give_numbers(now: Materialisation, again: Materialisation) -> None:
     """Which numbers derivations have is a matter of history (`autoinc`): another evaluation starts from the same."""
     for stratum in now.backend.program.strata:
-        if stratum.aggregate is not None and stratum.aggregate.is_numbering:
-            name = stratum.aggregate.relation
+        if (rule := stratum.numbering) is not None:
+            name = rule.relation
             bases = now.backend.program.relations[name].bases
             rows = [
                 [

@@ -17,7 +17,7 @@ from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.marking import Marking, Marks
 from elastalog.evaluation.strategies.marks_choice import MarksChoice
-from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
+from elastalog.evaluation.strategies.protocol import StratumWork, Work, rebuilt
 from elastalog.evaluation.update import Update
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -96,7 +96,7 @@ class MaintainingStrategy:
         before = self.watch.derivations
         if reach.must_rebuild:
             backend.rebuild(stratum)
-            how, why = REBUILT
+            how, why = rebuilt(stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
             how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"

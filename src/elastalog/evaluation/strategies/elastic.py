@@ -17,7 +17,7 @@ bootstrapped; the strata above see only what changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
@@ -25,11 +25,11 @@ from elastalog.analysis.findings import counted
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, Learnt, rebuild_cost, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
 from elastalog.evaluation.past_updates import Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
-from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
+from elastalog.evaluation.strategies.protocol import StratumWork, Work, rebuilt
 from elastalog.evaluation.unit_costs import bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
 
@@ -74,8 +74,8 @@ class Elastic:
         if small is None or not small.done:
             return
         for driven in small.done:
-            learnt = self.costs.driven(driven, self._is_loss)
-            work.put_off(partial(_written_down, driven, learnt), driven.derivations)
+            self.costs.driven(driven, self._is_loss)
+            work.put_off(partial(_written_down, driven, self.costs), driven.derivations)
         small.done.clear()
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
@@ -85,7 +85,7 @@ class Elastic:
         began, before = time.perf_counter(), self.watch.derivations
         work = StratumWork(stratum.number, stratum.relations, "refold", "classes", 0, 0.0)
         if reach.must_rebuild:
-            work.how, work.reason = REBUILT
+            work.how, work.reason = rebuilt(stratum)
         elif stratum.is_folded:
             backend.refold(stratum)
             work.reason = "classes" if stratum.aggregate is None else "an aggregate"
@@ -183,18 +183,18 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     work.other = round(rebuild_cost(bootstrap.cost, facts))
 
 
-def _written_down(driven: Driven, learnt: Sequence[Learnt | None]) -> list[StratumWork]:
-    """What small updates have done; with what was known then of those strata that have rules. Nobody has looked at the
+def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
+    """What small updates have done; with what is known by now of those strata that have rules. Nobody has looked at the
     clock in between: they share the time by the changes that they heard of and the rows that they looked at."""
     share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
     found = []
-    for (place, changes, derivations, rows, effort, _), known in zip(driven.costs, learnt, strict=True):
+    for place, changes, derivations, rows, effort, _ in driven.costs:
         stratum, seconds = driven.strata[place], share * (changes + rows)
-        why = "explicit facts" if known is None else counted(changes, "changed input")
+        why = counted(changes, "changed input") if stratum.clauses else "explicit facts"
         work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
-        if known is not None:
-            weight, bootstraps = known
-            _tell(work, weight, reckoned(bootstraps, 0), 0, effort)
+        if stratum.clauses:
+            known = costs.known(stratum)
+            _tell(work, known.weight, reckoned(known.bootstraps, 0), 0, effort)
         found.append(work)
     return found
 

@@ -14,7 +14,17 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 REBUILT: Final = ("bootstrap", "the rules make another stratum of it")
-"""How and why of a stratum that cannot be maintained."""
+"""How and why of a stratum that cannot be maintained since its rules are others."""
+
+
+def rebuilt(stratum: LogicalStratum) -> tuple[str, str]:
+    """How and why of a stratum that is not maintained."""
+    if not stratum.dominance:
+        return REBUILT
+    return (
+        "bootstrap",
+        stratum.why_in_rounds or "ranks are kept by strategy `elastic` alone, and not where rules change",
+    )
 
 
 @dataclass(slots=True)

@@ -1,0 +1,84 @@
+"""Decisions of a session: whether a fact holds, looked up with what was planned when the decision was prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elastalog.analysis.parameters import parameter_values
+from elastalog.analysis.query import parameters_in
+from elastalog.database import Decision, PreparedDecision, PreparedQuery
+from elastalog.relations.record_types import NotOfType
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.answers import PatternQuery
+    from elastalog.session.session import Session
+
+
+class SessionDecision(PreparedDecision):
+    """A decision that a session makes. It is planned again when the rules change, or the session is another epoch's."""
+
+    def __init__(self, session: Session, text: str, asked: PatternQuery) -> None:
+        super().__init__(session, text, asked)
+        self._session = session
+        self._follow()
+
+    def _follow(self) -> None:
+        self._now = now = self._session._materialisation
+        with now.lock:
+            self._program = now.program
+            asked = self._session._reader.pattern(self.text)
+        assert asked is not None
+        self._asked, self._relation = asked, asked.relation
+        self._contains, self._dictionary, self._lock = now.backend.contains, now.dictionary, now.lock
+
+    def _holds(self, values: Sequence[Any]) -> bool:
+        now = self._session._materialisation
+        if now is not self._now or now.program is not self._program:
+            self._follow()
+        try:
+            key = self._asked.key(self._dictionary, values)
+        except (ValueError, NotOfType):
+            return super()._holds(values)  # says what is wrong
+        if key is None:
+            parameter_values(dict(zip(self.parameters, values, strict=True)))  # not every text can be one
+            return False
+        with self._lock:
+            return bool(self._contains(self._relation, np.array([key or [0]], np.int32)).item(0))
+
+    def _hold(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:
+        now = self._session._materialisation
+        found = np.zeros(len(rows), np.bool_)
+        with now.lock:
+            if now is not self._now or now.program is not self._program:
+                self._follow()
+            keys = []
+            for number, row in enumerate(rows):
+                try:
+                    key = self._asked.key(self._dictionary, row)
+                except (ValueError, NotOfType):
+                    found[number] = super()._holds(row)
+                    continue
+                if key is not None:
+                    keys.append((number, key or [0]))
+            if keys:
+                words = np.array([key for _, key in keys], np.int32)
+                found[[number for number, _ in keys]] = self._contains(self._relation, words)
+        return found
+
+    def _explained(self, values: Sequence[Any]) -> Decision:
+        with self._session._materialisation.lock:  # the answer and its reason are of one epoch
+            return super()._explained(values)
+
+
+def prepared(session: Session, text: str) -> PreparedQuery:
+    """A query to be asked often; a decision if it is one atom without variables."""
+    now = session._materialisation
+    with now.lock:
+        names = parameters_in(text, now.program.checked)
+        asked = session._reader.pattern(text)
+    if asked is not None and asked.is_decision:
+        return SessionDecision(session, text, asked)
+    return PreparedQuery(session, text, names)

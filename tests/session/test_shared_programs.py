@@ -1,0 +1,193 @@
+"""Sessions that share a program, and decisions from threads, coroutines and other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.levels.drive import UpdateDrive
+
+POLICY = """
+.decl member(user: symbol, role: symbol)
+.decl inherits(role: symbol, other: symbol)
+.decl grant(role: symbol, doc: symbol)
+.decl role(user: symbol, role: symbol)
+.decl ok(user: symbol, doc: symbol)
+role(u, r) :- member(u, r).
+role(u, s) :- role(u, r), inherits(r, s).
+ok(u, d) :- role(u, r), grant(r, d).
+ok(u, "home") :- member(u, _).
+"""
+
+
+def facts(tenant: str, users: int = 5) -> dict[str, list[tuple[str, str]]]:
+    return {
+        "member": [(f"{tenant}{i}", "staff") for i in range(users)],
+        "inherits": [("staff", "all")],
+        "grant": [("all", f"{tenant} plan")],
+    }
+
+
+def test_a_program_is_compiled_once_and_sessions_of_it_share_what_is_made() -> None:
+    program = elastalog.Program.parse(POLICY)
+    assert program.compile() is program
+    with elastalog.open(program, facts("a")) as first, elastalog.open(program, facts("b")) as second:
+        assert first._backend.program is second._backend.program
+        assert set(first["ok"]) == {(f"a{i}", doc) for i in range(5) for doc in ("a plan", "home")}
+        assert set(second["ok"]) == {(f"b{i}", doc) for i in range(5) for doc in ("b plan", "home")}
+
+
+def test_the_second_opening_calls_far_fewer_functions_than_the_first() -> None:
+    def opened(program: Any) -> None:
+        elastalog.open(program, facts("a")).close()
+
+    opened(POLICY)
+    program = elastalog.Program.parse(POLICY)
+    first = _calls(lambda: opened(program))
+    second = _calls(lambda: opened(program))
+    assert second < first
+    assert second <= 1_300
+
+
+def test_sessions_of_one_program_go_their_own_ways() -> None:
+    program = elastalog.Program.parse(POLICY).compile()
+    with elastalog.open(program, facts("a")) as first, elastalog.open(program, facts("a")) as second:
+        first.apply({"member": [("guest", "staff")]}, {"member": [("a0", "staff")]})
+        second.change_rules('ok(u, "bar") :- member(u, _).')
+        second.apply({"member": [("late", "staff")]})
+        assert (("guest", "a plan") in first["ok"], ("a0", "home") in first["ok"]) == (True, False)
+        assert (("guest", "a plan") in second["ok"], ("a0", "bar") in second["ok"]) == (False, True)
+        assert ("late", "bar") in second["ok"]
+        assert first.verify().is_exact
+        assert second.verify().is_exact
+
+
+def test_a_program_with_functors_and_one_with_inputs_can_be_compiled() -> None:
+    program = elastalog.Program.parse(".functor f(x: number): number\n.decl a(x: number)\n.input a\na(@f(1)).\n")
+    program.compile()
+    with elastalog.open(program, {"a": [(5,)]}, functors={"f": lambda x: x + 1}) as db:
+        assert set(db["a"]) == {(2,), (5,)}
+
+
+def test_other_sessions_are_laid_out_once_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = elastalog.Program.parse(POLICY)
+    first, second = elastalog.open(program, facts("a")), elastalog.open(program, facts("b"))
+    for db in (first, second) * 2:
+        db.apply({"member": [("guest", "staff")]})
+        db.apply(deleted={"member": [("guest", "staff")]})
+    laid_out: list[int] = []
+    lay_out = UpdateDrive._lay_out
+    monkeypatch.setattr(UpdateDrive, "_lay_out", lambda self, place: (laid_out.append(place), lay_out(self, place))[1])
+    for i in range(200):  # its arrays grow, and move
+        first.apply({"member": [(f"new {i}", "staff")]})
+    assert laid_out
+    laid_out.clear()
+    second.apply({"member": [("guest", "staff")]})
+    assert not laid_out
+    assert second.verify().is_exact
+
+
+# --- threads, coroutines, processes --------------------------------------------------------------------------------
+
+
+def test_threads_decide_beside_updates_and_see_whole_epochs() -> None:
+    """`ok` holds of both documents or of none in every epoch."""
+    program = elastalog.Program.parse(POLICY)
+    both = {"grant": [("all", "left"), ("all", "right")]}
+    with elastalog.open(program, facts("a")) as db:
+        ok = db.prepare("ok(?user, ?doc)")
+        docs = ["left", "right"]
+        is_over = threading.Event()
+
+        def decide() -> int:
+            number = 0
+            while not is_over.is_set() or not number:
+                assert ok("a1", "home")
+                assert len(set(ok.many("a1", docs).tolist())) == 1
+                decision = ok("a1", "left", explain=True)
+                assert decision.holds is isinstance(decision.reason, elastalog.Proof)
+                number += 1
+            return number
+
+        with ThreadPoolExecutor(4) as pool:
+            deciding = [pool.submit(decide) for _ in range(4)]
+            for _ in range(50):
+                db.apply(both)
+                db.apply(deleted=both)
+            is_over.set()
+            assert all(one.result() for one in deciding)
+        assert not ok("a1", "left")
+        assert db.verify().is_exact
+
+
+def test_coroutines_decide_while_a_thread_updates() -> None:
+    async def serve(db: elastalog.Session) -> int:
+        ok, allowed = db.prepare("ok(?user, ?doc)"), 0
+        for i in range(20):
+            update = asyncio.to_thread(db.apply, {"member": [(f"user {i}", "staff")]})
+            decided = asyncio.gather(*(asyncio.to_thread(ok, "a1", "a plan") for _ in range(5)))
+            await update
+            assert all(await decided)
+            allowed += ok(f"user {i}", "a plan")
+        return allowed
+
+    with elastalog.open(POLICY, facts("a")) as db:
+        assert asyncio.run(serve(db)) == 20
+
+
+POOL = """
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import elastalog
+
+PROGRAM = elastalog.Program.load(Path(__file__).parent / "policy.dl").compile()
+
+
+def decide(tenant):
+    facts = {"member": [(tenant, "staff")], "inherits": [("staff", "all")], "grant": [("all", "plan")]}
+    with elastalog.open(PROGRAM, facts) as db:
+        ok = db.prepare("ok(?user, ?doc)")
+        before = ok("guest", "plan")
+        db.apply({"member": [("guest", "staff")]})
+        return before, ok("guest", "plan"), ok(tenant, "home")
+
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(sys.argv[1])) as pool:
+        print(set(pool.map(decide, "abcdef")))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_open_compiled_programs(method: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.dl").write_text(POLICY)
+    (tmp_path / "pool.py").write_text(POOL)
+    command = [sys.executable, str(tmp_path / "pool.py"), method]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("{(False, True, True)}", 0), done.stderr
+
+
+def _calls(function: Any) -> int:
+    number = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal number
+        number += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return number
