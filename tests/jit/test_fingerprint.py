@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from elastalog.jit import types
+import elastalog
+from elastalog.jit import trees, types
 from elastalog.jit.fingerprint import fingerprint, reach
 from elastalog.jit.operators import Operator
+from tests.jit.pythons import other_python
 
 SOURCE = '''
 import numpy as np
 from elastalog.jit import types
-from elastalog.jit.operators import inlined, operator, piece
+from elastalog.jit.operators import inlined, intrinsic, operator, piece
 from elastalog.jit.intrinsics import array_at
 
 STEP = 3
@@ -42,10 +50,22 @@ def other(value):
 '''
 
 
-def print_of(source: str, name: str = "used") -> str:
-    space: dict[str, Any] = {"__name__": "elastalog.made"}
-    exec(compile(source, "made", "exec"), space)
-    return fingerprint(space[name])
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Makes a module of a source. Operators are found in files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def make(source: str) -> Any:
+        path = tmp_path / f"made{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(source, encoding="utf-8")
+        spec = spec_from_file_location("elastalog.made", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -64,18 +84,57 @@ def print_of(source: str, name: str = "used") -> str:
         ("@operator(types.int64, types.int64)\ndef used", "@operator(types.int64, types.uint64)\ndef used"),
     ],
 )
-def test_what_is_compiled_counts(old: str, new: str) -> None:
+def test_what_is_compiled_counts(made: Callable[[str], Any], old: str, new: str) -> None:
     assert old in SOURCE
-    assert print_of(SOURCE.replace(old, new)) != print_of(SOURCE)
+    assert fingerprint(made(SOURCE.replace(old, new)).used) != fingerprint(made(SOURCE).used)
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("Says something", "Says nothing"), ("STEP = 3", "# three\n\nSTEP = 3"), ("value + 5", "value + 6")],
+    [
+        ("Says something", "Says nothing"),
+        ("STEP = 3", "# three\n\nSTEP = 3"),
+        ("value + 5", "value + 6"),
+        ("def inner(value)", "def inner(value: int) -> int"),
+    ],
 )
-def test_what_is_not_compiled_does_not_count(old: str, new: str) -> None:
+def test_what_is_not_compiled_does_not_count(made: Callable[[str], Any], old: str, new: str) -> None:
     assert old in SOURCE
-    assert print_of(SOURCE.replace(old, new)) == print_of(SOURCE)
+    assert fingerprint(made(SOURCE.replace(old, new)).used) == fingerprint(made(SOURCE).used)
+
+
+def test_a_helper_of_an_intrinsic_counts(made: Callable[[str], Any]) -> None:
+    helped = SOURCE.replace("STEP = 3", "STEP = 3\ndef one():\n    return 1\n") + (
+        "\n@intrinsic\ndef strange(context):\n    return one()\n"
+        "\n@operator(types.int64, types.int64)\ndef helped(value):\n    return strange()\n"
+    )
+    changed = helped.replace("return 1\n", "return 2\n")
+    assert fingerprint(made(helped).helped) != fingerprint(made(changed).helped)
+
+
+def test_trees_are_read_once(made: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = fingerprint(made(SOURCE).used)
+    monkeypatch.setattr(trees, "_read", lambda source: pytest.fail("parsed again"))
+    assert fingerprint(made(SOURCE).used) == first
+
+
+@pytest.mark.parametrize("minor", [11, 12, 13, 14])
+def test_every_python_finds_the_same_trees(minor: int, tmp_path: Path) -> None:
+    python = other_python(minor)
+    if python is None:
+        pytest.skip(f"Python 3.{minor} is not installed")
+    script = (
+        "import sys, json, importlib.util\nfrom pathlib import Path\nfrom elastalog.jit.trees import _read\n"
+        "print(json.dumps([_read(Path(path).read_bytes()) for path in sys.argv[1:]]))"
+    )
+    folder = Path(elastalog.__file__).parent
+    paths = [
+        str(path) for part in ("jit", "backends/kernel", "relations") for path in sorted((folder / part).rglob("*.py"))
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(folder.parent)}
+    done = subprocess.run([python, "-c", script, *paths], env=environment, capture_output=True, text=True, check=True)
+    expected = json.loads(json.dumps([trees._read(Path(path).read_bytes()) for path in paths]))
+    assert json.loads(done.stdout) == expected
 
 
 def test_fields_of_records_count() -> None:
@@ -89,7 +148,6 @@ def test_fields_of_records_count() -> None:
     assert len(prints) == 3
 
 
-def test_reach_counts_pieces() -> None:
-    space: dict[str, Any] = {"__name__": "elastalog.made"}
-    exec(compile(SOURCE, "made", "exec"), space)
-    assert reach(space["used"]) > reach(space["other"]) > 0
+def test_reach_counts_pieces(made: Callable[[str], Any]) -> None:
+    module = made(SOURCE)
+    assert reach(module.used) > reach(module.other) > 0

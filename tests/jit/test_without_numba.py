@@ -115,17 +115,32 @@ def copied(tmp_path: Path) -> Callable[[str], Path]:
     return file_of
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data[:-1] + b"x", lambda data: b""])
-def test_a_damaged_file_is_made_again(
-    damage: Callable[[bytes], bytes], copied: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_made_again(copied: Callable[[str], Path], tmp_path: Path) -> None:
+    """What counts as damage is in `test_objects`."""
     path = copied("inserting.rebuild")
-    good = path.read_bytes()
-    path.write_bytes(damage(good))
+    path.write_bytes(path.read_bytes()[:-100])
     assert run(XDG_CACHE_HOME=str(tmp_path)) == (expected(), [])
     remade = path.read_bytes()
     assert len(remade) > 1000
     assert objects.decode(path.stem.rpartition("-")[2], remade) is not None
+
+
+def test_without_numba_a_machine_that_lacks_object_code_is_told_what_to_install(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['numba'] = None; import elastalog; elastalog.open('.decl p(x: number)\\np(1).')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert "E0624" in done.stderr
+    assert 'pip install "elastalog[build]"' in done.stderr
+
+
+def test_windows_is_told_where_it_runs() -> None:
+    script = "import sys; sys.platform = 'win32'; import elastalog"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "ImportError: Elastalog runs on Linux and macOS; on Windows, use it in WSL" in done.stderr
 
 
 def test_an_archive_brings_its_object_code(tmp_path: Path) -> None:
@@ -134,10 +149,9 @@ def test_an_archive_brings_its_object_code(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive, "w") as out:
         for path in package.rglob("*.py"):
             out.write(path, Path("elastalog", path.relative_to(package)))
-        for operator in building.all_operators():
-            name = objects.file_name(operator.name, fingerprint(operator))
-            path = Path("elastalog", "jit", objects.PACKAGED, objects.processor().family, name)
-            out.write(objects.user_folder() / name, path)
+        building.pack(tmp_path / "built", objects.processor().family)
+        for path in (tmp_path / "built").rglob("*.o"):
+            out.write(path, Path("elastalog", "jit", objects.PACKAGED, path.relative_to(tmp_path / "built")))
     cache = tmp_path / "cache"
     assert run(XDG_CACHE_HOME=str(cache), PYTHONPATH=str(archive)) == (expected(), [])
     assert not cache.exists()

@@ -66,6 +66,9 @@ atomic_add = _changing("add", _ORDER)
 add_unordered = _changing("add", "monotonic")
 """The same for numbers that say nothing of anything else that was written."""
 
+or_unordered = _changing("or", "monotonic")
+"""Sets bits of an element, in the same way."""
+
 exchange = _changing("xchg", _ORDER)
 """Writes an element; returns what it was."""
 
@@ -202,23 +205,3 @@ def wait_to_pass(gate, before, looks):  # type: ignore[no-untyped-def]
     """Waits until all have come."""
     if not look(gate, before, looks):
         sleep(gate, before, 0)
-
-
-__all__ = [
-    "GATE",
-    "PASSED",
-    "add_unordered",
-    "arrive",
-    "atomic_add",
-    "atomic_load",
-    "atomic_store",
-    "compare_and_swap",
-    "exchange",
-    "let_pass",
-    "look",
-    "relax",
-    "sleep",
-    "sleep_while",
-    "wait_to_pass",
-    "wake_all",
-]

@@ -1,8 +1,8 @@
 """Compiling all operators that lack object code, on all cores, in processes of their own: numba never gets into the
 process that runs them.
 
-`python -m elastalog.jit.building` does it, and says on its output how far it is: a line "k n" for each operator. With a
-folder and a family of processors, as the build of a wheel has it, everything is compiled for that into the folder.
+`python -m elastalog.jit.building` does it, for this processor or for the family that is named, and says on its output
+how far it is: a line "k n" for each operator.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elastalog.jit import objects
+from elastalog.jit import objects, trees
 from elastalog.jit.fingerprint import fingerprint, reach
 from elastalog.jit.operators import Operator
 
@@ -58,13 +58,16 @@ def build_once(wanted: Operator) -> bool:
     return True
 
 
-def build() -> None:
-    """Compiles everything that lacks object code, in processes of their own. What fails stays absent."""
+def build(*family: str) -> None:
+    """Compiles everything that lacks object code, in processes of their own, by default for this processor. What fails
+    stays absent. Raises MissingPackage where nothing can be compiled."""
     import subprocess
+
+    objects.require_compiler()
 
     # The same package, wherever this process found it; but not what happens to lie in the current folder.
     path = os.pathsep.join(filter(None, sys.path))
-    command = [sys.executable, "-P", "-m", "elastalog.jit.building"]
+    command = [sys.executable, "-P", "-m", "elastalog.jit.building", *family]
     environment = {**os.environ, "PYTHONPATH": path}
     nothing = subprocess.DEVNULL
     with subprocess.Popen(
@@ -88,21 +91,38 @@ def all_operators() -> list[Operator]:
     return list(found.values())
 
 
-def build_here(report: Report, folder: Path | None = None, processor: Processor | None = None) -> None:
-    """Compiles everything that lacks object code, in children of this process, into the user's folder; or everything,
-    for a family of processors, into another. Whoever else does so waits, and finds it done."""
-    with _alone(folder or objects.make_user_folder()):
+def build_here(report: Report, processor: Processor | None = None) -> None:
+    """Compiles everything that lacks object code, in children of this process, into the user's folder; by default for
+    this processor. Whoever else does so waits, and finds it done."""
+    processor = processor or objects.processor()
+    with _alone(objects.make_user_folder(processor.family)):
         missing = [
             operator
             for operator in all_operators()
-            if folder is not None or objects.find(operator.name, fingerprint(operator)) is None
+            if objects.find(operator.name, fingerprint(operator), processor.family) is None
         ]
         if not missing:
             return
         missing.sort(key=reach, reverse=True)  # the longest first, so that no core waits for one at the end
         report(0, len(missing))
-        for done, _ in enumerate(_compile_all(missing, folder, processor or objects.processor()), 1):
+        for done, _ in enumerate(_compile_all(missing, processor), 1):
             report(done, len(missing))
+
+
+def pack(folder: Path, family: str) -> None:
+    """Puts the object code of all operators for a family of processors into a folder that a wheel carries, and what
+    finds it there. It has been compiled before."""
+    home = folder / family
+    home.mkdir(parents=True, exist_ok=True)
+    for operator in all_operators():
+        print_ = fingerprint(operator)
+        code = objects.find(operator.name, print_, family)
+        if code is None or code.unfit:
+            raise RuntimeError(f"{operator.name} has no object code for {family}: {code and code.unfit}")
+        objects.keep(operator.name, print_, code, home)
+    for name, (digest, kept) in trees.used().items():
+        if name.startswith(("elastalog.jit.", *PACKAGES)):
+            objects.keep(name, digest, kept, home)
 
 
 @contextmanager
@@ -114,10 +134,11 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _compile_all(operators: list[Operator], folder: Path | None, processor: Processor) -> Iterator[None]:
+def _compile_all(operators: list[Operator], processor: Processor) -> Iterator[None]:
     import gc
     import multiprocessing
 
+    objects.require_compiler()
     os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # of messages that nobody sees, a tenth of inference
     from elastalog.jit import lowering  # in the parent, so that children need not
 
@@ -126,24 +147,24 @@ def _compile_all(operators: list[Operator], folder: Path | None, processor: Proc
     cores = min(len(os.sched_getaffinity(0)), len(operators)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if sys.platform != "linux" or cores == 1:
         for operator in operators:
-            _compile(operator, folder)
+            _compile(operator, processor.family)
             yield
         return
     by_name = {operator.name: operator for operator in operators}
     _children_compile.update(by_name)
     with multiprocessing.get_context("fork").Pool(cores) as pool:
-        yield from pool.imap_unordered(_compile_in_child, [(name, folder) for name in by_name])
+        yield from pool.imap_unordered(_compile_in_child, [(name, processor.family) for name in by_name])
 
 
 _children_compile: dict[str, Operator] = {}
 
 
-def _compile_in_child(task: tuple[str, Path | None]) -> None:
-    name, folder = task
-    _compile(_children_compile[name], folder)
+def _compile_in_child(task: tuple[str, str]) -> None:
+    name, family = task
+    _compile(_children_compile[name], family)
 
 
-def _compile(operator: Operator, folder: Path | None) -> None:
+def _compile(operator: Operator, family: str) -> None:
     from elastalog.jit.lowering import Unfit, object_code
 
     made: ObjectCode
@@ -151,7 +172,7 @@ def _compile(operator: Operator, folder: Path | None) -> None:
         made = object_code(operator)
     except Unfit as reason:
         made = objects.ObjectCode(b"", "", (), str(reason))
-    objects.keep(operator.name, fingerprint(operator), made, folder)
+    objects.keep(operator.name, fingerprint(operator), made, objects.user_folder(family))
 
 
 def _say(done: int, number: int) -> None:
@@ -159,17 +180,8 @@ def _say(done: int, number: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    if not arguments:
-        build_here(_say)
-        return
-    folder = Path(*arguments)
-    folder.mkdir(parents=True, exist_ok=True)
-    build_here(_say, folder, objects.FAMILIES[arguments[1]])
-    (folder / ".building").unlink()
+    build_here(_say, *(objects.FAMILIES[family] for family in arguments))
 
 
 if __name__ == "__main__":
     main(sys.argv[1:])
-
-
-__all__ = ["all_operators", "build", "build_here", "build_once", "reported"]

@@ -17,10 +17,9 @@ from llvmlite import ir
 from elastalog.jit import types
 from elastalog.jit.operators import Operator
 
-# Where the fields of an array lie: PyArrayObject_fields and PyArray_Descr of numpy 1.7 and later.
+# Where the fields of an array lie: PyArrayObject_fields and PyArray_Descr of numpy 2 and later.
 _TYPE, _DATA, _DIMENSION, _LENGTHS, _DESCRIPTION, _FLAGS = 8, 16, 24, 32, 56, 64
-_BYTE_ORDER, _NUMBER = 26, 28
-_SIZE, _SIZE_BITS = (40, 64) if int(np.__version__.split(".")[0]) >= 2 else (32, 32)
+_BYTE_ORDER, _NUMBER, _SIZE = 26, 28, 40
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _SWAPPED = ord(">" if sys.byteorder == "little" else "<")
 
@@ -188,13 +187,13 @@ def _checker(module: ir.Module) -> Any:
             builder.ret(ir.Constant(_BIT, 0))
     description = _load(builder, value, _DESCRIPTION, _OBJECT)
     number = _load(builder, description, _NUMBER, _INT32)
-    item = _load(builder, description, _SIZE, ir.IntType(_SIZE_BITS))
+    item = _load(builder, description, _SIZE, _INT64)
     conditions = (
         builder.or_(builder.icmp_signed("==", number, first), builder.icmp_signed("==", number, second)),
         builder.icmp_signed("==", _load(builder, value, _DIMENSION, _INT32), dimension),
         builder.icmp_signed("==", builder.and_(_load(builder, value, _FLAGS, _INT32), flags), flags),
         builder.icmp_signed("!=", _load(builder, description, _BYTE_ORDER, _INT8), ir.Constant(_INT8, _SWAPPED)),
-        builder.icmp_signed("==", builder.sext(item, _INT64) if _SIZE_BITS < 64 else item, size),
+        builder.icmp_signed("==", item, size),
     )
     all_hold = conditions[0]
     for condition in conditions[1:]:

@@ -1,15 +1,14 @@
 """What an operator is compiled from, as a short text: object code is used by operators with the same fingerprint only.
 
-It covers the code of the operator and of all pieces it reaches, the constants they refer to, the signature, and the
-sources of what compiles them; not comments, nor other operators of the same file. So a change makes just those
-operators be compiled again that it concerns.
+It covers the syntax trees of the operator and of all pieces it reaches, the constants they refer to, the signature, and
+the modules that compile them; not comments, nor other operators of the same file, nor the version of Python. So a
+change makes just those operators be compiled again that it concerns, and a wheel fits all versions of Python.
 """
 
 from __future__ import annotations
 
 import enum
 import opcode
-import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,9 +21,10 @@ import numpy as np
 from elastalog.jit import types
 from elastalog.jit.checking import are_checked
 from elastalog.jit.operators import Intrinsic, Operator, Piece
+from elastalog.jit.trees import tree_of, tree_of_sibling
 
-_COMPILER = ("checking.py", "entry.py", "intrinsics.py", "lowering.py")
-"""Sources that decide what becomes of an operator, beside its own."""
+_COMPILER = ("checking", "entry", "intrinsics", "lowering")
+"""Modules that decide what becomes of an operator, beside its own."""
 
 LOAD_GLOBAL, EXTENDED_ARG = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]
 
@@ -32,7 +32,7 @@ _PLAIN = (bool, int, float, str, bytes, type(None), type(...))
 
 
 def fingerprint(operator: Operator) -> str:
-    """Of what the operator is now, in this version of Python (which decides about its bytecode)."""
+    """Of what the operator is now."""
     digest = blake2b(_compiler_digest(), digest_size=12)
     for described in (operator.result, *operator.arguments):
         digest.update(f"{described.name};".encode())
@@ -92,39 +92,23 @@ def _values_of(function: FunctionType) -> Iterator[Any]:
 
 @cache
 def _compiler_digest() -> bytes:
-    checked = "checked" if are_checked() else ""
-    digest = blake2b(f"{sys.implementation.cache_tag} numpy {np.__version__.split('.')[0]}{checked}\n".encode())
-    folder = os.path.dirname(__file__)
-    for name in _COMPILER:
-        # The loader reads from an archive, too.
-        digest.update(__loader__.get_data(os.path.join(folder, name)))  # type: ignore[name-defined]
-    return digest.digest()
+    # Without the interpreter's lock (`t`), objects begin otherwise.
+    about = ["checked" if are_checked() else "", "t" if "t" in getattr(sys, "abiflags", "") else ""]
+    return ";".join((*about, *map(tree_of_sibling, _COMPILER))).encode()
 
 
 @cache
 def _digest_of_function(function: Callable[..., Any]) -> bytes:
     assert isinstance(function, FunctionType)
-    digest = blake2b(digest_size=16)
-    for part in _parts_of_code(function.__code__):
-        digest.update(part)
+    digest = blake2b(tree_of(function).encode(), digest_size=16)
     for default in function.__defaults__ or ():
         digest.update(b"default " + _digest_of_value(default, function))
-    for name, value in zip(globals_of(function), _values_of(function), strict=False):
-        digest.update(name.encode() + b"=" + _digest_of_value(value, function))
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+    # Sorted, since their order depends on the version of Python.
+    for name in sorted(globals_of(function)):
+        digest.update(name.encode() + b"=" + _digest_of_value(function.__globals__[name], function))
+    for name, cell in sorted(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)):
         digest.update(name.encode() + b"~" + _digest_of_value(cell.cell_contents, function))
     return digest.digest()
-
-
-def _parts_of_code(code: CodeType) -> Iterator[bytes]:
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount)
-    yield repr(names).encode()
-    yield code.co_code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _parts_of_code(constant)
-        elif not isinstance(constant, str):  # docstrings and annotations; operators compute with numbers
-            yield repr(constant).encode()
 
 
 def _digest_of_value(value: Any, user: FunctionType) -> bytes:
@@ -135,12 +119,14 @@ def _digest_of_value(value: Any, user: FunctionType) -> bytes:
             return f"piece {value.is_inlined} {value.is_view} ".encode() + _digest_of_function(value.function)
         case Intrinsic():
             return b"intrinsic " + _digest_of_function(value.function)
-        case FunctionType() if value.__closure__ is not None:  # made by a function that makes intrinsics
+        case FunctionType() if value.__closure__ is not None or value.__module__ == user.__module__:
             return b"function " + _digest_of_function(value)
         case types.Scalar() | types.Record() | types.Array():
             return f"type {value.name}".encode()
-        case enum.Enum() | np.generic():
-            return f"{type(value).__qualname__} {value!r}".encode()
+        case enum.Enum():
+            return f"{type(value).__qualname__}.{value.name} {value.value!r}".encode()
+        case np.generic():
+            return f"{value.dtype.str} {value.item()!r}".encode()
         case tuple() | frozenset():
             return b"(" + b",".join(_digest_of_value(each, user) for each in value) + b")"
         case np.ndarray():
@@ -148,19 +134,16 @@ def _digest_of_value(value: Any, user: FunctionType) -> bytes:
         case np.dtype():
             return f"dtype {value.descr} {value.itemsize}".encode()
         case ModuleType() if value.__name__.startswith("elastalog."):
-            names = (name for name in dict.fromkeys(names_in(user.__code__)) if hasattr(value, name))
+            names = (name for name in sorted(set(names_in(user.__code__))) if hasattr(value, name))
             parts = (name.encode() + b"." + _digest_of_value(getattr(value, name), user) for name in names)
             return b"module " + b",".join(parts)
         case ModuleType() | BuiltinFunctionType():
             return f"{type(value).__name__} {value.__name__}".encode()
         case type() if issubclass(value, enum.Enum):
-            return f"enum {list(value)!r}".encode()
+            return f"enum {[(each.name, each.value) for each in value]!r}".encode()
         case type():
             return f"class {value.__module__}.{value.__qualname__}".encode()
         case _ if isinstance(value, _PLAIN):
             return repr(value).encode()
         case _:
             return f"some {type(value).__qualname__}".encode()
-
-
-__all__ = ["fingerprint", "globals_of", "names_in", "reach"]

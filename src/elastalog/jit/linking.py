@@ -201,6 +201,3 @@ def _relocate_x86_64(image: bytearray, at: int, place: int, kind: int, value: in
             image[at : at + 8] = (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
         case _:
             raise _Unknown
-
-
-__all__ = ["link"]

@@ -54,6 +54,7 @@ def is_numba_wanted() -> bool:
 
 
 def _compiled_here(operator: Operator) -> Callable[..., Any]:
+    objects.require_compiler()
     from elastalog.jit.lowering import compiled_here
 
     return compiled_here(operator)
@@ -94,6 +95,7 @@ def _process() -> ctypes.CDLL:
 
 
 def _linked_by_llvm(code: objects.ObjectCode, addresses: dict[str, int]) -> int:
+    objects.require_compiler()
     from llvmlite import binding
 
     engine = _engine()
@@ -113,6 +115,3 @@ def _engine() -> Any:
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
-
-
-__all__ = ["is_numba_wanted", "machine_code"]

@@ -17,6 +17,8 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
+from elastalog.diagnostics.arguments import MissingPackage
+from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.late import dataclass
 
 PACKAGED = "built"
@@ -84,19 +86,31 @@ _V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", 
 
 @cache
 def processor() -> Processor:
-    """Of this machine: of one of the families on Linux, otherwise just itself."""
+    """Of this machine: of one of the families on Linux, otherwise just itself. Raises MissingPackage if only LLVM can
+    tell, and is not installed."""
     if sys.platform == "linux":
         machine = os.uname().machine
         if machine == "aarch64":
             return FAMILIES["aarch64"]
         if machine == "x86_64" and _linux_features() >= _V3:
             return FAMILIES["x86-64-v3"]
+    require_compiler()
     from llvmlite import binding
 
     flat = binding.get_host_cpu_features().flatten()
     name = binding.get_host_cpu_name()
     family = f"{name}-{blake2b(flat.encode(), digest_size=4).hexdigest()}"
     return Processor(family, binding.get_process_triple(), name, flat)
+
+
+def require_compiler() -> None:
+    """Raises MissingPackage unless operators can be compiled here."""
+    from importlib.util import find_spec
+
+    if find_spec("numba") is None:
+        told = "the operators are not compiled for this machine, and numba, which compiles them, is not installed"
+        advice = 'pip install "elastalog[build]"; the first run then compiles them, once, in a minute or two'
+        raise MissingPackage([Diagnostic("E0624", told, help=advice)])
 
 
 def _linux_features() -> set[str]:
@@ -111,22 +125,19 @@ def file_name(operator: str, fingerprint: str) -> str:
     return f"{operator.removeprefix('elastalog.')}-{fingerprint}.o"
 
 
-def packaged(name: str) -> bytes | None:
+def _from_package(family: str, name: str) -> bytes | None:
     """A file that came with the package, if there is one; also from an archive."""
-    path = os.path.join(os.path.dirname(__file__), PACKAGED, processor().family, name)
+    path = os.path.join(os.path.dirname(__file__), PACKAGED, family, name)
     with suppress(OSError):
         data: bytes = __loader__.get_data(path)  # type: ignore[name-defined]
         return data
     return None
 
 
-def user_folder() -> Path:
-    """Where the user's object code lies, whether or not it is there. LLVM's version stands for numba's."""
-    import llvmlite
-
+def user_folder(family: str = "") -> Path:
+    """Where the user's object code for a family of processors lies, by default of this one; it may not be there."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    kind = f"{processor().family}-{sys.implementation.cache_tag}-llvmlite-{llvmlite.__version__}"
-    return Path(root, "elastalog", "operators", kind)
+    return Path(root, "elastalog", "operators", family or processor().family)
 
 
 def is_own(folder: Path) -> bool:
@@ -141,19 +152,20 @@ def is_own(folder: Path) -> bool:
     return True
 
 
-def find(operator: str, fingerprint: str) -> ObjectCode | None:
-    """The object code of an operator, from wherever there is a whole one."""
+def find(operator: str, fingerprint: str, family: str = "") -> ObjectCode | None:
+    """The object code of an operator, from wherever there is a whole one; by default for this processor."""
+    family = family or processor().family
     name = file_name(operator, fingerprint)
-    readers: tuple[Callable[[str], bytes | None], ...] = (packaged, _from_user_folder)
+    readers: tuple[Callable[[str, str], bytes | None], ...] = (_from_package, _from_user_folder)
     for reader in readers:
-        data = reader(name)
+        data = reader(family, name)
         if data is not None and (code := decode(fingerprint, data)) is not None:
             return code
     return None
 
 
-def _from_user_folder(name: str) -> bytes | None:
-    folder = user_folder()
+def _from_user_folder(family: str, name: str) -> bytes | None:
+    folder = user_folder(family)
     if not is_own(folder):
         return None
     with suppress(OSError):
@@ -177,9 +189,9 @@ def keep(operator: str, fingerprint: str, code: ObjectCode, folder: Path | None 
     _remove_oldest(folder, operator)
 
 
-def make_user_folder() -> Path:
+def make_user_folder(family: str = "") -> Path:
     """The user's folder, made if need be. Raises OSError, also if others could write there."""
-    folder = user_folder()
+    folder = user_folder(family)
     for each in (*reversed(folder.parents[:2]), folder):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own(folder):
@@ -192,17 +204,3 @@ def _remove_oldest(folder: Path, operator: str) -> None:
         files = sorted(folder.glob(file_name(operator, "*")), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in files[_VERSIONS_KEPT:]:
             path.unlink()
-
-
-__all__ = [
-    "FAMILIES",
-    "ObjectCode",
-    "Processor",
-    "decode",
-    "encode",
-    "file_name",
-    "find",
-    "is_own",
-    "keep",
-    "processor",
-]

@@ -133,22 +133,3 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 def mix(value):  # type: ignore[no-untyped-def]
     value = (value ^ (value >> HALF)) * _MULTIPLIER
     return value ^ (value >> _TAIL)
-
-
-__all__ = [
-    "FINISH",
-    "GROUP",
-    "HALF",
-    "LOW",
-    "NONE",
-    "ONE",
-    "Intrinsic",
-    "Operator",
-    "Piece",
-    "inlined",
-    "intrinsic",
-    "mix",
-    "operator",
-    "piece",
-    "view",
-]

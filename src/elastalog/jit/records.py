@@ -58,6 +58,3 @@ def record_of(dtype: npt.DTypeLike) -> Any:
         return made(matrix, numba_types.int64), generate
 
     return of
-
-
-__all__ = ["record_at", "record_of"]

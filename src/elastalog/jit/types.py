@@ -69,20 +69,3 @@ float64 = Scalar("float64")
 def record(dtype: npt.DTypeLike, dimensions: int = 1) -> Array:
     """An array of records: `record(RELATION)` for a table whose rows are of the dtype RELATION."""
     return Array(Record(np.dtype(dtype)), dimensions)
-
-
-__all__ = [
-    "Array",
-    "Description",
-    "Record",
-    "Scalar",
-    "boolean",
-    "float64",
-    "int32",
-    "int64",
-    "record",
-    "uint8",
-    "uint32",
-    "uint64",
-    "void",
-]

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -25,6 +25,23 @@ FREE: Final = ("/api/v1/health", "/api/openapi.json", "/api/docs")
 """What says nothing about facts or rules needs no token."""
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
 _WEEK: Final = 7 * 24 * 3600
+
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
+_SIGN_IN: Final = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Sign in · Elastalog</title>
+<meta name="viewport" content="width=device-width"><style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 30em; margin: 12vh auto; padding: 0 1em }
+html { color-scheme: light dark }
+input, button { font: inherit; padding: .4em .6em } input { width: 100%; box-sizing: border-box; margin: .3em 0 .8em }
+</style></head><body><main><h1>Elastalog</h1>{wrong}
+<form method="get"><label for="token">Token</label>
+<input id="token" name="token" type="password" required autofocus autocomplete="off">
+<button type="submit">Sign in</button></form>
+<p>The service printed a token when it started; otherwise ask whoever runs it. The browser keeps it as a cookie for a
+week.</p><p>API documentation: <a href="/api/docs">/api/docs</a> (no token needed).</p></main></body></html>
+"""
 
 
 class Guard:
@@ -94,11 +111,9 @@ class Guard:
         )
         if scope["path"].startswith(API) or scope.get("method") != "GET":
             return problem((told,))
-        text = (
-            "This page needs a token: open it once with ?token=TOKEN behind its address; the service has printed one, "
-            "or whoever started it has it.\nAPI documentation: /api/docs (no token needed).\n"
-        )
-        return Response(text, 401, media_type="text/plain; charset=utf-8")
+        is_wrong = b"token=" in scope["query_string"]
+        wrong = '<p role="alert"><b>This token is not known here.</b></p>' if is_wrong else ""
+        return HTMLResponse(_SIGN_IN.replace("{wrong}", wrong), 401, headers={"Content-Security-Policy": _POLICY})
 
 
 def role_of(connection: HTTPConnection) -> Role:

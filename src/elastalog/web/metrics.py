@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -50,7 +51,12 @@ class Metrics:
             known = self._durations.setdefault(name, {})
             known.setdefault(tuple(sorted(labels.items())), Durations()).add(seconds)
 
-    def epoch(self, record: EpochRecord) -> None:
+    def asked(self, text: str, began: int, error: BaseException | None) -> None:
+        """Counts a question, as an observer of the session."""
+        outcome = "answered" if error is None else "failed"
+        self.took("elastalog_question_seconds", (time.time_ns() - began) / 1e9, outcome=outcome)
+
+    def committed(self, record: EpochRecord, ended: int) -> None:
         """Counts what an epoch did."""
         self.count("elastalog_epochs_total")
         self.count("elastalog_changed_facts_total", record.impact)

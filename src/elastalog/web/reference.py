@@ -11,6 +11,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
+from elastalog.web.pages.markup import prose
+
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -48,7 +50,7 @@ def _parts(described: Mapping[str, Any]) -> Iterator[str]:
 
 def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     yield f"<section><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3>"
-    yield f"<p>{escape(call.get('description', ''))}</p><table>"
+    yield f"<p>{prose(call.get('description', ''))}</p><table>"
     for one in call.get("parameters", ()):
         where = "" if one["in"] == "query" else f" ({one['in']})"
         yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
@@ -59,7 +61,7 @@ def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[st
 
 def _body(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
     model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    yield f'<tr><td colspan="3">body: {escape(model.get("description", ""))}</td></tr>'
+    yield f'<tr><td colspan="3">body: {prose(model.get("description", ""))}</td></tr>'
     for name, field in model["properties"].items():
         yield _row(name, _kind(field), name in model.get("required", ()))
 

@@ -37,6 +37,7 @@ class Service:
         """Not `is_twofold`: in half the memory; readers wait for commits."""
         self.limits = limits or Limits()
         self.metrics_kept = Metrics()
+        session.engine.observe(self.metrics_kept)
         self._sides = Sides(session, is_twofold=is_twofold, replicas=self.limits.replicas)
         self._worker = Worker(self.limits.waiting)
         self._calls = Calls(self.limits)
@@ -94,7 +95,6 @@ class Service:
         )
 
     def _committed(self, record: EpochRecord) -> None:
-        self.metrics_kept.epoch(record)
         self.feed.publish(
             Event(
                 record.epoch - 1, record.epoch, self._sides.changes_of(record), record.rules, record.time,

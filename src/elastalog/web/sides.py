@@ -6,13 +6,16 @@ waits for a commit. What changes facts for a moment (previews, trials of the deb
 question at a time on each, which are made when they are needed and follow when they are asked.
 
 A question that is in the way of a commit, on the first or on a second that has to follow, is stopped; it starts over on
-a replica. A commit waits no longer than 100 ms for it: if it does not stop, readers wait for that commit instead.
+a replica. A commit waits no longer than 100 ms for questions, in all: if one on the second does not stop, readers wait
+for that commit instead.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -28,9 +31,14 @@ from elastalog.session import Session
 
 log = logging.getLogger("elastalog.web")
 
-PATIENCE, GRACE = 0.01, 0.04
-"""Seconds that a commit waits for questions before they are told to stop, and after that. Twice at most, for the second
-and for the first: a tenth of a second in all."""
+PATIENCE, SECOND, FIRST = 0.01, 0.05, 0.1
+"""Seconds from when a commit is wanted, or the one before it has ended, until questions that are in its way are told to
+stop, until it goes ahead without the second, and until it waits for no reader of the first any more."""
+
+TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
+"""Seconds after which a thread that runs Python leaves the interpreter to another one while a commit is wanted. A
+reader goes in and out of compiled code many times, as a commit does, and waits so long each time: with the usual 5 ms,
+a tenth of a second together."""
 
 MOST_PENDING = 1_000
 """Epochs that a replica may be behind: then it is dropped, and made anew when it is needed."""
@@ -68,6 +76,7 @@ class Sides:
         self._free = [Replica() for _ in range(replicas if is_twofold else 0)]
         self._replicas = tuple(self._free)
         self._wanted = 0
+        self._since = 0.0
         self._begun = first.epoch
         self._changed: dict[str | None, list[int]] = {}
         self._last: EpochRecord | None = None
@@ -78,10 +87,14 @@ class Sides:
         return self._front.epoch
 
     @contextmanager
-    def reading(self, stoppable: Quota | None = None) -> Iterator[Session]:
+    def reading(self, stoppable: Quota | None = None, wait: float = SECOND) -> Iterator[Session]:
         """A block in which the session of the last committed epoch is only read, and stays as it is. Briefly, unless
-        there is a quota that can be stopped."""
+        there is a quota that can be stopped: then on the second, if that follows soon, within so many seconds, since
+        the next commit has to wait for what is done on the first."""
         with self._gate:
+            if stoppable is not None:
+                self._gate.wait_for(lambda: self._second is None or self._front is self._second, wait)
+                stoppable.look()
             session = self._front
             self._readers.setdefault(session, []).append(stoppable)
         try:
@@ -123,12 +136,13 @@ class Sides:
     def _up_to_date(self, replica: Replica) -> Session:
         """A replica's session at the last epoch. What that needs is not taken from the question, but for its time."""
         asked = quota.CURRENT.get()
+        assert asked is not None, "a replica answers a question"
         with quota.lifted():
             if replica.session is not None and replica.pending is not None:
                 if _follow(replica.session, replica.pending, asked):
                     return replica.session
                 replica.drop()  # its memory first
-            with self.reading() as front:
+            with self.reading(asked, wait=(asked.end - time.monotonic()) / 2) as front:
                 with self._gate:
                     replica.pending = deque(one for one in tuple(self._behind) if one[1].epoch > front.epoch)
                 replica.session = front.engine.twin()
@@ -153,15 +167,22 @@ class Sides:
 
     @contextmanager
     def wanting(self) -> Iterator[None]:
-        """A block in which a commit waits for its turn: questions that are in its way are stopped."""
+        """A block in which a commit waits for its turn: questions that are in its way are stopped, and threads get the
+        interpreter sooner than usual."""
         with self._gate:
             self._wanted += 1
+            if self._wanted == 1:
+                self._since = time.monotonic()
+                sys.setswitchinterval(min(USUAL_TURN, TURN))
             self._gate.notify_all()
         try:
             yield
         finally:
             with self._gate:
                 self._wanted -= 1
+                self._since = time.monotonic()
+                if not self._wanted:
+                    sys.setswitchinterval(USUAL_TURN)
 
     # --- for the one thread that works -----------------------------------------------------------------------------
 
@@ -177,8 +198,8 @@ class Sides:
         first = self._first
         before = first.epoch
         if self._second is not None and not self._behind:
-            self._front = self._second
-        self._drain(first)
+            self._show(self._second)
+        self._drain(first, FIRST)
         try:
             with first.engine.exclusively():
                 wanted = update.as_update()
@@ -188,7 +209,7 @@ class Sides:
                     self._note(record, wanted)
         finally:
             if self._behind:
-                self._front = first
+                self._show(first)
         if record.epoch > before:
             committed(record)
         return record
@@ -212,8 +233,8 @@ class Sides:
         second = self._second
         if not self._behind or second is None:
             return
-        self._front = self._first
-        if not self._drain(second):
+        self._show(self._first)
+        if not self._drain(second, SECOND):
             return
         if not _follow(second, self._behind):
             self._second = None  # its memory first
@@ -224,29 +245,39 @@ class Sides:
                 self._second = second = self._first.engine.twin()
             except ElastalogError as error:
                 log.warning("there is no second side: readers wait for commits from now on: %s", error)
+                self._show(self._first)
                 return
-        self._front = second
+        self._show(second)
 
     def prepare(self) -> None:
         """Makes the indexes of the second, too, that updates need."""
         if self._second is not None:
-            self._front = self._first
-            if self._drain(self._second):
+            self._show(self._first)
+            if self._drain(self._second, SECOND):
                 self._second.engine.warm()
-            self._front = self._second
+            self._show(self._second)
 
-    def _drain(self, session: Session) -> bool:
-        """Waits until nobody reads a session, for as long as no commit waits; then questions are told to stop. Returns
-        whether it is so."""
+    def _show(self, session: Session) -> None:
+        """Sends readers to a session."""
+        with self._gate:
+            self._front = session
+            self._gate.notify_all()
+
+    def _drain(self, session: Session, most: float) -> bool:
+        """Waits until nobody reads a session, for as long as no commit is wanted; then questions are told to stop, and
+        it waits no longer than so many seconds from when one was. Returns whether nobody does."""
         reading = self._readers.setdefault(session, [])
         with self._gate:
             self._gate.wait_for(lambda: not reading or self._wanted)
-            if not self._gate.wait_for(lambda: not reading, PATIENCE):
+            if not self._gate.wait_for(lambda: not reading, self._left(PATIENCE)):
                 for stoppable in reading:
                     if stoppable is not None:
                         stoppable.stop()
-                self._gate.wait_for(lambda: not reading, GRACE)
+                self._gate.wait_for(lambda: not reading, self._left(most))
             return not reading
+
+    def _left(self, seconds: float) -> float:
+        return max(self._since + seconds - time.monotonic(), 0.0)
 
     def close(self) -> None:
         """Ends all sessions."""

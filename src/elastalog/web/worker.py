@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -12,11 +11,6 @@ from elastalog.web import faults
 from elastalog.web.waiting import Waiting
 
 T = TypeVar("T")
-
-TURN = 0.0005
-"""Seconds after which a thread that runs Python leaves the interpreter to another one during a commit. A reader goes in
-and out of compiled code many times, as a commit does, and waits so long each time: with the usual 5 ms, a tenth of a
-second together."""
 
 
 class Worker:
@@ -33,24 +27,13 @@ class Worker:
 
     def do(self, task: Callable[[], T]) -> T:
         """Does a task, and returns what it returns."""
-        return self._waiting.submit(self._threads, giving_way()(task)).result()
+        return self._waiting.submit(self._threads, task).result()
 
     def afterwards(self, task: Callable[[], object]) -> None:
         """Does a task when there is time, before whatever is asked for later; never, if the worker has ended."""
         with contextlib.suppress(faults.Closed):
-            self._waiting.submit(self._threads, giving_way()(task), is_asked=False)
+            self._waiting.submit(self._threads, task, is_asked=False)
 
     def close(self) -> None:
         """Ends after what was begun."""
         self._threads.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def giving_way() -> Iterator[None]:
-    """A block in which threads get the interpreter sooner than usual."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(min(usual, TURN))
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)

@@ -128,7 +128,7 @@ class Writing:
         def fill(update: PendingUpdate) -> None:
             fill_undoing(update, suggestion, self._sides.epoch, self._log)
 
-        return self._commit(fill, None, None, ())
+        return self._commit(fill, None, "repair", ())
 
     def _commit(
         self, fill: Callable[[PendingUpdate], None], key: str | None, source: str | None, what: object

@@ -16,6 +16,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.memory_limit import resident_bytes
+from elastalog.diagnostics.quota import Quota, within
 from elastalog.web import sides
 from elastalog.web.feed import Event
 from elastalog.web.limits import Limits
@@ -162,6 +163,69 @@ def test_a_question_is_refused_where_facts_are_held_once() -> None:
         assert question.wait() == "E0939"
         assert update.wait() == 3
         assert str(service.reading.why_not("q(7)")).startswith("q(7)")
+
+
+class Clock:
+    """Time that passes only when somebody waits for what is not so; then `meanwhile` is done."""
+
+    def __init__(self, waited: sides.Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        self.meanwhile: Callable[[], object] = lambda: None
+        monkeypatch.setattr(waited._gate, "wait_for", self._wait_for)
+        monkeypatch.setattr("elastalog.web.sides.time.monotonic", lambda: self.now)
+
+    def _wait_for(self, is_so: Callable[[], object], seconds: float | None = None) -> object:
+        if not is_so():
+            meanwhile, self.meanwhile = self.meanwhile, lambda: None
+            meanwhile()
+        if not is_so():
+            assert seconds is not None
+            self.now += seconds
+        return is_so()
+
+
+def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = sides.Sides(paths(5))
+    clock = Clock(both, monkeypatch)
+
+    def commit(n: int) -> float:
+        update = both.update(None, None)
+        update.insert("e", [(n, n + 1)])
+        began = clock.now
+        with both.wanting():
+            both.follow()  # as after the commit before
+            both.commit(update)
+        return clock.now - began
+
+    assert commit(10) == 0
+    both.follow()
+    with both.reading(Quota()):  # on the second, and it does not stop
+        assert commit(20) == 0
+        assert commit(30) == pytest.approx(sides.SECOND)
+        with both.reading():  # on the first
+            assert both.epoch == 4
+            assert commit(40) == pytest.approx(0.1)
+            assert commit(50) == pytest.approx(0.1)
+    both.follow()
+    assert both._second is not None
+    assert both._second.epoch == 6
+    both.close()
+
+
+def test_a_replica_is_copied_from_what_no_commit_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = sides.Sides(paths(5))
+    clock = Clock(both, monkeypatch)
+    update = both.update(None, None)
+    update.insert("e", [(10, 11)])
+    both.commit(update)
+    assert both._front is both._first
+    clock.meanwhile = both.follow
+    copied: list[object] = []
+    usual = type(both._first.engine).twin
+    monkeypatch.setattr(type(both._first.engine), "twin", lambda engine: (copied.append(both._front), usual(engine))[1])
+    with within(5.0), both.replica() as session:
+        assert (session.epoch, copied) == (2, [both._second])
+    both.close()
 
 
 def test_large_queries_at_once_do_not_hold_up_a_stream_of_updates() -> None:

@@ -368,6 +368,6 @@ def test_dark_and_light_are_remembered(windows):
 
 def test_an_address_that_is_none_says_so(windows):
     page = windows.open(fact_page("nothing(1)"))
-    page.wait_for_selector(".wb-fault >> text=there is no relation `nothing`")
+    page.wait_for_selector(".wb-fault >> text=there is no relation nothing")
     page.goto(windows.served.base + "/facts?relation=exposed&epoch=99")
     page.wait_for_selector(".wb-fault")

@@ -53,7 +53,7 @@ async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> 
 
 @router.post("/updates/forecast", responses=refusals(404, 422))
 async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
-    """What would be chosen for the strata that an update reaches first: to update them, or to evaluate them anew."""
+    """What would be chosen for the strata that an update reaches first: to update them, or to recompute them."""
 
     def look_ahead() -> list[dict[str, Any]]:
         schemas = service.reading.schemas()

@@ -33,8 +33,27 @@ async def build(window: Window, asked: Fact | str) -> None:
             )
             raw(f'<h3>Rules that can never derive it</h3><ul class="wb-list">{items}</ul>')
         if window.can_change and not is_pattern and len(found.subject) < 2_000:
-            address = escape(str(Address.of("/update", insert=found.subject)))
-            raw(f'<a class="wb-button" href="{address}">Stage its insertion</a>', "wb-row")
+            program = await window.ask(window.bench.service.reading.program, window.epoch)
+            raw(_what_to_do(found, {rule.head.relation for rule in program.checked.rules}), "wb-row")
+
+
+def _what_to_do(found: Absence, derived: set[str]) -> str:
+    """Ways to make the fact hold: of a relation that rules derive, what the nearest derivation lacks."""
+    if found.fact.relation not in derived:
+        return link(Address.of("/update", insert=found.subject), "Stage its insertion", "wb-button")
+    ways = ""
+    missing = (
+        [each for each in found.instantiations[0].literals if each.status != "holds"] if found.instantiations else []
+    )
+    leaves = [each.fact for each in missing if each.fact is not None and each.fact.relation not in derived]
+    if missing and len(leaves) == len(missing):
+        changes: dict[str, list[str]] = {"insert": [], "delete": []}
+        for each in missing:
+            changes["insert" if each.kind == "atom" else "delete"].append(str(each.fact))
+        what = "Stage what is missing" if not changes["delete"] else "Stage what is lacking"
+        ways = link(Address.of("/update", **changes), what, "wb-button", 'data-action="stage-missing"') + " "
+    repair = Address.of("/repair", missing=found.subject, over="facts")
+    return ways + link(repair, "Find what to insert", "wb-button", 'data-action="find-insertion"')
 
 
 def _note(found: Absence) -> str:

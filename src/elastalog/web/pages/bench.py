@@ -25,11 +25,12 @@ MOST_LONG = 1_000
 
 
 class Bench:
-    """`title`: what is worked on, as the pages call it."""
+    """`title`: what is worked on, as the pages call it. `is_demo`: the demonstration, which shows the way."""
 
-    def __init__(self, service: Service, title: str) -> None:
+    def __init__(self, service: Service, title: str, is_demo: bool = False) -> None:
         self.service = service
         self.title = title
+        self.is_demo = is_demo
         self.live = Live(service)
         self._faults = Faults()
         self._long: OrderedDict[str, Fact] = OrderedDict()

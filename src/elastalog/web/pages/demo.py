@@ -1,6 +1,7 @@
 """The world that `elastalog workbench --demo` shows: services that call each other, and secrets that must not get out.
 
-Five updates lead to the present; the last one, a deployment of twelve changes, has two mistakes in it.
+Five updates lead to the present; the last one, a deployment of twelve changes, has two mistakes in it. Without a
+program, `elastalog workbench` begins with an empty one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ dependents(y, n) :- reaches(_, y), n = count : { reaches(_, y) }.
 .decl twin(x: symbol, y: symbol)
 twin(x, y) :- public(p), calls(p, x), calls(p, y), x != y.
 twin(x, y) :- twin(u, v), calls(u, x), calls(v, y), x != y.
+"""
+
+EMPTY: Final = """\
+// Paste facts beside this text, then write rules here, as in
+//   .decl head(x: symbol)
+//   head(x) :- body(x).
 """
 
 _TEAMS: Final = {
@@ -101,6 +108,13 @@ def open_demo(store: Path) -> Session:
     import elastalog
 
     return elastalog.open(elastalog.Program.parse(PROGRAM, "services.dl"), first_facts(), store=store)
+
+
+def open_empty(store: Path) -> Session:
+    """A session of a program that is still to be written, kept in a folder."""
+    import elastalog
+
+    return elastalog.open(elastalog.Program.parse(EMPTY, "new.dl"), store=store)
 
 
 def live_through(service: Service) -> None:

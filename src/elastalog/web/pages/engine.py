@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from elastalog.analysis.findings import counted
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
 from elastalog.evaluation.statistics import Statistics
 from elastalog.web.pages.address import Address
@@ -37,14 +38,14 @@ async def show(window: Window, address: Address) -> None:
 def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> None:
     with card(
         "Strata",
-        "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate",
+        "each is evaluated once everything to its left is complete; dashed: it reads a negation or an aggregate",
         is_padded=False,
     ):
         raw(_strata(window, program, statistics), "wb-graph")
-    with card("Placement", "where strata with rules are evaluated from the start, and why there", is_padded=False):
+    with card("Placement", "where the strata with rules are evaluated, and why", is_padded=False):
         raw(_placement(window, statistics))
     with box("wb-stack"):
-        with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
+        with card("Rules", "time and derivations of the last full evaluation", is_padded=False):
             raw(_rules(program, statistics))
         with card(
             "Relations",
@@ -72,7 +73,7 @@ def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> 
         number = sum(facts.get(name, 0) for name in stratum.relations)
         kind = "recursive" if stratum.is_recursive else "" if stratum.rules else "explicit"
         placed = places.get(stratum.relations[0])
-        note = f"{number:,} facts" + (", recursive" if stratum.is_recursive else "")
+        note = counted(number, "fact") + (", recursive" if stratum.is_recursive else "")
         note += f" · {placed.where}" if placed is not None else ""
         link = str(window.to("/facts", relation=stratum.relations[0]))
         nodes.append(Drawn(", ".join(stratum.relations), note, kind, link))

@@ -162,7 +162,7 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
             raw(_derivations(window, await window.ask(service.reading.derivations, fact, window.epoch)))
         with card("Used for", "what follows from it directly"):
             raw(_uses(window, await window.ask(service.debugging.uses, fact, epoch=window.epoch)))
-        _what_if(window, fact)
+        _what_if(window, fact, proof.is_explicit)
         with card("Since when", "by whose change"):
             await _blame(window, fact)
 
@@ -234,7 +234,7 @@ def _uses(window: Window, uses: tuple[Fact, ...]) -> str:
     return f'<ul class="wb-list">{"".join(items)}{more}</ul>'
 
 
-def _what_if(window: Window, fact: Fact) -> None:
+def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
     with card("What if it went?", "a preview: nothing is changed"):
         found = box()
 
@@ -247,9 +247,14 @@ def _what_if(window: Window, fact: Fact) -> None:
 
         with box("wb-row"):
             button("Preview", ask).props('data-action="what-if"')
-            if window.can_change:
-                delete = escape(str(Address.of("/update", delete=str(fact)))) if len(str(fact)) < LONG else ""
-                raw(f'<a class="wb-button" href="{delete}">Stage its deletion</a>' if delete else "")
+            if window.can_change and len(str(fact)) < LONG:
+                if is_given:
+                    raw(link(Address.of("/update", delete=str(fact)), "Stage its deletion", "wb-button"))
+                else:
+                    repair = Address.of("/repair", wrong=str(fact), over="facts")
+                    raw(link(repair, "Find what to delete", "wb-button", 'data-action="find-deletion"'))
+        if not is_given:
+            raw("It is derived: it goes when facts that it follows from are deleted.", "wb-note", tag="p")
 
 
 async def _blame(window: Window, fact: Fact) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from typing import Final
 
 from nicegui import ui
 
@@ -11,7 +12,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.schema import Schema
 from elastalog.web.answers import RelationSummary
 from elastalog.web.pages.address import Address
-from elastalog.web.pages.controls import box, card, field, raw
+from elastalog.web.pages.controls import box, button, card, field, raw
 from elastalog.web.pages.markup import empty, faults_html, html, link, signed
 from elastalog.web.pages.tables import ROWS, page_html
 from elastalog.web.pages.window import Window
@@ -27,6 +28,8 @@ async def show(window: Window, address: Address) -> None:
     summaries = await window.ask(window.bench.service.reading.relations, window.epoch)
     known = {summary.name: summary for summary in summaries}
     chosen = "" if address.get("query") else address.get("relation") or _first(summaries)
+    if window.bench.is_demo and window.epoch is None:
+        _guide()
     with box("wb-facts"):
         with box("wb-card wb-relations", tag="nav").props('aria-label="relations"'):
             listed = raw(_list(window, summaries, chosen))
@@ -36,12 +39,41 @@ async def show(window: Window, address: Address) -> None:
             elif chosen:
                 await _relation(window, address.with_(relation=chosen), known.get(chosen))
             else:
-                raw(empty("No relations", "The program declares none. Write one on the page Program."), "wb-card")
+                begin = link(Address("/program"), "Begin on the page Program", "wb-button primary")
+                raw(
+                    empty("Nothing here yet", "Paste facts and write rules: their answers appear here.") + begin,
+                    "wb-card",
+                )
 
     async def refresh() -> None:
         listed.content = _list(window, await window.ask(window.bench.service.reading.relations, None), chosen)
 
     window.follow(refresh)
+
+
+LEAK: Final = 'exposed("help.front", "vault")'
+"""The fact of the demonstration that should not be there."""
+
+
+def _guide() -> None:
+    """The way through the demonstration: why something is wrong, what to change, and what that changed."""
+    why = link(Address.of("/fact", fact=LEAK), "Ask why a secret gets out", more='data-guide="1"')
+    repair = link(Address.of("/repair", wrong=LEAK), "Mark it as wrong and ask for a repair", more='data-guide="2"')
+    past = link(Address("/timeline"), "See which update it was", more='data-guide="3"')
+
+    def hide() -> None:
+        guide.set_visibility(False)
+
+    with box("wb-card wb-guide", tag="section") as guide:
+        with box(tag="header"):
+            raw("Three steps through this example", tag="h2")
+            button("Hide", hide, "quiet", "small").props('data-action="hide-guide"')
+        raw(
+            f"<ol><li><code>exposed</code> should be empty: no public service may reach a secret. {why}: its proof"
+            f" goes down to the calls.</li><li>{repair}: the smallest change that removes it, tried and shown to be the"
+            f" smallest. Apply it.</li><li>{past}, what it changed, and what your repair undid.</li></ol>",
+            "wb-body",
+        )
 
 
 def _first(summaries: tuple[RelationSummary, ...]) -> str:

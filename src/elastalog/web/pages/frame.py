@@ -36,6 +36,7 @@ _NAVIGATION: Final = (
     ("/repair", "repair", "Repair"),
     ("/engine", "engine", "Engine"),
 )
+TITLES: Final = {path: name for path, _, name in _NAVIGATION} | {"/": "Facts", "/fact": "Fact"}
 _KEYS: Final = (
     ("/", "ask about a fact, or a query"),
     ("1 … 6", "go to a page"),
@@ -89,6 +90,7 @@ def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callab
     async def builder(arguments: PageArguments) -> None:
         window.enter(Address(arguments.path, tuple(arguments.query_parameters.multi_items())))
         around()
+        ui.page_title(_title(window))
         with box("wb-page") as body:
             try:
                 await page(window, window.address)
@@ -104,6 +106,13 @@ def _in_window(page: Page, window: Window, around: Callable[[], None]) -> Callab
     # The router looks for this very class; annotations of this module are texts.
     builder.__annotations__ = {"arguments": PageArguments}
     return builder
+
+
+def _title(window: Window) -> str:
+    """What a tab of the browser says: the page, what it is about, and the program."""
+    about = window.address.get("relation") or window.address.get("fact")
+    page = about[:60] if about else TITLES[window.address.path]
+    return f"{page} · {window.bench.title} · Elastalog"
 
 
 def _navigation(window: Window) -> str:

@@ -70,9 +70,17 @@ def signed(came: int, went: int) -> str:
     return " ".join(part for part in parts if part) or '<span class="wb-cut">±0</span>'
 
 
+def prose(text: str) -> str:
+    """A sentence of ours, in which backticks stand around code."""
+    parts = html(text).split("`")
+    if len(parts) % 2 == 0:
+        return "`".join(parts)
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+
+
 def empty(heading: str, text: str) -> str:
     """What stands where there is nothing: why, and what to do."""
-    return f'<div class="wb-empty"><b>{html(heading)}</b><p>{html(text)}</p></div>'
+    return f'<div class="wb-empty"><b>{html(heading)}</b><p>{prose(text)}</p></div>'
 
 
 def fault_html(found: Diagnostic) -> str:
@@ -81,10 +89,10 @@ def fault_html(found: Diagnostic) -> str:
     if found.source is not None and found.labels:
         line, column = found.source.locate(found.labels[0].span.start)
         place = f'<a href="/program?line={line}">line {line}, column {column}</a> · '
-    more = "".join(f"<p>{html(note)}</p>" for note in found.notes)
-    advice = f"<p>{html(found.help)}</p>" if found.help else ""
+    more = "".join(f"<p>{prose(note)}</p>" for note in found.notes)
+    advice = f"<p>{prose(found.help)}</p>" if found.help else ""
     kind = "" if found.severity == "error" else found.severity
-    head = f'{place}<b>{html(found.message)}</b> <span class="wb-note">{found.code}</span>'
+    head = f'{place}<b>{prose(found.message)}</b> <span class="wb-note">{found.code}</span>'
     return f'<div class="wb-fault {kind}" role="alert">{head}{more}{advice}</div>'
 
 

@@ -138,7 +138,7 @@ def _row(entry: LogEntry, first: int, last: int, highest: int) -> str:
 
 
 def _how(entry: LogEntry) -> str:
-    """The choice for every stratum that was touched: how many were updated, and which were evaluated anew."""
+    """The choice for every stratum that was touched: how many were updated, and which were recomputed."""
     if entry.epoch == 1:
         return ""
     strata = [stratum for stratum in entry.strata if not stratum.relations[0].startswith("@")]

@@ -64,6 +64,7 @@ class _Update:
         self._program = program
         self._schemas = schemas_of(program.checked)
         self._relation = next(iter(self._schemas), "")
+        self._answered = ""  # the text that the result is about
 
     async def committed(self) -> None:
         """Rules may have been changed by somebody else."""
@@ -128,6 +129,17 @@ class _Update:
 
     async def _add(self, way: str) -> None:
         schema = self._schemas[self._relation]
+        blank = [column.name for made, column in zip(self._values, schema.columns, strict=True) if not made.value]
+        if blank:
+            self._wrong.clear()
+            with self._wrong:
+                advice = 'write `""` for the empty text'
+                raw(
+                    faults_html(
+                        [Diagnostic("E0955", f"no value for {', '.join(f'`{n}`' for n in blank)}", help=advice)]
+                    )
+                )
+            return
         written = [
             _as_written(made.value or "", column.type_name)
             for made, column in zip(self._values, schema.columns, strict=True)
@@ -213,6 +225,8 @@ class _Update:
         is_short = len(text) <= LONGEST
         self._window.note(Address.of("/update", text=text if is_short else None))
         self._list(text)
+        if text.strip() and text != self._answered:
+            self._result.clear()  # it is about another text
         if not text.strip():
             self._findings.content = f'<div class="wb-note">Nothing is staged. {self._example()}</div>'
             return [], {}
@@ -252,6 +266,7 @@ class _Update:
             changes = await self._window.ask(writing.preview, *facts, added=added, removed=removed)
             return changes, await self._window.ask(writing.forecast, *facts, added=added, removed=removed)
 
+        self._answered = self._editor.text
         found = await self._window.attempt(ask, self._result)
         if found is not None:
             changes, forecasts = found
@@ -274,6 +289,7 @@ class _Update:
                 source="workbench",
             )
 
+        self._answered = self._editor.text
         done = await self._window.attempt(ask, self._result)
         if done is not None:
             await self._editor.show("")
