@@ -23,7 +23,6 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "few_at_a_level": (0, ENOUGH),
     "level_machine_after": (0, 1, ENOUGH),
     "level_machine_work": (0, ENOUGH),
-    "waiting_at_once": (0, 1),
     "dominated_kept": (0, ENOUGH),
     "compact_from": (0, 1, 5, ENOUGH),
     "first_rows": (1, 3, 1000),
@@ -54,6 +53,8 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "group_attempts": (0, 1),
     "most_idle_groups": (0, 1),
     "share_indexes_from": (0,),
+    "divide_index_from": (1,),
+    "divide_table_from": (1,),
     "share_round_from": (0,),
     "least_shared_room": (1, 64),
     "least_shared_growth": (0, 1),
@@ -84,7 +85,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Those that the evaluation of small programs in one process does not meet, and where they are set."""
 
-THREADS = {name: values[0] for name, values in EXTREMES.items() if "share" in name} | {
+THREADS = {name: values[0] for name, values in EXTREMES.items() if "share" in name or "divide" in name} | {
     "fork_index_share": SETTINGS.fork_index_share,
     "separation_share": SETTINGS.separation_share,
 }

@@ -28,7 +28,7 @@ def poisoned() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("compact", "_lengthen", "reserve_touched", "take_table", "keep_indexes", "trim"):
             patch.setattr(KernelRelation, name, _leaving(getattr(KernelRelation, name)))
-        for name in ("_pack", "_make_room"):
+        for name in ("_pack", "make_room"):
             patch.setattr(Index, name, _leaving(getattr(Index, name)))
         yield
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.platform == "win32":
+    raise ImportError("Elastalog runs on Linux and macOS; on Windows, use it in WSL (`wsl --install`)")
+
 TYPE_CHECKING = False  # as checkers know it; `typing` takes a third of the time until the command sees to Ctrl-C
 
 if TYPE_CHECKING:
@@ -12,6 +17,8 @@ if TYPE_CHECKING:
     from elastalog.client import Client as Client
     from elastalog.client import connect as connect
     from elastalog.database import Database as Database
+    from elastalog.database import Decision as Decision
+    from elastalog.database import PreparedDecision as PreparedDecision
     from elastalog.database import PreparedQuery as PreparedQuery
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from elastalog.session import open as open  # noqa: A004  # its public name
     from elastalog.session import query as query
     from elastalog.session.engine import Engine as Engine
+    from elastalog.session.observing import instrument as instrument
     from elastalog.session.settings import Limits as Limits
     from elastalog.session.settings import Store as Store
     from elastalog.storage.entries import LogEntry as LogEntry
@@ -55,6 +63,7 @@ PUBLIC = {
     "Changes": "elastalog.evaluation.changes",
     "Client": "elastalog.client",
     "Database": "elastalog.database",
+    "Decision": "elastalog.database",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
     "Differences": "elastalog.evaluation.differences",
@@ -68,6 +77,7 @@ PUBLIC = {
     "Localisation": "elastalog.debugging.answers",
     "LogEntry": "elastalog.storage.entries",
     "PendingUpdate": "elastalog.evaluation.pending",
+    "PreparedDecision": "elastalog.database",
     "PreparedQuery": "elastalog.database",
     "Program": "elastalog.program",
     "Progress": "elastalog.backends.watch",
@@ -82,6 +92,7 @@ PUBLIC = {
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
     "connect": "elastalog.client",
+    "instrument": "elastalog.session.observing",
     "open": "elastalog.session",
     "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",

@@ -9,7 +9,12 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 def main() -> None:
     from elastalog.cli.main import main as command
 
-    command()
+    try:
+        command()
+    finally:
+        # An exception of Ctrl-C that leaves a text which `exec` runs, as dataclasses do, is noted by Python, and a
+        # process that `-m` has begun would end by the signal, whatever became of the exception. This takes it back.
+        exec("")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,14 @@ MEMBERS: Final = {
 }  # fmt: skip
 """Members of a session or a client that have another name, or are members of `engine`."""
 
+INSTEAD: Final = {
+    "insert": ": write `db.apply({relation: rows})`, or `insert` of an update, `with db.update() as update:`",
+    "delete": ": write `db.apply(deleted={relation: rows})`, or `delete` of an update, `with db.update() as update:`",
+    "undo": ": apply the opposite, `db.apply(inserted, deleted)`; the shell and the workbench have `undo`",
+    "relations": ": `db.schemas` has them by name, and `db[name]` is one",
+}
+"""What to write instead of a member that there never was, for those who expect it."""
+
 OPTIONS: Final = {
     "memory": "limits.memory",
     "timeout": "limits.time",
@@ -72,7 +80,8 @@ class Renamed:
 
                 warn("write `asyncio.to_thread(db.apply, …)` instead of `db.aapply(…)`")
                 return partial(asyncio.to_thread, self.apply)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(told + INSTEAD.get(name, ""), name=name, obj=self)
 
 
 def takes_key(method: Called) -> Called:

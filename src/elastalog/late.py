@@ -199,6 +199,3 @@ def function(home: str) -> Callable[..., Any]:
         return getattr(import_module(module), name)(*arguments)
 
     return call
-
-
-__all__ = ["dataclass", "function", "module"]

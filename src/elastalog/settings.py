@@ -28,8 +28,6 @@ class Settings:
     """Small rounds in a row after which global levels go to the machine."""
     level_machine_work: int = 1 << 13
     """Rows of a round after which they come back."""
-    waiting_at_once: int = 512
-    """Facts that wait for their level and are entered without looking which of them are due."""
     dominated_kept: int = 1_024
     """Dominated facts that may stay among the rows of a relation before it is compacted."""
 
@@ -108,6 +106,10 @@ class Settings:
     # Threads
     share_indexes_from: int = 8_000
     """Rows to be added to indexes from which several threads share them."""
+    divide_index_from: int = 4_096
+    """Rows to be added to one index from which several threads add those of some keys each."""
+    divide_table_from: int = 1 << 17
+    """Rows from which several threads fill a set table."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it."""
     least_shared_room: int = 1 << 16

@@ -65,4 +65,4 @@ def test_the_limit_that_ends_it_names_the_rule() -> None:
     (note,) = found.notes
     assert found.code == "E0603"
     assert note.startswith("this rule may grow without end: far(x, n + 1) :- far(x, n). (<text>:3); ")
-    assert note.endswith("keep the least by `far(k1, a) <= far(k1, b) :- b < a.`")
+    assert note.endswith("keep the least by `.decl far(x: number, n: min number)`")

@@ -42,7 +42,7 @@ def test_doctor_finds_the_core_well() -> None:
 
 def test_the_version_tells_what_evaluates() -> None:
     found = run("--version")
-    assert re.fullmatch(r"elastalog, version \S+ \(Python \S+, numba \S+, numpy \S+, pyarrow \S+\)\n", found.stdout)
+    assert re.fullmatch(r"elastalog, version \S+ \(Python \S+, numpy \S+, pyarrow \S+\)\n", found.stdout)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,22 @@ elastalog.__main__.main()
 """
 """The signal comes when it is an exception already, and before the block that answers it is entered."""
 
+WHILE_A_TEXT_IS_RUN = (
+    HEARING
+    + """
+import elastalog.__main__, elastalog.cli.main
+from elastalog.cli.exits import exit_codes
+
+def command():
+    with exit_codes():
+        exec("os.kill(os.getpid(), signal.SIGINT)")
+
+elastalog.cli.main.main = command
+elastalog.__main__.main()
+"""
+)
+"""As when a dataclass is made: Python remembers that such a text was left by Ctrl-C."""
+
 BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 
@@ -83,6 +100,14 @@ def test_a_signal_before_a_command_is_at_work_ends_it_without_a_word(number: sig
 @pytest.mark.parametrize("work", [LOADED + AT_WORK, BEFORE_THE_BLOCK])
 def test_a_signal_to_a_command_at_work_is_its_exit_code(number: signal.Signals, work: str) -> None:
     assert ended(work, number) == (128 + number, "")
+
+
+def test_an_interrupt_while_a_text_is_run_is_the_exit_code_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(WHILE_A_TEXT_IS_RUN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 @BOTH

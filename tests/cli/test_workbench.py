@@ -9,10 +9,22 @@ from elastalog.web.pages.demo import first_facts, open_demo, updates
 
 
 def test_a_program_or_the_demonstration_not_both():
-    for arguments in ([], ["reach.dl", "--demo"]):
-        result = CliRunner().invoke(workbench, arguments)
-        assert result.exit_code == 2
-        assert "give a PROGRAM, a STORE, or --demo" in result.output
+    result = CliRunner().invoke(workbench, ["reach.dl", "--demo"])
+    assert result.exit_code == 2
+    assert "give a PROGRAM, a STORE, or --demo, not two of them" in result.output
+
+
+def test_the_browser_is_opened_if_that_is_wanted(monkeypatch, tmp_path):
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("elastalog.web.serving.serve", lambda app, service, listening, started: started())
+    monkeypatch.setattr("elastalog.web.pages.mounting.mount_pages", lambda app, service, *, title, is_demo: None)
+    for arguments in (["--open"], []):
+        result = CliRunner().invoke(workbench, ["--port", "0", *arguments])
+        assert result.exit_code == 0, result.output
+    assert len(opened) == 1
+    assert opened[0].startswith("http://127.0.0.1:")
+    assert "/?token=" in opened[0]
 
 
 def test_another_address_needs_a_token_or_a_word():

@@ -75,7 +75,8 @@ def provide(wanted: list[Input], given: Path | None, folder: Path, rows: int, ra
         if one.parameter("headers").lower() == "true":
             lines.insert(0, delimiter.join(attribute.name for attribute in one.relation.attributes))
         data = "".join(f"{line}\n" for line in lines).encode()
-        path.write_bytes(gzip.compress(data) if one.parameter("compress").lower() == "true" else data)
+        is_packed = one.parameter("compress").lower() == "true" or one.name.endswith(".gz")
+        path.write_bytes(gzip.compress(data) if is_packed else data)
 
 
 Structures = Mapping[str, StructuredType]

@@ -16,7 +16,7 @@ import pytest
 from elastalog.analysis.program import CheckedProgram
 from elastalog.program import Program
 from elastalog.session import Session
-from tests.corpus import updating
+from tests.corpus import functors, updating
 from tests.corpus.__main__ import main
 from tests.corpus.facts import Values, given_folder, inputs
 from tests.corpus.finding import Found, programs
@@ -241,3 +241,27 @@ def test_numbers_that_a_session_goes_on_with_are_those_of_a_session_with_the_sam
 
 def test_lists_are_minimised() -> None:
     assert minimised(list(range(100)), lambda some: {3, 50, 99} <= set(some)) == [3, 50, 99]
+
+
+def test_functors_of_its_own_have_stand_ins(clones: Path) -> None:
+    text = """.type L = [s: symbol, rest: L]
+.functor total(number, symbol): number
+.functor name(unsigned): symbol stateful
+.functor joined(L, symbol): L stateful
+.decl n(x: number)
+n(20). n(-3).
+.decl r(y: number, s: symbol, l: L)
+r(@total(x, "abc"), @name(5), @joined(["a", nil], "b")) :- n(x).
+"""
+    (clones / "someone+graphs" / "wrong.dl").write_text(text)
+    _, table = run(clones, "--only", "wrong.dl")
+    assert [run["verdict"] for run in table["someone/graphs/wrong.dl"]["runs"]] == ["ran"]
+    assert table["someone/graphs/wrong.dl"]["runs"][0]["facts"] == 4
+    known = Program.parse(text).checked
+    scope: dict[str, Any] = {}
+    exec("\n".join(map(functors._in_python, functors.own_functors(known))), scope)
+    assert (scope["total"](20, "abc"), scope["total"](-3, "é"), scope["name"](5)) == (6, 16, "v5")
+    assert scope["joined"](("a", None), "b") == ("a", None)
+    made = {functor.name: functors._in_cpp(functor) for functor in known.functors.values()}
+    assert made["joined"].endswith("souffle::RamDomain a0, souffle::RamDomain a1) { return a0; }")
+    assert made["total"].startswith("int32_t total(int32_t a0, const char* a1) { return ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.program import Program, with_arithmetic
 from elastalog.session import Session
+from tests.corpus import functors
 from tests.engine.judging import Facts, facts_of
 from tests.generators.updates import Update
 
@@ -25,14 +27,14 @@ _REFUSALS = {"E0901", "E0905"}
 
 
 @contextmanager
-def opened(program: Program, facts: Facts, **options: Any) -> Iterator[Session]:
+def opened(program: Program, facts: Facts | Path, **options: Any) -> Iterator[Session]:
     with elastalog.open(with_arithmetic(program, "wrap"), facts=facts, engine="local", **options) as db:
         yield db
 
 
-def initial(program: Program, folder: Path) -> Facts:
+def initial(program: Program, folder: Path, **options: Any) -> Facts:
     """The facts that a folder gives, but for those that the text gives anyway."""
-    with elastalog.open(with_arithmetic(program, "wrap"), facts=folder, strategy="recompute", engine="local") as db:
+    with opened(program, folder, strategy="recompute", **options) as db:
         written = {(fact.relation, fact.values) for fact in program.checked.facts}
         read = [name for name, r in program.checked.relations.items() if any(d.kind == "input" for d in r.directives)]
         return {name: {fact for fact in db.explicit(name) if (name, fact) not in written} for name in read}
@@ -57,23 +59,25 @@ def random_updates(explicit: Facts, random: Random, number: int) -> list[Update]
     return updates
 
 
-def judge(program: Program, explicit: Facts, updates: list[Update], strategies: list[str]) -> Iterator[dict[str, Any]]:
+def judge(
+    program: Program, explicit: Facts, updates: list[Update], strategies: list[str], **options: Any
+) -> Iterator[dict[str, Any]]:
     """What came of each strategy: `epochs` that were equal, or the one that was not, with a relation."""
     epochs = [explicit]
     for update in updates:
         epochs.append(update.apply_to(epochs[-1]))
     wanted: list[Facts] = []
-    with opened(program, explicit, strategy="recompute") as before:
+    with opened(program, explicit, strategy="recompute", **options) as before:
         for number, facts in enumerate(epochs):
             if number and _has_history(program):
                 before.apply(updates[number - 1].inserted, updates[number - 1].deleted)
                 wanted.append(facts_of(before))
             else:
-                with opened(program, facts, strategy="recompute") as db:
+                with opened(program, facts, strategy="recompute", **options) as db:
                     wanted.append(facts_of(db))
     for strategy in strategies:
         try:
-            with opened(program, explicit, strategy=strategy) as db:
+            with opened(program, explicit, strategy=strategy, **options) as db:
                 told: dict[str, Any] = {"strategy": strategy, "epochs": 0}
                 for number, facts in enumerate(wanted):
                     if number:
@@ -100,6 +104,12 @@ def _has_history(program: Program) -> bool:
 def judge_folder(path: Path, folder: Path, seed: int, rounds: int, include: Iterable[Path], tell: Tell) -> None:
     """Tells what came of each strategy as it is known, as a line of JSON."""
     program = Program.load(path, include=include)
-    explicit = initial(program, folder)
-    for told in judge(program, explicit, random_updates(explicit, Random(seed), rounds), list(STRATEGIES)):
+    given = path.parent / functors.PYTHON
+    options: dict[str, Any] = {}
+    if given.exists():
+        made = runpy.run_path(str(given))
+        options["functors"] = {name: made[name] for name in program.checked.functors if name in made}
+    explicit = initial(program, folder, **options)
+    updates = random_updates(explicit, Random(seed), rounds)
+    for told in judge(program, explicit, updates, list(STRATEGIES), **options):
         tell(json.dumps(told))

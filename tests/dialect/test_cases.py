@@ -85,7 +85,7 @@ def test_updates_give_what_evaluation_gives(program: str, wanted: list[str]) -> 
 def evaluated(program: str, facts: dict[str, list[tuple[object, ...]]]) -> dict[str, list[str]]:
     """All facts, those in the text of the program left out but for what is given."""
     with elastalog.open(Program.parse(program, "program.dl"), facts={}, strategy="recompute") as db:
-        wanted = {name: set(rows) for name, rows in facts.items()}
+        wanted = {name: set(known) for name, known in facts.items()}
         gone = {name: [r for r in db.explicit(name) if r not in wanted[name]] for name in wanted}
         if any(gone.values()):
             db.apply(deleted=gone)

@@ -36,8 +36,11 @@ HOW_TO = (
     "ask-questions",
     "run-a-service",
     "coming-from-pandas",
+    "coming-from-rdf",
     "debug-a-policy",
+    "decide-requests",
     "keep-a-store",
+    "recipes",
 )
 REFERENCE = ("python", "engine")
 REACH = """
@@ -109,7 +112,9 @@ class Reader:
             command, cwd=self.folder, env=self.environment, text=True, encoding="utf-8", check=False, timeout=300,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        kept = [line for line in done.stdout.splitlines(keepends=True) if not line.startswith("compiling operators")]
+        kept = [
+            line for line in done.stdout.splitlines(keepends=True) if not line.startswith(("compiling ", "compiled "))
+        ]
         return "".join(kept), done.returncode
 
 
@@ -198,6 +203,14 @@ def test_the_reference_has_every_option_of_a_command(name: str) -> None:
     told = section[0] + shared
     options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
     assert not [option.opts for option in options if not any(f"`{name}" in told for name in option.opts)]
+
+
+@pytest.mark.slow
+def test_the_example_of_the_home_runs(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks_of("docs/README.md") if block.kind == "python")
+    output, code = Reader(tmp_path).run("python", "-c", block.content)
+    assert code == 0, output
+    assert 'delete calls("prices", "vault")' in output
 
 
 @pytest.mark.slow

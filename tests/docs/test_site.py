@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -74,6 +75,33 @@ def test_every_command_has_its_help(site: Path) -> None:
 def test_every_error_code_is_in_the_catalogue(site: Path) -> None:
     text = (site / "reference" / "errors.html").read_text(encoding="utf-8")
     assert [code for code in CATALOGUE if f'id="{code.lower()}"' not in text] == []
+
+
+def test_the_search_ranks_guides_before_errors(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    boosts = {entry["location"].partition("#")[0]: entry.get("boost", 1.0) for entry in index}
+    assert boosts["how-to/recipes.html"] > boosts["reference/language.html"] > boosts["reference/errors.html"]
+    assert boosts["tutorial/first-steps.html"] > boosts["changelog.html"]
+
+
+def test_a_session_is_shown_with_all_its_calls(site: Path) -> None:
+    text = (site / "reference" / "public-names.html").read_text(encoding="utf-8")
+    calls = [name for name in dir(elastalog.Session) if not name.startswith("_")]
+    assert [name for name in calls if not re.search(rf'id="[\w.]*Session\.{name}"', text)] == []
+
+
+def test_the_changelog_is_short_and_leads_to_the_history(site: Path) -> None:
+    text = (site / "changelog.html").read_text(encoding="utf-8")
+    assert 'href="history.html"' in text
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()) < 1_000
+
+
+def test_the_home_has_a_pitch_a_picture_commands_and_an_example(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert "keeps its answers up to date" in text
+    assert 'src="pictures/workbench.png"' in text
+    assert "workbench" in text
+    assert "suggest" in text
 
 
 def test_the_glossary_has_the_words_of_contributing(site: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_fact_goes_this_way(folder: Path) -> None:
     proofs: list[elastalog.Proof] = []
 
     def go() -> None:
-        with elastalog.open(program(), facts=folder) as db:
+        with elastalog.open(program(), facts=folder, jobs=1) as db:
             proofs.append(db.explain("path(1, 2)"))
 
     met = called_by(go)

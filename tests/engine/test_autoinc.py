@@ -78,6 +78,33 @@ def test_a_number_given_in_the_epoch_before_is_not_given_at_once_again(options: 
         assert set(db["p"]) == {(1, 0), (3, 2)}
 
 
+ASKED_FOR = """
+.decl e(x: number)
+.input e
+.decl r(x: number)
+r(5).
+r(x - 1) :- r(x), count : { e(z), z < x } > 0.
+.decl n(x: number, n: number)
+n(x, $) :- r(x).
+.decl a(n: number, m: number)
+a(n, $) :- n(_, n).
+.decl s(n: number)
+s(0).
+s(n - 1) :- s(n), count : { a(z, _), z + 2 > 0 - n } > 0.
+.decl q(n: number, m: number)
+q(n, $) :- s(n).
+"""
+"""Which groups are counted is known only when the recursion has reached them, that of `s` by numbers of `n`."""
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "counting"])
+def test_numbers_do_not_tell_in_which_order_groups_were_asked_for(strategy: str) -> None:
+    db = elastalog.open(ASKED_FOR, facts={"e": [(0,)]}, strategy=strategy)
+    assert sorted(db["n"]) == [(x, x) for x in range(6)]
+    assert sorted(db["a"]) == [(x, 6 + x) for x in range(6)]
+    assert sorted(db["q"]) == [(n, n + 19) for n in range(-7, 1)]
+
+
 @pytest.mark.parametrize("levels", ["local", "global"])
 def test_a_wildcard_in_an_equivalence_tells_nothing_apart(levels: str) -> None:
     text = ".decl e(x: number, y: number) eqrel\n.input e\n.decl p(x: number, n: number)\np(x, $) :- e(x, _)."

@@ -94,12 +94,9 @@ def test_texts_are_taken_by_their_characters_and_never_by_the_order_in_which_the
             assert set(db["first"]) == {(1, "Z")}
 
 
-@pytest.mark.parametrize(
-    "options", [{"strategy": "dred"}, {"strategy": "dense"}, {"strategy": "bfc"}, {"levels": "global"}]
-)
-def test_what_cannot_choose_says_so_when_opened(options: dict[str, str]) -> None:
+def test_global_levels_know_nothing_of_choices() -> None:
     with pytest.raises(ElastalogError) as raised:
-        elastalog.open(TREE, facts={"edge": EDGES}, **options)
+        elastalog.open(TREE, facts={"edge": EDGES}, levels="global")
     assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["E0905"]
 
 

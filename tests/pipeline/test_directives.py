@@ -64,7 +64,7 @@ def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
         assert sorted(db["calls"]) == sorted(rows)
     (told,) = caplog.messages
     assert told.startswith("warning[E0527]: the first line of the file has the names of the columns of `calls`")
-    assert told.endswith("if it is none: `.input calls(headers=true)`")
+    assert told.endswith("if it is a header: `.input calls(headers=true)`")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,19 @@ def test_several_outputs_of_one_relation_in_any_order(
     assert result.stdout == "---------------\ne\n===============\n1\ta\n===============\n"
     assert (Path("e.csv").read_text(), Path("b").read_text()) == ("1\ta\n", "1,a\n")
     assert codes(f"{EDGE}.output e(IO=stdout)\n.output e\n.output e(IO=stdout)") == ["E0223", "E0213"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ", ", " , "])
+def test_a_delimiter_inside_of_a_record_parts_nothing(tmp_path: Path, delimiter: str) -> None:
+    program = f'.type P = [f: number, t: symbol]\n.decl a(x: P, s: symbol, y: P)\n.input a(delimiter="{delimiter}")\n'
+    lines = [["[1, meow]", "b", "nil"], ["nil", "[x]", "[-3, q]"]]
+    (tmp_path / "a.facts").write_text("".join(delimiter.join(line) + "\n" for line in lines))
+    with elastalog.open(program, facts=tmp_path) as db:
+        assert set(db["a"]) == {((1, "meow"), "b", None), (None, "[x]", (-3, "q"))}
+    (tmp_path / "a.facts").write_text(delimiter.join(("[1, meow", "b", "nil")) + "\n")
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(program, facts=tmp_path)
+    assert error.value.diagnostics[0].code == ("E0502" if delimiter == " , " else "E0501")
 
 
 def test_texts_inside_of_records_are_written_as_by_souffle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

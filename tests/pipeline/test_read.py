@@ -118,6 +118,7 @@ def test_unsigned_numbers_and_floats(tmp_path):
 def test_a_nullary_relation_has_lines_of_parentheses(tmp_path):
     assert rows(FLAG, tmp_path, b"()\n") == [()]
     assert rows(FLAG, tmp_path, b"") == []
+    assert rows(FLAG, tmp_path, b"\n\n") == [(), ()]
     with pytest.raises(ElastalogError) as error:
         rows(FLAG, tmp_path, b"yes\n")
     assert error.value.diagnostics[0].message == "bad row for `flag`: a nullary relation has only the row `()`"
@@ -397,9 +398,11 @@ def test_every_code_used_on_these_floors_is_explained():
     from pathlib import Path
 
     import elastalog.pipeline
+    import elastalog.rdf
     import elastalog.relations
 
-    folders = [Path(module.__file__).parent for module in (elastalog.relations, elastalog.pipeline)]
-    files = [*folders[0].rglob("*.py"), *(folders[1] / "files").rglob("*.py")]
+    modules = (elastalog.relations, elastalog.rdf, elastalog.pipeline)
+    folders = [Path(module.__file__).parent for module in modules]
+    files = [*folders[0].rglob("*.py"), *folders[1].rglob("*.py"), *(folders[2] / "files").rglob("*.py")]
     used = {code for file in files for code in re.findall(r'"(E05\d\d)"', file.read_text())}
     assert used == {entry.code for entry in FACTS if entry.code.startswith("E05")}

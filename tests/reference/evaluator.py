@@ -55,7 +55,8 @@ def evaluate(
     db = Numbered(explicit_facts(tree, facts, with_text_facts))
     db.numbers, db.seen, db.instances = {} if numbers is None else numbers, {}, {}
     program = program_of(tree)
-    given = {name: set(facts) for name, facts in db.items()}
+    given = {name: db[name] for name in program.improving}
+    db.update({name: set() for name in given})  # what is given is a candidate
     for component in program.components:
         rules = [rule for rule in program.rules if rule.relation in component]
         for rule in rules:
@@ -67,10 +68,13 @@ def evaluate(
                 if rule not in db.instances or not rule.reads.isdisjoint(component):
                     db.instances[rule] = list(rule.instances(db))
             new = {(r.relation, fact) for r in rules for fact, _ in db.instances[r] if fact not in db[r.relation]}
+            new |= {(name, fact) for name in component & given.keys() for fact in given[name]}
             for relation, fact in program.chosen(new, db):
                 db[relation].add(fact)
             db.seen.clear()
-            program.prune(component, db, given)
+            program.prune(component, db)
+            for name in component & program.joined.keys():
+                db[name] = program.join(name, db[name])
             db.seen.clear()
     for name in program.inlined:
         del db[name]
@@ -117,7 +121,9 @@ class Program:
         self.closing = rules[len(rules) - 3 * len(self.closed) :]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         pairs = [*walk(tree.items, syntax.Subsumption)]
-        judged = {*(name for name, keys in self.choices.items() if keys), *(p.dominated.relation for p in pairs)}
+        self.joined = {d.name: [a.improves for a in d.attributes] for d in declared if d.improves}
+        self.improving = {*self.joined, *(p.dominated.relation for p in pairs)}
+        judged = self.improving | {name for name, keys in self.choices.items() if keys}
         derives = [
             bool(r.body) or computed or r.relation in judged for r, computed in zip(rules, computes, strict=True)
         ]
@@ -160,9 +166,18 @@ class Program:
     def ordered(self) -> set[str]:
         """The relations in which the order matters in which facts are found."""
         chosen = {name for name, keys in self.choices.items() if keys}
-        return chosen | {name for name, _ in self.subsumptions} | self.limited
+        return chosen | self.improving | self.limited
 
-    def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
+    def join(self, relation: str, facts: set[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+        """Of each key the join of all values: the least, or greatest; NaN only where there is nothing else."""
+        kinds = self.joined[relation]
+        found: dict[Any, Any] = {}
+        for fact in facts:
+            key = tuple(value for value, kind in zip(fact, kinds, strict=True) if not kind)
+            found[key] = [best(kind, *two) for kind, *two in zip(kinds, found.get(key, fact), fact, strict=True)]
+        return set(map(tuple, found.values()))
+
+    def prune(self, component: Collection[str], db: Facts) -> None:
         """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""
         for relation, rule in self.subsumptions:
             if relation in component:
@@ -171,7 +186,7 @@ class Program:
                 for one, other in pairs:
                     is_less = (other, one) in pairs and list(map(ordered, one)) < list(map(ordered, other))
                     if one != other and not is_less:
-                        db[relation] -= {one} - given[relation]
+                        db[relation] -= {one}
 
     def chosen(self, new: set[tuple[str, Any]], db: Facts) -> list[tuple[str, Any]]:
         """Of the facts of a round those that choice domains let in, one after the other, in ascending order."""
@@ -189,6 +204,13 @@ def paired(subsumption: syntax.Subsumption) -> tuple[syntax.Atom, syntax.Body]:
     one, other = subsumption.dominated, subsumption.dominating
     head = syntax.Atom(f"{one.relation}<=", (*one.arguments, *other.arguments), one.relation_span, subsumption.span)
     return head, (one, other, *subsumption.body)
+
+
+def best(kind: str, one: Any, other: Any) -> Any:
+    """The better one of two values of a column `min T` or `max T`; where both are the same, as in others, that."""
+    if one != one or other != other:  # NaN
+        return other if one != one else one
+    return {"min": min, "max": max}[kind](one, other) if kind else one
 
 
 def ordered(value: Any) -> Any:

@@ -189,6 +189,39 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
+def literal(term: str) -> tuple[str, str] | None:
+    """What stands between the quotes of a literal of RDF, and what follows them."""
+    end = 1
+    while end < len(term) and term[end] != '"':
+        end += 2 if term[end] == "\\" else 1
+    after = term[end + 1 :]
+    is_typed = after[:3] == "^^<" and after[-1:] == ">" and not {"<", ">"} & set(after[3:-1])
+    is_tagged = after[:1] == "@" and after[1:].replace("-", "").isalnum() and after.isascii()
+    if term[:1] != '"' or end >= len(term) or not (not after or is_typed or is_tagged):
+        return None
+    return term[1:end], after
+
+
+def rdf_value(term: str) -> str | None:
+    """Of an IRI, or a literal without a datatype and without escapes: those with are judged in `tests/rdf`."""
+    if term[:1] == "<" and term[-1:] == ">":
+        return term[1:-1]
+    found = literal(term)
+    return found and found[0]
+
+
+def rdf_lang(term: str) -> str | None:
+    found = literal(term)
+    return found and (found[1][1:].lower() if found[1][:1] == "@" else "")
+
+
+def rdf_datatype(term: str) -> str | None:
+    found = literal(term)
+    own = {"": "<http://www.w3.org/2001/XMLSchema#string>"}
+    own["@"] = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>"
+    return found and (own.get(found[1][:1]) or found[1][2:])
+
+
 BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": least, "max": greatest}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
@@ -226,6 +259,7 @@ FUNCTORS |= {"seconds_between": lambda a, b: between(a, b, in_days=False)}
 FUNCTORS |= {"as float": lambda a: struct.unpack("d", struct.pack("Q" if a >= 2**63 else "q", a))[0]}
 FUNCTORS |= {"as number": lambda a: struct.unpack("q", struct.pack("d", a))[0]}
 FUNCTORS |= {"as unsigned": lambda a: struct.unpack("Q", struct.pack("d", a))[0]}
+FUNCTORS |= {"rdf_value": rdf_value, "rdf_lang": rdf_lang, "rdf_datatype": rdf_datatype}
 # The functors whose result has a type of its own; that of the others is the type of their arguments.
 RESULTS = {"strlen": "number", "to_number": "number", "ftoi": "number", "utoi": "number", "to_unsigned": "unsigned"}
 RESULTS |= {"ftou": "unsigned", "itou": "unsigned", "to_float": "float", "itof": "float", "utof": "float"}
@@ -235,3 +269,4 @@ RESULTS |= dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "w
 RESULTS |= dict.fromkeys(("split_count", "json_size", "days_between", "seconds_between"), "number")
 RESULTS |= dict.fromkeys(("split", "split_part", "format", "capture", "json", "date", "date_of"), "symbol")
 RESULTS |= dict.fromkeys(("add_days", "add_seconds", "upper", "lower", "trim", "replace", "cat"), "symbol")
+RESULTS |= dict.fromkeys(("rdf_value", "rdf_lang", "rdf_datatype"), "symbol")

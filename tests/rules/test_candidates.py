@@ -67,11 +67,11 @@ def test_a_candidate_is_added_like_a_rule(text: str, tmp_path: Path) -> None:
         assert list(db["pick"]) == [(7, 1)]
 
 
-def test_facts_that_are_there_stay_when_a_subsumption_comes() -> None:
+def test_facts_that_are_there_are_candidates_when_a_subsumption_comes() -> None:
     db = opened(GIVEN)
     db.change_rules("pick(x, a) <= pick(x, b) :- b < a.")
     db.change_rules("copy(x + 1) :- item(x).", ["copy(x) :- item(x)."])
-    assert sorted(db["pick"]) == [(7, 1), (7, 2)]
+    assert list(db["pick"]) == [(7, 1)]
     assert sorted(db["copy"]) == [(2,), (3,)]
     assert db.verify().is_exact
 

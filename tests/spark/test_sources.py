@@ -404,3 +404,16 @@ def test_the_command_reads_a_folder_through_spark(spark: Any, tmp_path: Path, fo
     assert done.exit_code == 0, done.output
     rows = (tmp_path / "out" / "named.jsonl").read_bytes().splitlines()
     assert {json.loads(row)["name"] for row in rows} == {name for _, name in TEXTS}
+
+
+def test_the_driver_reads_triples_and_tasks_derive_from_them(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "d.ttl").write_text("@prefix : <http://e/> . :a :p :b . :b :p :c .")
+    program = """.decl triple(s: symbol, p: symbol, o: symbol)
+.input triple(IO=rdf, filename="d.ttl")
+.decl reach(s: symbol, o: symbol)
+reach(s, o) :- triple(s, "<http://e/p>", o).
+reach(s, o) :- reach(s, x), triple(x, "<http://e/p>", o).
+"""
+    with elastalog.open(program, tmp_path, engine="spark", spark=spark) as db:
+        assert ("<http://e/a>", "<http://e/c>") in db["reach"]
+        assert len(db["reach"]) == 3

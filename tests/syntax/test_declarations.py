@@ -122,7 +122,7 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     assert advice(".Output a") == ["did you mean `.output`?"]
     assert advice(".decl a() inlined") == ["did you mean `inline`?"]
     directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .strict"
-    directives += ", .pragma, .functor, .comp, .init, .override"
+    directives += ", .pragma, .functor, .comp, .init, .override, .lattice"
     assert advice(".xyzzy a()") == [f"the directives are {directives}"]
 
 

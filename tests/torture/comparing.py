@@ -140,13 +140,13 @@ class Comparison:
                 self.runners.append(runner)
 
     def _require_reason(self, code: str, way: Way) -> None:
-        # `counting` accepts no recursion; only `elastic` and `recompute`, with local levels, choose and subsume.
+        # `counting` accepts no recursion; only local levels choose and subsume.
         is_global, strategy = way.get("levels") == "global", way["strategy"]
         is_choosing = self.has_subsumption or self.has_choices
         allowed = {
             "E0901": strategy == "counting",
             "E0902": is_global and bool(self.limits),
-            "E0905": is_choosing and (is_global or strategy not in ("elastic", "recompute")),
+            "E0905": is_choosing and is_global,
         }
         assert allowed.get(code), (code, way)
 

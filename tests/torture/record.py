@@ -19,6 +19,7 @@ GOALS: Mapping[str, int] = {
     "rule changes": 7_000,
     "constructs": 30_000,  # of programs, each under six sessions in the mean
     "computed heads": 100_000,  # of sessions, under nine strategies and options in turn
+    "lattices": 50_000,  # of sessions, under nine strategies and options in turn
     "tasks": 5_000,  # of sessions on Spark, under seventeen strategies and options in turn
     "threads": 50_000,
     "settings": 150_000,

@@ -20,6 +20,7 @@ FEW = {
     "kills": 1,
     "constructs": 2,
     "computed heads": 2,
+    "lattices": 3,
     "tasks": 2,
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
 from tests.torture.constructs import constructs
+from tests.torture.lattices import lattices
 from tests.torture.shells import shell
 from tests.torture.tasks import tasks
 
@@ -25,6 +26,7 @@ KINDS: dict[str, Trial] = {
     "rule changes": evaluation.rule_changes,
     "constructs": constructs,
     "computed heads": computed_heads,
+    "lattices": lattices,
     "tasks": tasks,
     "threads": evaluation.threads,
     "settings": evaluation.settings,
@@ -47,6 +49,7 @@ UNITS = {
     "rule changes": "epochs",
     "constructs": "epochs",
     "computed heads": "epochs",
+    "lattices": "epochs",
     "tasks": "epochs",
     "threads": "epochs",
     "settings": "epochs",

@@ -11,6 +11,7 @@ from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_types
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.infer_types import infer_types
+from elastalog.analysis.lattices import with_lattices
 from elastalog.analysis.number_rules import number_rules
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.resolve_names import resolve_names
@@ -25,6 +26,7 @@ from elastalog.syntax.tree import Tree
 Pass: TypeAlias = Callable[[Draft], Outcome]
 
 PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+    (with_lattices, frozenset()),
     (with_pairs, frozenset()),
     (declare_types, frozenset()),
     (declare_functors, frozenset((declare_types,))),
@@ -39,6 +41,7 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
         number_rules,
         frozenset(
             (
+                with_lattices,
                 with_pairs,
                 declare_types,
                 declare_functors,

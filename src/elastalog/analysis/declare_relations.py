@@ -128,7 +128,14 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
             report_unknown_type(attribute.type_name, attribute.type_span, list(types), findings)
         structures = draft.structures if meaning is not None and meaning.structure is not None else None
         base = meaning.base if meaning else Base.NUMBER
-        attributes.append(Attribute(attribute.name, attribute.type_name, base, structures))
+        if attribute.improves in ("min", "max") and base is Base.RECORD:
+            findings.error(
+                "E0264",
+                f"values of type {quoted(attribute.type_name)} have no order",
+                primary(attribute.type_span, f"there is no {'least' if attribute.improves == 'min' else 'greatest'}"),
+                advice=f"declare how they improve: `.lattice {attribute.type_name}<> {{ Lub -> @lub(_, _) }}`",
+            )
+        attributes.append(Attribute(attribute.name, attribute.type_name, base, structures, attribute.improves))
     return tuple(attributes)
 
 

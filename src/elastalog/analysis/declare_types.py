@@ -18,6 +18,15 @@ BASE_TYPES: dict[str, TypeMeaning] = {
 }
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(("int", "integer", "int32", "int64", "long", "bigint", "bool", "boolean"), "number"),
+    **dict.fromkeys(("string", "str", "text", "varchar", "char", "date", "datetime"), "symbol"),
+    **dict.fromkeys(("double", "real", "decimal", "float64"), "float"),
+    **dict.fromkeys(("uint", "uint64", "nat", "natural"), "unsigned"),
+}
+"""What other languages call the base types."""
+
+
 def declare_types(draft: Draft) -> Outcome:
     """Resolve the `.type` declarations: each to one base type, without cycles and without mixing bases in a union."""
     findings = Findings(draft.tree.source)
@@ -75,7 +84,12 @@ def report_unknown_type(name: str, span: Span, candidates: list[str], findings: 
         "E0203",
         f"unknown type {quoted(name)}",
         primary(span, "not declared"),
-        advice=findings.did_you_mean(name, candidates) or f"declare it, for example `.type {name[:60]} <: symbol`",
+        advice=findings.did_you_mean(name, candidates)
+        or (
+            f"write `{_ELSEWHERE[name.lower()]}`, which is its name here"
+            if name.lower() in _ELSEWHERE
+            else f"declare it, for example `.type {name[:60]} <: symbol`"
+        ),
     )
 
 

@@ -26,8 +26,20 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dbname",
             "name",
             "format",
+            "base",
         ),
-        "output": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress", "dbname", "name", "format"),
+        "output": (
+            "IO",
+            "filename",
+            "delimiter",
+            "headers",
+            "rfc4180",
+            "compress",
+            "dbname",
+            "name",
+            "format",
+            "prefixes",
+        ),
         "printsize": ("IO",),
         "limitsize": ("n",),
     }
@@ -38,10 +50,11 @@ EVERY: Final = "*"
 """In the place of a relation: every one that has no directive of the kind; for `.input`, and no rules."""
 
 _PLACES: Final = {
-    "input": ("file", "stdin", "json", "jsonfile", "sqlite"),
-    "output": ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite"),
+    "input": ("file", "stdin", "json", "jsonfile", "sqlite", "rdf"),
+    "output": ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf"),
     "printsize": ("stdout",),
 }
+_FORMS: Final = ("list", "object", "ntriples", "nquads", "turtle", "trig", "rdfxml", "jsonld")
 _SWITCHES: Final = frozenset(("headers", "rfc4180", "compress"))
 
 
@@ -185,8 +198,8 @@ def _expected(kind: str, name: str, value: str) -> str | None:
         return " or ".join(f"`{place}`" for place in _PLACES[kind])
     if name in _SWITCHES and value not in ("true", "false"):
         return "`true` or `false`"
-    if name == "format" and value not in ("list", "object"):
-        return "`list` or `object`"
+    if name == "format" and value not in _FORMS:
+        return " or ".join(f"`{form}`" for form in _FORMS)
     if name == "columns" and not all(column.isascii() and column.isdigit() for column in value.split(":")):
         return "numbers of columns, from 0, as in `0:2:1`"
     if name == "n" and not (value.isascii() and value.isdigit() and 0 < int(value[:20]) < 2**63):

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from elastalog.analysis import functor_values as values
+from elastalog.analysis import rdf_terms
 from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
@@ -153,6 +154,9 @@ _TABLE: tuple[Functor, ...] = (
     _fixed("split_count", values.number_of_parts, _NUMBER, _TWO_TEXTS),
     _fixed("json", values.json_field, _SYMBOL, _TWO_TEXTS),
     _fixed("json_size", values.json_size, _NUMBER, _TWO_TEXTS),
+    _fixed("rdf_value", rdf_terms.rdf_value, _SYMBOL, _TEXT),
+    _fixed("rdf_lang", rdf_terms.rdf_language, _SYMBOL, _TEXT),
+    _fixed("rdf_datatype", rdf_terms.rdf_datatype, _SYMBOL, _TEXT),
     # dates and times, as texts
     _fixed("date", values.date, _SYMBOL, (_NUMBER, _NUMBER, _NUMBER)),
     _fixed("date_of", values.date, _SYMBOL, _TEXT),
@@ -242,7 +246,7 @@ MEANT: Mapping[str, str] = MappingProxyType(
 PARTIAL = frozenset((
     "/", "%", "^", "to_number", "to_unsigned", "to_float", "sqrt", "log", "capture", "split_part", "json", "json_size",
     "date", "date_of", "year", "month", "day", "weekday", "hour", "minute", "second", "add_days", "add_seconds",
-    "days_between", "seconds_between", BRANCH_WITH_NUMBER,
+    "days_between", "seconds_between", "rdf_value", "rdf_lang", "rdf_datatype", BRANCH_WITH_NUMBER,
 ))
 # fmt: on
 """Functors that have no value for some arguments, beside those of users."""

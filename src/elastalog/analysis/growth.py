@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Apply, Atom, Base, CheckedProgram, Comparison, Expression, Rule, Variable
+from elastalog.analysis.lattices import keeping_best
+from elastalog.analysis.program import (
+    Apply,
+    Atom,
+    Base,
+    CheckedProgram,
+    Comparison,
+    Expression,
+    Relation,
+    Rule,
+    Variable,
+)
 from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.subsumptions import MARK, keeping_best
+from elastalog.analysis.subsumptions import MARK
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
@@ -26,11 +37,15 @@ def warnings_of_growth(program: CheckedProgram) -> list[Diagnostic]:
     found = []
     for stratum in program.strata:
         if judged.isdisjoint(stratum.relations):
-            found += [_warning(*found_rule) for found_rule in growing(stratum.rules, stratum.relations)]
+            found += [
+                _warning(*found_rule) for found_rule in growing(stratum.rules, program.relations, stratum.relations)
+            ]
     return found
 
 
-def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[Rule, Expression, str]]:
+def growing(
+    rules: Iterable[Rule], relations: Mapping[str, Relation], members: Collection[str]
+) -> Iterator[tuple[Rule, Expression, str]]:
     """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
     no comparison by order, and no atom of a relation outside the recursion. Each with what it computes, and what can be
     done."""
@@ -52,7 +67,7 @@ def growing(rules: Iterable[Rule], members: Collection[str]) -> Iterator[tuple[R
         for place, argument in enumerate(rule.head.arguments):
             grown = computed.get(argument.name) if type(argument) is Variable else argument
             if type(grown) is Apply and _grows(grown, argument, dict(computed), recursive, bounds):
-                yield rule, grown, _advice(rule, place, grown)
+                yield rule, grown, _advice(relations[rule.head.relation], place, grown)
                 break
 
 
@@ -80,12 +95,12 @@ def _grows(
     return makes_new and uses
 
 
-def _advice(rule: Rule, place: int, grown: Expression) -> str:
-    """What bounds a rule: a comparison, or a subsumption that keeps the least value for all others of a fact."""
-    name, arity = rule.head.relation, len(rule.head.arguments)
-    if arity == 1 or grown.base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
-        return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {name}(n=…)`"
-    return f"bound it by a comparison, or keep the least by `{keeping_best(name, arity, place, '<')}`"
+def _advice(relation: Relation, place: int, grown: Expression) -> str:
+    """What bounds a rule: a comparison, or a column that keeps the least value for all others of a fact."""
+    if relation.arity == 1 or grown.base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
+        return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {relation.name}(n=…)`"
+    columns = [(attribute.name, attribute.type_name) for attribute in relation.attributes]
+    return f"bound it by a comparison, or keep the least by `{keeping_best(relation.name, columns, place, 'min')}`"
 
 
 def _warning(rule: Rule, grown: Expression, advice: str) -> Diagnostic:

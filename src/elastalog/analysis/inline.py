@@ -47,6 +47,7 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
             faults.needs_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
     for declared in inlined.values():
         kinds = [("`eqrel`", span) for word, span in declared.qualifiers if word == "eqrel"]
+        kinds += [("a column that improves", each.type_span) for each in declared.attributes if each.improves]
         for what, span in (*kinds, *(("a choice domain", span) for key in declared.choices for _, span in key)):
             faults.needs_facts(declared, span, what, declared.instance, findings)
         for call in (c for c in nodes_of(tree.Call, tuple(rules[declared.name])) if c.functor == AUTOINC):

@@ -224,6 +224,8 @@ class _Instantiation:
                 case tree.Subsumption():
                     if item.dominated.relation not in layer.dropped:
                         self.items.append(renamer.subsumption(item))
+                case tree.Lattice():
+                    self.items.append(renamer.lattice(item))
                 case tree.RelationDeclaration():
                     self.items.append(renamer.declaration(item, scope.prefix + item.name))
                 case tree.TypeDeclaration():

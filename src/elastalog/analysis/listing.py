@@ -42,11 +42,13 @@ def list_program(program: CheckedProgram) -> Iterator[str]:
         yield f"{show_rule(rule)}    // {_remark(rule)}"
 
 
-def list_strata(program: CheckedProgram) -> Iterator[str]:
-    """Every stratum with its relations and rules, in the order of evaluation."""
+def list_strata(program: CheckedProgram, remarks: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Every stratum with its relations and rules, in the order of evaluation; and what is to be said of a relation."""
     for stratum in program.strata:
         kind = "recursive" if stratum.is_recursive else "not recursive" if stratum.rules else "no rules"
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
+        if remarks is not None and stratum.relations[0] in remarks:
+            yield f"  {remarks[stratum.relations[0]]}"
         for rule in stratum.rules:
             yield f"    {show_rule(rule)}    // {_remark(rule)}"
 
@@ -67,7 +69,7 @@ def _remark(rule: Rule) -> str:
 
 def show_relation(relation: Relation) -> str:
     """Its declaration, with the directives and the base types of declared types in a comment."""
-    attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in relation.attributes)
+    attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in relation.attributes)
     text = f".decl {relation.name}({attributes})"
     remarks = [f"{a.type_name} is {a.base.value}" for a in relation.attributes if a.type_name != a.base.value]
     remarks += [f".{directive.kind}" for directive in relation.directives]

@@ -133,6 +133,15 @@ class Attribute:
     type_name: str
     base: Base
     structures: Mapping[str, StructuredType] | None = field(default=None, compare=False, repr=False)
+    improves: str = ""
+    """Of a column that keeps one value: `min`, `max` or `<>`."""
+
+    @property
+    def written_type(self) -> str:
+        """`number`, `min number` or `D<>`"""
+        if self.improves == "<>":
+            return self.type_name + "<>"
+        return f"{self.improves} {self.type_name}" if self.improves else self.type_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Renamer:
 
     def attribute(self, attribute: tree.Attribute) -> tree.Attribute:
         name = self.types[attribute.type_name]
-        return tree.Attribute(attribute.name, name, attribute.name_span, attribute.type_span)
+        return replace(attribute, type_name=name)
 
     def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
         renamed: tree.TypeDeclaration = self._types_inside(item)
@@ -50,6 +50,10 @@ class Renamer:
         body = tuple([self.literal(literal) for literal in item.body])
         dominated, dominating = self.atom(item.dominated), self.atom(item.dominating)
         return tree.Subsumption(dominated, dominating, body, item.span, self.instance)
+
+    def lattice(self, item: tree.Lattice) -> tree.Lattice:
+        operators = tuple([(name, self.term(term), span) for name, term, span in item.operators])
+        return replace(item, type_name=self.types[item.type_name], operators=operators, instance=self.instance)
 
     def literal(self, literal: tree.Literal) -> tree.Literal:
         if type(literal) is tree.Atom:

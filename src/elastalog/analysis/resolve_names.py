@@ -288,6 +288,11 @@ class _ClauseResolver:
                     else None
                 )
                 or (
+                    f"the program declares: {', '.join([*self.declarations][:12])}"
+                    if self.findings.source.name == "<query>"
+                    else None
+                )
+                or (
                     f"make an instance, `.init {instance[:60]} = …`, of a component that declares {quoted(own)}"
                     if instance
                     else f"declare it, for example `{self.proposals().declaration(atom)}`"

@@ -9,7 +9,7 @@ from typing import Final
 from elastalog.analysis.dependencies import Use, Uses, collect_dependencies, components, in_order
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.subsumptions import keeping_best
+from elastalog.analysis.lattices import keeping_best
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -35,7 +35,7 @@ def stratify(draft: Draft) -> Outcome:
             continue
         shown.add(use.span)
         steps = _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component]))
-        _report(use, steps, _by_subsumption(use, draft), findings)
+        _report(use, steps, _improving(use, draft), findings)
     return replace(draft, components=tuple(ordered)), findings.diagnostics
 
 
@@ -57,9 +57,9 @@ def _shortest_path(start: str, end: str, uses: Uses, members: set[str]) -> list[
     return steps[::-1]
 
 
-def _by_subsumption(use: Use, draft: Draft) -> str | None:
+def _improving(use: Use, draft: Draft) -> str | None:
     """What a rule with a least or greatest value of its own recursion can be written as: the values themselves, and a
-    subsumption that keeps the best."""
+    column that keeps the best."""
     rules = [c for c, _ in draft.clauses if c.span.start <= use.span.start < c.span.end and len(c.heads) == 1]
     for literal in rules[0].body if use.manner == "aggregate" and rules else ():
         result, aggregate = (literal.left, literal.right) if type(literal) is tree.Comparison else (None, None)
@@ -74,8 +74,9 @@ def _by_subsumption(use: Use, draft: Draft) -> str | None:
         arguments = [aggregate.target if i in places else term for i, term in enumerate(head.arguments)]
         body = (*[other for other in rules[0].body if other is not literal], *aggregate.body)
         rule = replace(rules[0], heads=(replace(head, arguments=tuple(arguments)),), body=body, plan=None)
-        better = "<" if aggregate.operator == "min" else ">"
-        return f"{print_clause(rule)} {keeping_best(head.relation, len(arguments), places[0], better)}"
+        columns = [(attribute.name, attribute.type_name) for attribute in draft.relations[head.relation].attributes]
+        declared = keeping_best(head.relation, columns, places[0], aggregate.operator)
+        return f"{declared}` and `{print_clause(rule)}"
     return None
 
 
@@ -102,5 +103,5 @@ def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, f
             note="an aggregated relation must be complete before it is read",
             advice=f"split the rule so that {head} aggregates over a relation outside this cycle"
             if instead is None
-            else f"derive all values and keep the best by a subsumption: `{instead}`",
+            else f"derive all values, in a column that keeps the best: `{instead}`",
         )

@@ -30,14 +30,6 @@ MARK = "<="
 _FAR: Final = 1_000_000
 
 
-def keeping_best(relation: str, arity: int, place: int, better: str) -> str:
-    """The subsumption that keeps the least (`<`) or greatest (`>`) value of a column, for all others of a fact."""
-    one, other = (
-        ", ".join(best if column == place else f"k{column + 1}" for column in range(arity)) for best in ("a", "b")
-    )
-    return f"{relation}({one}) <= {relation}({other}) :- b {better} a."
-
-
 def is_of_pairs(relation: str) -> bool:
     """Whether a relation holds the pairs of a subsumption."""
     return relation.endswith(MARK)

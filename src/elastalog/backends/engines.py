@@ -6,7 +6,9 @@ An engine is where a user wants strata evaluated. Another one is another case he
 from __future__ import annotations
 
 import logging
-from functools import partial
+import sys
+from functools import cache, partial
+from importlib.util import find_spec
 from typing import Final, Protocol
 
 from elastalog.backends.annotation import Annotation
@@ -19,6 +21,12 @@ from elastalog.relations.words import Dictionary
 ENGINES: Final = ("auto", "local", "spark", "gpu")
 
 log = logging.getLogger("elastalog.placement")
+
+
+@cache
+def _has_cupy() -> bool:
+    """Whether CuPy is installed, or has been loaded; every session asks."""
+    return "cupy" in sys.modules or find_spec("cupy") is not None
 
 
 class BackendMaker(Protocol):
@@ -69,7 +77,7 @@ def _kernel_with_device(
     from elastalog.backends.kernel.backend import KernelBackend
 
     watch = watch or Watch()
-    arrays = on_device(room)
+    arrays = on_device(room) if _has_cupy() else None
     if arrays is None and is_asked:
         log.warning("engine gpu: there is no GPU, or CuPy is not installed; NumPy takes its place")
         arrays = on_numpy(room)

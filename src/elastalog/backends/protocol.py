@@ -93,14 +93,15 @@ class Reach:
 
 
 class Driven(NamedTuple):
-    """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, in so many
-    seconds. `costs`: of each, its place among all `strata`, how many changes reached it, derivations, rows, effort and
-    touched facts, as a `Watch` counts them. For a small update this is a large part of the work, so it is left as it
-    was counted."""
+    """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, which were that
+    effort, in so many seconds. `costs`: of each, its place among all `strata`, how many changes reached it,
+    derivations, rows, effort and touched facts, as a `Watch` counts them. For a small update this is a large part of
+    the work, so it is left as it was counted."""
 
     strata: Sequence[LogicalStratum]
     costs: list[list[int]]
     derivations: int
+    effort: int
     seconds: float
 
 
@@ -170,9 +171,10 @@ class Shifts(Protocol):
     """Going from one epoch to another by writing annotations and nothing else, for trials. Where a backend has them, a
     state is levels and counts in its memory. What a shift is, is the backend's business."""
 
-    def back(self, most: int | None = None) -> Any | None:
+    def back(self, most: int | None = None, instead_of: Any | None = None) -> Any | None:
         """What `make` will need to go back, and forth again, once the update under way is committed; it cannot be made
-        if that has touched more than `most` facts. None where a relation was evaluated anew."""
+        if that has touched more than `most` facts. None where a relation was evaluated anew. `instead_of`: one made
+        with the same `most` that is not needed any more."""
 
     def can_make(self, shift: Any) -> bool:
         """Whether a shift can still be made."""
@@ -222,8 +224,9 @@ class Replay(Protocol):
 class Replays(Protocol):
     """Strata with subsumption are evaluated again for proofs of what rests on superseded facts."""
 
-    def replay(self, stratum: LogicalStratum) -> Replay:
-        """Evaluates a stratum again, beside what is held of it, outside an update."""
+    def replay(self, stratum: LogicalStratum) -> Replay | None:
+        """Evaluates a stratum again, beside what is held of it, outside an update. None if what is held rests on
+        nothing else: its facts have ranks."""
 
 
 class FactFile(Protocol):

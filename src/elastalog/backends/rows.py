@@ -17,6 +17,20 @@ def distinct(words: Matrix) -> Matrix:
     return words if held.used == len(words) else held.rows[: held.used].copy()
 
 
+def distinct_in_order(words: Matrix) -> tuple[Vector, Vector]:
+    """Of the distinct rows of a matrix, in their order, the first place of each; and which of them each row is. Unlike
+    `np.unique`, which makes a mistake in comparing of Ctrl-C."""
+    if not words.shape[1]:
+        return np.arange(min(len(words), 1)), np.zeros(len(words), np.int64)
+    order = np.lexsort(words.T[::-1])
+    ordered = words[order]
+    is_first = np.ones(len(words), np.bool_)
+    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    place = np.empty(len(words), np.int64)
+    place[order] = np.cumsum(is_first) - 1
+    return order[is_first], place
+
+
 def are_in(words: Matrix, others: Matrix) -> Vector:
     """Which rows of a matrix occur in another."""
     if len(words) + len(others) <= SETTINGS.few_rows_compared:

@@ -155,7 +155,8 @@ class Watch:
         """One iteration of a stratum has ended."""
         self.rounds += 1
         self.check()
-        self.tell(stratum, iteration, found)
+        if self.on_progress is not None:
+            self.tell(stratum, iteration, found)
 
     def tell(self, stratum: int, iteration: int, found: int) -> None:
         """Tells news to who wants them."""

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @click.command()
 @store_argument
 @click.argument("updates", type=click.Path(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
-@click.option("--source", metavar="NAME", help="Where the updates come from.")
+@click.option("--source", metavar="NAME", help="Name of the source of the updates.")
 @click.option(
     "--batch", metavar="ID",
-    help="Which of its updates this is; the second of several gets ID.2. A batch is applied once.",
+    help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
 )  # fmt: skip
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
 @click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")

@@ -36,12 +36,14 @@ _PHASES = (
 )  # fmt: skip
 @click.option(
     "--strategies", metavar="A,B,…",
-    help="Which ones, as `elastic,dredc,bfc+linked`.  [default: all that can run the program]",
+    help="Strategies to run, as `elastic,dredc,bfc+linked`.  [default: all that can run the program]",
 )  # fmt: skip
 @click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
 @click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
-@click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation or update, as 30s or 5m.")
-@click.option("--plot", metavar="FILE", help="Draw the times of the updates, into an .svg or .png file.")
+@click.option(
+    "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, as 30s or 5m."
+)
+@click.option("--plot", metavar="FILE", help="Plot the times of the updates to an .svg or .png file.")
 @format_option
 @verbosity_options
 def compare(

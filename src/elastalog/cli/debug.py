@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.limits import duration
 from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, session_options, show_reports
-from elastalog.cli.store_options import at_option, is_store, opened_at
+from elastalog.cli.store_options import at_option, is_store, opened_at, writing
 
 if TYPE_CHECKING:
     from elastalog.debugging.answers import Answer
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     "  [default: what why-not finds]",
 )  # fmt: skip
 @click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
-@click.option("--blame", metavar="FACT", help="Show which epoch a fact last came or went in, and why.")
+@click.option("--blame", metavar="FACT", help="Show in which epoch a fact last appeared or disappeared, and why.")
 @click.option(
     "--epochs", nargs=2, type=click.IntRange(1), metavar="A B", help="Between these epochs.  [default: the last update]"
 )
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
 )
 @at_option
+@click.option("--apply", "applies", is_flag=True, help="Apply the repair to the store, as a new epoch.")
 @click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 @format_option
 @verbosity_options
@@ -65,6 +67,7 @@ def debug(
     epochs: tuple[int, int] | None,
     time_limit: float,
     at: int | None,
+    applies: bool,
     proofs: bool,
     form: str,
     verbosity: Verbosity,
@@ -82,6 +85,7 @@ def debug(
       elastalog debug reach.dl -F facts --update monday.diff --unwanted 'path(1, 4)'
       elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
       elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --apply
       elastalog debug reach.store --blame 'path(1, 4)'
       elastalog debug reach.store --unwanted 'path(1, 4)' --at 17
       elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
@@ -96,10 +100,15 @@ def debug(
         raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
     if localise and (reject or over or candidates):
         raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
+    if applies and (not is_store(program) or at is not None or blame is not None or localise):
+        raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
+    chosen = SessionOptions(**options)
     with (
         exit_codes(form, verbosity),
         announcing(verbosity),
-        opened_at(program, at, SessionOptions(**options), form, verbosity) as session,
+        writing(program, form, verbosity, chosen.functors)
+        if applies
+        else opened_at(program, at, chosen, form, verbosity) as session,
     ):
         for path in updates:
             show_reports(session.apply(path).reports, form, verbosity)
@@ -111,9 +120,16 @@ def debug(
         answer: Answer
         if localise:
             answer = session.localise(unwanted, missing, **settings)
+            click.echo(_shown(answer, form, proofs))
         else:
-            answer = session.suggest(unwanted, missing, reject, over=over, candidates=candidates or None, **settings)
-        click.echo(_shown(answer, form, proofs))
+            answer = repair = session.suggest(
+                unwanted, missing, reject, over=over, candidates=candidates or None, **settings
+            )
+            click.echo(_shown(answer, form, proofs))
+            if applies:
+                changes = repair.apply()
+                if verbosity != "quiet":
+                    click.echo(f"epoch {session.epoch}: {counted(changes.impact, 'change')}", err=True)
         _tell_time(answer, verbosity)
 
 

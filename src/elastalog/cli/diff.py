@@ -15,7 +15,7 @@ from elastalog.cli.store_options import reading, store_argument
 @click.argument("first", type=click.IntRange(1), metavar="A")
 @click.argument("last", type=click.IntRange(1), metavar="B")
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
-@click.option("--levels", is_flag=True, help="Also facts whose lowest proof has another height (~).")
+@click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
 @format_option
 @verbosity_options
 def diff(

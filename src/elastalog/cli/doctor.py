@@ -18,6 +18,7 @@ from elastalog import __version__
 from elastalog.cli.session_options import announcing
 
 OPTIONAL: Final = {
+    "numba": "compiling operators where no wheel brought them",
     "pandas": "data frames",
     "polars": "data frames",
     "pyspark": "engine spark",
@@ -48,7 +49,7 @@ def doctor() -> None:
     """
     click.echo(f"elastalog {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo(f"processors: {os.cpu_count()}")
-    for package in ("numpy", "numba", "pyarrow"):
+    for package in ("numpy", "pyarrow"):
         click.echo(f"{package}: {_version(package) or 'missing'}")
     for package, purpose in OPTIONAL.items():
         click.echo(f"{package}: {_version(package) or 'not installed'} (optional: {purpose})")
@@ -63,7 +64,7 @@ def doctor() -> None:
 
 def engine_details() -> str:
     """What evaluates, in one line, for `--version`."""
-    return ", ".join(f"{name} {_version(name) or 'missing'}" for name in ("numba", "numpy", "pyarrow"))
+    return ", ".join(f"{name} {_version(name) or 'missing'}" for name in ("numpy", "pyarrow"))
 
 
 def _told(name: str, check: Callable[[], None]) -> bool:

@@ -23,7 +23,7 @@ from elastalog.cli.store_options import at_option, opened_at
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
 @click.option(
     "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
-    help="Show what follows from it instead: in one step, or all that would go if it went.",
+    help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
 )  # fmt: skip
 @form_options
 @verbosity_options

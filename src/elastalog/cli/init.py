@@ -19,7 +19,7 @@ from elastalog.cli.store_options import store_argument
 @session_options
 @click.option(
     "--retention", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
-    help="How many epochs can be gone back.",
+    help="Number of past epochs to keep.",
 )  # fmt: skip
 @format_option
 @verbosity_options

@@ -12,9 +12,11 @@ from elastalog.cli.preprocessor_options import preprocessing_given, preprocessor
 @preprocessor_options
 @click.option(
     "-F", "--facts", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-    help="Folder of fact files: what is shown about a relation then has its number of facts.",
+    help="Folder of fact files, to show how many facts a relation has.",
 )  # fmt: skip
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output: always so, editors may say it.")
+@click.option(
+    "--stdio", is_flag=True, help="Use standard input and output (the default; accepted because editors pass it)."
+)
 def lsp(facts: str | None, stdio: bool) -> None:
     """Serve an editor that speaks the language server protocol.
 

@@ -43,6 +43,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "backup": "elastalog.cli.backup:backup",
         "verify": "elastalog.cli.verify:verify",
     },
+    "Bring RDF": {
+        "rdf": "elastalog.cli.rdf:rdf",
+    },
     "Serve": {
         "serve": "elastalog.cli.serve:serve",
         "workbench": "elastalog.cli.workbench:workbench",
@@ -106,7 +109,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=lambda ctx, _, value: _version(ctx, value),
-    help="Show the version, and those of what evaluates.",
+    help="Show the version, and those of Python and the main libraries.",
 )  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show notes too.")
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only.")

@@ -43,7 +43,7 @@ preprocessor_options: Final = together(
     ),
     click.option(
         "--no-preprocessor", "no_preprocessor", is_flag=True, expose_value=False, callback=_keep,
-        help="Do not obey lines that begin with #.",
+        help="Ignore preprocessor lines (those that begin with #).",
     ),
 )  # fmt: skip
 """The options; `preprocessing_given` and `read_program` know what was given."""

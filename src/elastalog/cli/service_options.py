@@ -56,21 +56,21 @@ service_options: Final = together(
     ),
     click.option(
         "--token", envvar="ELASTALOG_TOKEN", metavar="T",
-        help="Who has it may read and write.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
+        help="Token that grants reading and writing.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
     ),
-    click.option("--read-token", metavar="T", help="Who has it may read."),
-    click.option("--no-token", is_flag=True, help="Everybody who reaches the address may read and write."),
+    click.option("--read-token", metavar="T", help="Token that grants reading."),
+    click.option("--no-token", is_flag=True, help="No token: everyone who can reach the address may read and write."),
     click.option(
         "--allow-host", multiple=True, metavar="NAME",
-        help="Another name that the service is known by, as behind a proxy.",
+        help="Another host name of the service, for example behind a proxy.",
     ),
     click.option(
         "--store", type=click.Path(), metavar="DIR",
-        help="Where the epochs of a PROGRAM are kept.  [default: nowhere once the service has ended]",
+        help="Store for the epochs of a PROGRAM.  [default: a temporary one]",
     ),
-    click.option("--retention", type=click.IntRange(1), metavar="N", help="How many epochs can be gone back."),
+    click.option("--retention", type=click.IntRange(1), metavar="N", help="Number of past epochs to keep."),
     click.option(
-        "--question-time", callback=duration, metavar="TIME", help="Longest answer, as 30s.  [default: 10s]"
+        "--question-time", callback=duration, metavar="TIME", help="Time limit of a question, as 30s.  [default: 10s]"
     ),
     click.option(
         "--question-memory", callback=memory_size, metavar="SIZE",
@@ -78,13 +78,13 @@ service_options: Final = together(
     ),
     click.option(
         "--replicas", type=click.IntRange(1), metavar="N",
-        help="Previews and repairs at a time, each on a copy of the facts, made when needed.  [default: 1]",
+        help="Number of concurrent previews and repairs, each on a copy of the facts.  [default: 1]",
     ),
     click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
     click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
     click.option(
         "--readers-wait", is_flag=True,
-        help="Hold facts once: readers wait for commits, and a question in the way of one is refused.",
+        help="Keep facts once instead of twice: readers wait for commits, and a question that blocks one is refused.",
     ),
 )  # fmt: skip
 """The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -18,6 +17,7 @@ from elastalog.cli.options import together
 from elastalog.cli.preprocessor_options import read_program
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
+from elastalog.session.settings import processors
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -80,7 +80,7 @@ functors_option: Final = together(
     click.option(
         "-l", "--library", "--libraries", "library", multiple=True, expose_value=False, callback=_remember,
         metavar="NAME",
-        help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
+        help="C library, libNAME.so, with functions that `.functor` declares. It is run: use only what you trust.",
     ),
 )  # fmt: skip
 """`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
@@ -105,7 +105,7 @@ bad_rows_option: Final = click.option(
 
 max_bad_rows_option: Final = click.option(
     "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
-    help="Most rows of a relation to skip.",
+    help="Maximum number of rows to skip per relation.",
 )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ class Jobs(click.IntRange):
     """A number of threads, or `auto`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(os.cpu_count() or 1 if value == "auto" else value, param, ctx)
+        return super().convert(processors() if value == "auto" else value, param, ctx)
 
 
 class FactsFolder(click.Path):
@@ -127,11 +127,11 @@ session_options: Final = together(
     click.option(
         "-F", "--facts", "--fact-dir", "facts", default=".", metavar="DIR",
         type=FactsFolder(exists=True, file_okay=False),
-        help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
+        help="Folder of the fact files, also remote (s3://…).  [default: the current one]",
     ),
     click.option(
-        "-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N",
-        help="Number of threads, or auto: one a core.",
+        "-j", "--jobs", default="auto", show_default=True, type=Jobs(1, 1024), metavar="N",
+        help="Number of threads; auto: one per processor, 16 at most.",
     ),
     click.option(
         "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
@@ -143,24 +143,24 @@ session_options: Final = together(
     ),
     click.option(
         "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
-        help="Levels by stratum, or heights of proofs.",
+        help="Levels within each stratum, or heights of whole proofs.",
     ),
     bad_rows_option,
     max_bad_rows_option,
-    click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+    click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, as 512M or 2G."),
     click.option(
         "--device-memory", callback=memory_size, metavar="SIZE",
-        help="Most memory of a GPU to use.  [default: half of what is free]",
+        help="Memory limit on the GPU.  [default: half of what is free]",
     ),
     functors_option,
     click.option(
         "--arithmetic", type=click.Choice(["check", "wrap"]),
-        help="Integers outside their type: an error, or modulo 2^64.",
+        help="Integer overflow: an error, or modulo 2^64.",
     ),
-    click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
+    click.option("--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, as 30s or 5m."),
     click.option(
         "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
-        help="How many times its size a fact file may hold, unpacked.",
+        help="Maximum expansion of a compressed fact file, as a multiple of its size.",
     ),
 )  # fmt: skip
 """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @session_options
 @click.option(
     "--budget", default="auto", show_default=True, callback=update_budget, metavar="auto|FRACTION|none",
-    help="What an update may cost before a stratum is evaluated anew; a number is a fraction of a bootstrap.",
+    help="What an update may cost before a stratum is recomputed; a number is a fraction of a bootstrap.",
 )  # fmt: skip
 @format_option
 @verbosity_options

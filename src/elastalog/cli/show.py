@@ -72,9 +72,13 @@ def _magic(source: Source) -> Iterator[str]:
 
 def _strata(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_strata
+    from elastalog.planning.listing import how_improved
+    from elastalog.planning.lower import lower
     from elastalog.program import Program
 
-    yield from list_strata(Program.of(source).checked)
+    program = Program.of(source).checked
+    strata = lower(program).strata if program.subsumptions else ()
+    yield from list_strata(program, {s.relations[0]: how_improved(s) for s in strata if s.dominance})
 
 
 def _plan(source: Source) -> Iterator[str]:
@@ -145,7 +149,7 @@ def _source(path: str, is_store: bool) -> Source:
 @click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
 @click.option(
     "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
-    help="Whose plan to show: with spark, which strata fall apart into tasks, and why the others do not.",
+    help="Engine whose plan to show; with spark also which strata are split into tasks, and why others are not.",
 )  # fmt: skip
 @format_option
 @verbosity_options

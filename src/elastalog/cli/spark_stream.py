@@ -66,7 +66,9 @@ spark_stream_options: Final = together(
         "--source", metavar="DIR|TABLE", help="Folder of diff files, each an epoch, or a table, for Spark to watch."
     ),
     click.option(
-        "--relation", metavar="NAME", help="What the table is about.  [default: its name, or a column `relation`]"
+        "--relation",
+        metavar="NAME",
+        help="Relation of the rows.  [default: the table's name, or its column `relation`]",
     ),
     click.option(
         "--conf",
@@ -76,15 +78,17 @@ spark_stream_options: Final = together(
         metavar="KEY=VALUE",
         help="Setting of the Spark session, as for spark-submit.",
     ),
-    click.option("--store", type=click.Path(), metavar="STORE", help="Store of the epochs; made if it is not there."),
+    click.option(
+        "--store", type=click.Path(), metavar="STORE", help="Store of the epochs; created if it does not exist."
+    ),
     click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
     click.option(
         "--checkpoint",
         type=click.Path(),
         metavar="DIR",
-        help="Spark's notes.  [default: in STORE.checkpoint; needed if STORE is an address]",
+        help="Folder of Spark's checkpoints.  [default: STORE.checkpoint; required if STORE is remote]",
     ),
-    click.option("--once", is_flag=True, help="End when all that is there has been applied."),
+    click.option("--once", is_flag=True, help="Stop once everything available has been applied."),
 )
 """The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked", "auto"]),
-    help="Look one update ahead and mark what it will question (dred, bf, bfc); auto: where it pays.",
+    help="Look one update ahead and mark what it will check (dred, bf, bfc); auto: only where it pays.",
 )  # fmt: skip
 @session_options
 @spark_stream_options

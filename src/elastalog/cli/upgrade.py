@@ -17,7 +17,7 @@ from elastalog.cli.store_options import store_argument, writing
 @store_argument
 @program_argument
 @click.option("--preview", is_flag=True, help="Only show what would change.")
-@click.option("--show-changes", is_flag=True, help="Print every fact that goes or comes.")
+@click.option("--show-changes", is_flag=True, help="Print every fact that comes (+) or goes (-).")
 @functors_option
 @format_option
 @verbosity_options

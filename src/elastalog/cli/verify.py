@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @store_argument
-@click.option("--recompute", is_flag=True, help="Also evaluate the program anew, in another way.")
+@click.option("--recompute", is_flag=True, help="Also recompute the program in another way, and compare.")
 @functors_option
 @format_option
 @verbosity_options
 def verify(store: str, recompute: bool, functors: str | None, form: str, verbosity: Verbosity) -> None:
     """Check a store.
 
-    Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit
+    Compares every file with its checksum. With `--recompute` the whole fixpoint is recomputed from the explicit
     facts, and facts, levels and counts are compared with what is stored. It is evaluated in another way than they were
     derived: by joins of sorted arrays, without indexes, compiled rounds and updates. Rules that only one way can
     evaluate (choice domains, subsumption, equivalences) are named. Nothing is changed. The exit code is 0 when all is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -26,42 +27,50 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("program", type=click.Path(), required=False, metavar="[PROGRAM|STORE]")
 @click.option("--demo", is_flag=True, help="An example to look at: services, their calls, and secrets that get out.")
+@click.option("--open", "opens", is_flag=True, help="Open the address in the browser.")
 @preprocessor_options
 @service_options
 @session_options
 @format_option
 @verbosity_options
-def workbench(program: str | None, demo: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
+def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Work on a program over the fact files of a folder, or on a store, in a browser.
 
-    Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Prints the
-    address to open, with a token that becomes a cookie. The interface of `elastalog serve` is at the same address. The
-    pages load nothing from elsewhere. Ctrl-C ends it. Needs the extra `web`.
+    Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Without a
+    program it begins with an empty one: paste facts and write rules on the page Program. Prints the address to open,
+    with a token that becomes a cookie. The interface of `elastalog serve` is at the same address. The pages load
+    nothing from elsewhere. Ctrl-C ends it. Needs the extra `web`.
 
     \b
     Examples:
-      elastalog workbench --demo
+      elastalog workbench --demo --open
+      elastalog workbench
       elastalog workbench reach.dl -F facts
       elastalog workbench reach.store --port 9000
     """
     wanted, chosen = split_options(options)
-    if demo == (program is not None):
-        raise click.UsageError("give a PROGRAM, a STORE, or --demo")
+    if demo and program is not None:
+        raise click.UsageError("give a PROGRAM, a STORE, or --demo, not two of them")
     with exit_codes(form, verbosity):
         _require_pages()
-        opened = _demo(wanted) if program is None else opened_service(program, wanted, chosen, form, verbosity)
+        if program is not None:
+            opened, title = opened_service(program, wanted, chosen, form, verbosity), Path(program).name
+        else:
+            opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
         with announcing(verbosity), opened as (service, settings):
-            _serve(service, settings, wanted, "services.dl" if program is None else Path(program).name)
+            _serve(service, settings, wanted, title, demo, opens)
 
 
-def _serve(service: Service, settings: Settings, wanted: ServiceOptions, title: str) -> None:
+def _serve(
+    service: Service, settings: Settings, wanted: ServiceOptions, title: str, is_demo: bool, opens: bool
+) -> None:
     from elastalog.web.app import make_app
     from elastalog.web.pages.mounting import mount_pages
     from elastalog.web.serving import address_of, listen, serve
 
     listening = listen(wanted.host, wanted.port)
     app = make_app(service, settings)
-    mount_pages(app, service, title=title)
+    mount_pages(app, service, title=title, is_demo=is_demo)
     # A token that the user gave is theirs to keep: it is not printed.
     is_made = settings.token is not None and wanted.token is None
     address = address_of(listening, wanted.host) + (f"/?token={settings.token}" if is_made else "/")
@@ -69,22 +78,27 @@ def _serve(service: Service, settings: Settings, wanted: ServiceOptions, title: 
     def started() -> None:
         click.echo(f"{title}: epoch {service.epoch} at {address}")
         if not is_made and settings.token is not None:
-            click.echo("open it once with `?token=TOKEN` behind it; the browser keeps the token as a cookie")
+            click.echo("sign in there with the token; the browser keeps it as a cookie")
+        if opens:
+            webbrowser.open(address)
 
     serve(app, service, listening, started)
 
 
 @contextmanager
-def _demo(wanted: ServiceOptions) -> Iterator[tuple[Service, Settings]]:
-    """The demonstration, in a folder that goes when it ends."""
-    from elastalog.web.pages.demo import live_through, open_demo
+def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Service, Settings]]:
+    """The demonstration, or an empty program, in a folder that goes when it ends, unless a store is named."""
+    from elastalog.web.pages.demo import live_through, open_demo, open_empty
     from elastalog.web.service import Service
 
     settings = settings_of(wanted)
-    with tempfile.TemporaryDirectory(prefix="elastalog-demo-") as folder:
-        service = Service(open_demo(Path(folder) / "store"), settings.limits, is_twofold=not wanted.readers_wait)
+    with tempfile.TemporaryDirectory(prefix="elastalog-") as folder:
+        store = Path(folder) / "store"
+        session = open_demo(store) if is_demo else open_empty(Path(wanted.store or store))
+        service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
         try:
-            live_through(service)
+            if is_demo:
+                live_through(service)
             yield service, settings
         finally:
             service.close()

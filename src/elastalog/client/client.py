@@ -18,10 +18,11 @@ from elastalog.analysis.query import parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import ARROW, Broken, Transport
-from elastalog.database import PreparedQuery, Written
+from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.deprecated import Renamed, takes_key
 from elastalog.diagnostics.arguments import require_text, stays_here
+from elastalog.evaluation.answers import planned_pattern
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.draft import by_relation
 from elastalog.program import Program
@@ -166,8 +167,12 @@ class Client(Renamed):
     def prepare(self, text: str, /) -> PreparedQuery:
         """A query to be asked often; see `Session.prepare`."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
-        names = parameters_in(text, self.decoder.program.checked)
-        return PreparedQuery(text, names, lambda values: self.query(text, parameters=values))
+        checked = self.decoder.program.checked
+        names = parameters_in(text, checked)
+        asked = planned_pattern(text, checked, self.schemas)
+        if asked is not None and asked.is_decision:
+            return PreparedDecision(self, text, asked)
+        return PreparedQuery(self, text, names)
 
     def _bytes(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> bytes:
         return self._transport.fetch(method, path, {**self._moment(), **query}, body, ARROW)

@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeAlias
 from elastalog.analysis.findings import counted
 from elastalog.debugging.elements import Element
 from elastalog.debugging.laboratory import Seconds
-from elastalog.diagnostics.display import cut
+from elastalog.diagnostics.display import cut, html_table
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.relations.display import html_table
 
 What: TypeAlias = Literal["appeared", "disappeared"]
 

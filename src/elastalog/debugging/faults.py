@@ -32,7 +32,7 @@ def older_fault(fact: Fact, is_unwanted: bool, first: int, last: int) -> Elastal
     return _error(
         "E1002",
         f"{fact} {was} in epoch {first}",
-        advice="`blame` finds the epoch; give that one and the one before it",
+        advice="search all given facts (`over=\"facts\"`, `--over facts`), or let `blame` find the epoch and give it",
         notes=(f"what changed between the epochs {first} and {last} cannot be the reason",),
     )  # fmt: skip
 

@@ -50,7 +50,7 @@ class Ground:
         found = {}
         for name, relation in backend.program.relations.items():
             if not relation.is_hidden:
-                words = backend.facts(name).words
+                words = backend.facts(relation.given or name).words
                 explicit = words[backend.is_explicit(name, words)]
                 if len(explicit):
                     found[name] = explicit

@@ -77,6 +77,7 @@ class OpenCorners:
         self._came[relation] = came
 
     def _explicit(self, relation: str) -> Matrix:
-        words = self._laboratory.backend.facts(relation).words
-        found: Matrix = words[np.asarray(self._laboratory.backend.is_explicit(relation, words))]
+        backend = self._laboratory.backend
+        words = backend.facts(backend.program.given.get(relation, relation)).words
+        found: Matrix = words[np.asarray(backend.is_explicit(relation, words))]
         return found

@@ -39,11 +39,7 @@ class Parts:
     def are_numbered(self, relations: Iterable[str]) -> bool:
         """Whether relations depend on numbers that derivations have been given."""
         below = self.below(relations)
-        return any(
-            stratum.aggregate is not None and stratum.aggregate.is_numbering
-            for stratum in self.program.strata
-            if stratum.number in below
-        )
+        return any(stratum.numbering is not None for stratum in self.program.strata if stratum.number in below)
 
     @cached_property
     def _fragile(self) -> frozenset[str]:

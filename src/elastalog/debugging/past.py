@@ -11,7 +11,7 @@ from elastalog.backends.protocol import Matrix
 from elastalog.debugging.answers import What
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import RuleTexts, Update
-from elastalog.planning.logical import is_hidden_name
+from elastalog.planning.logical import GIVEN, is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
@@ -95,7 +95,8 @@ def explicit_update(record: JournalRecord) -> Update:
     """The update of a record: explicit facts are those of level 0, in declared relations."""
     deleted: dict[str, Matrix] = {}
     inserted: dict[str, Matrix] = {}
-    for relation, changes in record.changes.items():
+    for stored, changes in record.changes.items():
+        relation = stored.removeprefix(GIVEN)
         if not is_hidden_name(relation):
             went = changes.words[(changes.was == 0) & (changes.level != 0)]
             came = changes.words[(changes.was != 0) & (changes.level == 0)]

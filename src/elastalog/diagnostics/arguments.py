@@ -21,15 +21,16 @@ class MissingPackage(ElastalogError, ImportError):
     """A package that a call needs is not installed."""
 
 
-def require_package(name: str) -> Any:
-    """A package that not everybody has. Raises MissingPackage, with how to install it."""
+def require_package(name: str, extra: str | None = None) -> Any:
+    """A package that not everybody has. Raises MissingPackage, with how to install it: alone, or with an extra."""
     from importlib import import_module
 
     try:
         return import_module(name)
     except ImportError:
         told = f"the package `{name}` is not installed"
-        raise MissingPackage([Diagnostic("E0623", told, help=f"pip install {name}")]) from None
+        advice = f"pip install {name}" if extra is None else f'pip install "elastalog[{extra}]"'
+        raise MissingPackage([Diagnostic("E0623", told, help=advice)]) from None
 
 
 def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:

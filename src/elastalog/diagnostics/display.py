@@ -1,8 +1,9 @@
-"""Text from programs made fit for a terminal: nothing in it can move the cursor or reorder the line."""
+"""Text from programs made fit for a terminal, in which nothing moves the cursor or reorders the line; HTML tables."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 _TAB = "    "
 _BLOCKS = {"\n": "\\n", "\r": "\\r", "\x00": "\\0", "\x1b": "\\x1b"}
@@ -51,3 +52,15 @@ def cut(text: str) -> str:
     if len(lines) <= MOST_LINES:
         return text
     return "\n".join((*lines[:MOST_LINES], f"… {len(lines) - MOST_LINES:,} more lines; `print` shows them"))
+
+
+def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a caption; all values are escaped, and what cannot be seen in them is made visible."""
+    from html import escape
+
+    head = "".join(f"<th>{escape(show_text(name))}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(show_text(str(value)))}</td>" for value in row) + "</tr>" for row in rows
+    )
+    title = escape(show_text(caption))
+    return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

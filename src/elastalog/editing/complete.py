@@ -240,7 +240,7 @@ def _proposals(symbols: Iterable[Symbol]) -> Iterator[Proposal]:
     for symbol in sorted(symbols, key=lambda each: each.name):
         match symbol.item:
             case tree.RelationDeclaration() as item:
-                columns = ", ".join(f"{each.name}: {each.type_name}" for each in item.attributes)
+                columns = ", ".join(f"{each.name}: {each.written_type}" for each in item.attributes)
                 yield Proposal(symbol.name, symbol.kind, f"({columns})", _call(symbol.name, item.attributes))
             case tree.FunctorDeclaration() as item:
                 columns = ", ".join(f"{each.name}: {each.type_name}" for each in item.parameters)

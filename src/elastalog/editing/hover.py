@@ -32,6 +32,7 @@ ABOUT_DIRECTIVES: Final[Mapping[str, str]] = {
     "functor": "declares a functor that you implement: `.functor f(x: number): symbol`, called `@f(x)`",
     "comp": "declares a component: `.comp C<T> : Base { … }`",
     "init": "makes an instance of a component: `.init i = C<number>`; its relations are `i.r`",
+    "lattice": "says how values of a type improve: `.lattice D<> { Lub -> @lub(_, _) }`, for columns `v: D<>`",
     "override": "drops the inherited rules of an `overridable` relation",
 }
 

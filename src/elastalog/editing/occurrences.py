@@ -62,6 +62,13 @@ class _Walk:
                 yield from self.component(item, room)
             case tree.Clause() | tree.Subsumption():
                 yield from _Rule(self, item, room).occurrences()
+            case tree.Lattice():
+                yield from self.name(Kind.TYPE, item.type_name, item.type_span, room)
+                for _, term, _ in item.operators:
+                    if isinstance(term, tree.Call) and term.functor[0] in "$@":
+                        kind = Kind.BRANCH if term.functor[0] == "$" else Kind.FUNCTOR
+                        span = Span(term.functor_span.end - len(term.functor) + 1, term.functor_span.end)
+                        yield from self.name(kind, term.functor[1:], span, room)
             case tree.Pragma():
                 pass
 

@@ -34,7 +34,7 @@ def _entries(reading: Reading, file: str, items: tuple[Item, ...]) -> Iterator[E
     for item in items:
         match item:
             case tree.RelationDeclaration():
-                columns = ", ".join(f"{each.name}: {each.type_name}" for each in item.attributes)
+                columns = ", ".join(f"{each.name}: {each.written_type}" for each in item.attributes)
                 entry = Entry(Kind.RELATION, item.name, f"({columns})", item.span, item.name_span)
             case tree.TypeDeclaration():
                 entry = Entry(Kind.TYPE, item.name, item.kind, item.span, item.name_span)

@@ -178,14 +178,10 @@ def _folded(stratum: LogicalStratum, rule: AggregateRule, program: LogicalProgra
     if rule.is_numbering:
         column, why = None, "facts are numbered one after the other"
         others = (other for other in program.strata if other is not stratum)
-        beside = tuple(_by_itself(other, found) for other in others if (found := _numbering(other)) is not None)
+        beside = tuple(_by_itself(other, found) for other in others if (found := other.numbering) is not None)
         names += tuple(name for other in beside for name in other.relations)
     copies = tuple(Copy(name, name, column) for name in dict.fromkeys(names))
     return SharePlan(stratum, {} if column is None else {rule.relation: column}, why, (), copies, beside)
-
-
-def _numbering(stratum: LogicalStratum) -> AggregateRule | None:
-    return stratum.aggregate if stratum.aggregate is not None and stratum.aggregate.is_numbering else None
 
 
 def _by_itself(stratum: LogicalStratum, rule: AggregateRule) -> LogicalStratum:

@@ -9,7 +9,6 @@ from typing import assert_never
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variable_names import is_wildcard_name
-from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.equivalences import kept_as_classes, why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
@@ -61,9 +60,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
                 otherwise = "; local levels in one process keep classes" if name in merging else ""
                 yield f"  all pairs of {name} are kept: {why}{otherwise}"
         if stratum.dominance:
-            is_followed = maintained_comparison(stratum, program.relations) is not None
-            why = "followed: only the best of every key matters" if is_followed else "evaluations anew"
-            yield f"  dominated facts leave; updates are {why}"
+            yield f"  {how_improved(stratum)}"
         for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:
@@ -72,6 +69,14 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
     yield "indexes" if indexes else "no indexes"
     for relation, keys in sorted(indexes.items()):
         yield f"  {relation} by {', '.join('(' + ', '.join(map(str, key)) + ')' for key in sorted(keys))}"
+
+
+def how_improved(stratum: LogicalStratum) -> str:
+    """How a stratum with subsumption, or a column that improves, is evaluated, and why."""
+    if stratum.ranked is None:
+        return f"in rounds, after which dominated facts leave; updates evaluate it anew: {stratum.why_in_rounds}"
+    best = "least" if stratum.ranked.is_least else "greatest"
+    return f"in the order of values, the {best} first; updates follow what they change (by ranks: value, steps)"
 
 
 def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:

@@ -9,6 +9,8 @@ which no program can write), so that every strategy and backend handles them wit
   and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
 - `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
   `AggregateRule` keeps;
+- explicit facts of a relation with subsumption, or a column that improves, may be dominated like all others: they are
+  those of `@given.r`, and a clause without a rule hands them on;
 - an equivalence that is kept as classes (see `equivalences`) holds the pairs that generate it, an `EquivalenceRule`
   makes its classes of them, and an atom of it is two of these: `@classes.same(x, r), @classes.same(y, r)`.
 
@@ -19,10 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
+
+if TYPE_CHECKING:
+    from elastalog.planning.ranked import Ranked
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
@@ -31,6 +36,15 @@ Term: TypeAlias = str | Constant | None
 HIDDEN = "@"
 """What the names of hidden relations start with, in stores too."""
 
+
+GIVEN = HIDDEN + "given."
+"""What the name of a hidden relation starts with that has the explicit facts of a relation whose facts compete."""
+
+GUARD = HIDDEN + "rule."
+"""What the name of a hidden relation starts with that says whether a rule is in force."""
+
+LINKS = HIDDEN + "links."
+"""The same of one whose facts are the links of a rule (see `ranked`)."""
 
 AUTOINC = "autoinc"
 """The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
@@ -95,6 +109,11 @@ class Clause:
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
     wraps: bool = False
+
+    @property
+    def is_handing_on(self) -> bool:
+        """Whether it hands explicit facts on to their relation: no derivation to anybody who asks for some."""
+        return self.rule is None and not is_hidden_name(self.head)
 
     @property
     def is_recursive(self) -> bool:
@@ -168,6 +187,8 @@ class StoredRelation:
     choices: tuple[tuple[int, ...], ...] = ()
     classes: str | None = None
     needed: str | None = None
+    given: str | None = None
+    """The hidden relation that has its explicit facts, where they may be dominated."""
 
     @property
     def width(self) -> int:
@@ -189,12 +210,21 @@ class LogicalStratum:
     equivalence: EquivalenceRule | None = None
     merges: tuple[EquivalenceRule, ...] = ()
     """Equivalences that its clauses derive and read, and whose classes are among its relations."""
+    ranked: Ranked | None = None
+    """How it is evaluated in the order of values, where it is."""
+    why_in_rounds: str = ""
+    """Why it is not, where it has subsumption."""
     _reads: frozenset[str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
 
     @property
     def is_folded(self) -> bool:
         """Whether its relation is made of another one as a whole, and not by clauses."""
         return self.aggregate is not None or self.equivalence is not None
+
+    @property
+    def numbering(self) -> AggregateRule | None:
+        """The rule by which it gives numbers to derivations, if it does."""
+        return self.aggregate if self.aggregate is not None and self.aggregate.is_numbering else None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -216,6 +246,8 @@ class LogicalStratum:
             names.update(self.aggregate.reads)
         if self.equivalence is not None:
             names.add(self.equivalence.pairs)
+        if self.ranked is not None:
+            names.update(link.made_of for link in self.ranked.links if link.made_of is not None)
         return frozenset(names.difference(self.relations))
 
 
@@ -225,6 +257,9 @@ class LogicalProgram:
     relations: Mapping[str, StoredRelation]
     strata: tuple[LogicalStratum, ...]
     _needed: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    _given: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What backends have planned and can use again, here and in other sessions of the program."""
 
     @property
     def flat(self) -> frozenset[str]:
@@ -238,6 +273,15 @@ class LogicalProgram:
         if found is None:  # every update asks
             found = {name: stored.needed for name, stored in self.relations.items() if stored.needed is not None}
             object.__setattr__(self, "_needed", found)
+        return found
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """The relations whose explicit facts are in others, each with that one."""
+        found = self._given
+        if found is None:  # every update asks
+            found = {name: stored.given for name, stored in self.relations.items() if stored.given is not None}
+            object.__setattr__(self, "_given", found)
         return found
 
     @property

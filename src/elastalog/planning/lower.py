@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import assert_never
 
 from elastalog.analysis import program as checked
@@ -11,7 +13,10 @@ from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Ru
 from elastalog.analysis.subsumptions import MARK
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes, told_apart
 from elastalog.planning.logical import (
+    GIVEN,
+    GUARD,
     HIDDEN,
+    LINKS,
     Absent,
     AggregateRule,
     Clause,
@@ -28,6 +33,8 @@ from elastalog.planning.logical import (
 from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
 from elastalog.planning.lower_numbering import numbered_variable, with_numbers
 from elastalog.planning.needed_groups import Needed
+from elastalog.planning.ranked import NotRanked, Ranked, ranked_of
+from elastalog.planning.variables import bases_of
 from elastalog.syntax.keywords import NOT
 
 
@@ -49,7 +56,7 @@ def classes_of(equivalence: str) -> str:
 
 def guard_of(rule: int) -> str:
     """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
-    return f"{HIDDEN}rule.{rule}"
+    return f"{GUARD}{rule}"
 
 
 def renumbered(relation: str, old: int, new: int) -> str:
@@ -112,11 +119,15 @@ class Lowering:
             for clause in self.lower_rule(rule, own)
         ]
         inside, above = (self.needed, []) if dominance else ([], self.needed)
+        clauses += [self.handing_on(clause.head.removesuffix(MARK)) for clause in _one_each(dominance)]
         relations = (*own, *(needed.relation for needed in inside))
         clauses += [self.needing(needed, own) for needed in inside]
         merges = tuple(EquivalenceRule(classes_of(name), name) for name in own if name in self.merged)
         is_recursive = stratum.is_recursive and (not by_classes or bool(merges))
-        self.add_stratum(relations, clauses, is_recursive=is_recursive, dominance=dominance, merges=merges)
+        ranked, why = self.rank(relations, clauses, dominance)
+        self.add_stratum(
+            relations, clauses, is_recursive=is_recursive, dominance=dominance, merges=merges, ranked=ranked, why=why
+        )
         for name in by_classes - self.merged:
             self.add_classes(name)
             self.add_stratum((classes_of(name),), equivalence=EquivalenceRule(classes_of(name), name))
@@ -137,11 +148,37 @@ class Lowering:
         dominance: Iterable[Clause] = (),
         equivalence: EquivalenceRule | None = None,
         merges: tuple[EquivalenceRule, ...] = (),
+        ranked: Ranked | None = None,
+        why: str = "",
     ) -> None:
         number, own = len(self.strata), tuple(clauses)
         self.strata.append(
-            LogicalStratum(number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges)
+            LogicalStratum(
+                number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges, ranked, why
+            )
         )
+
+    def rank(
+        self, relations: tuple[str, ...], clauses: list[Clause], dominance: list[Clause]
+    ) -> tuple[Ranked | None, str]:
+        """How a stratum is evaluated in the order of values, or why it is not."""
+        if not dominance:
+            return None, ""
+        try:
+            return ranked_of(relations, clauses, dominance, self.relations, self.links), ""
+        except NotRanked as error:
+            return None, str(error)
+
+    def links(self, clause: Clause, names: Sequence[str], goals: tuple[Goal, ...]) -> str:
+        """The hidden relation of some variables of a clause, for which goals hold."""
+        assert clause.rule is not None
+        number = clause.rule.number
+        relation = next(n for i in count(1) if (n := f"{LINKS}{number}.{i}") not in self.relations)
+        bases = bases_of(goals, self.relations)
+        columns = tuple(bases[name] for name in names) or (Base.NUMBER,)
+        self.relations[relation] = StoredRelation(relation, columns, is_hidden=True, rule=number)
+        self.add_stratum((relation,), [self.clause(relation, tuple(names) or (ZERO,), goals)])
+        return relation
 
     def add_classes(self, relation: str) -> None:
         """The relation of the classes of an equivalence."""
@@ -175,6 +212,15 @@ class Lowering:
             origin = Origin(rule.body, alternative.scans)
             clauses.append(self.clause(rule.head.relation, head_terms, body, _recursive(body, own), rule, origin))
         return clauses
+
+    def handing_on(self, relation: str) -> Clause:
+        """The clause that hands explicit facts of a relation on to it."""
+        given, stored = GIVEN + relation, self.relations[relation]
+        self.relations[relation] = replace(stored, given=given)
+        self.relations[given] = StoredRelation(given, stored.bases, is_hidden=True)
+        self.add_stratum((given,))
+        terms = tuple(f"x{column}" for column in range(stored.width))
+        return self.clause(relation, terms, (Scan(given, terms),))
 
     def needing(self, needed: Needed, own: tuple[str, ...]) -> Clause:
         """The clause that says which groups a rule needs, in a stratum of which some relations are `own`."""
@@ -296,6 +342,11 @@ def _without_value(computed: list[Goal]) -> list[list[Goal]]:
         for i, test in enumerate(computed)
         if isinstance(test, Test) and may_lack_value(test.right)
     ]
+
+
+def _one_each(clauses: list[Clause]) -> Iterable[Clause]:
+    """The first clause for each head."""
+    return {clause.head: clause for clause in reversed(clauses)}.values()
 
 
 def _recursive(goals: tuple[Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:

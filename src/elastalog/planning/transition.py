@@ -53,6 +53,11 @@ def transition(
             and (frozenset(stratum.relations) in after or new is None)
         )
     ]
+    if new is not None:
+        # What is evaluated in the order of values is so by relations that there must be from the start.
+        in_order = {s.relations for s in new.strata if s.ranked is not None}
+        in_order -= {s.relations for s in lowered.strata if s.ranked is not None}
+        unstable += [set(names) for names in in_order if not any(names[0] in others for others in unstable)]
     relations = dict(lowered.relations)
     strata = list(lowered.strata)
     if new is not None and unstable:

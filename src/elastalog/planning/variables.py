@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.checked_variables import variables_of
-from elastalog.analysis.program import Apply, Variable
+from elastalog.analysis.program import Apply, Base, Variable
 from elastalog.analysis.structures import is_constructor
-from elastalog.planning.logical import Goal, Scan, Test
+from elastalog.planning.logical import Goal, Scan, StoredRelation, Test
 
 
 def grounded(goals: tuple[Goal, ...]) -> set[str]:
@@ -45,6 +45,25 @@ def constructor_of(test: Test) -> Apply | None:
 def variables_in(test: Test) -> list[Variable]:
     """The variables of both sides."""
     return list(variables_of(test.left, test.right))
+
+
+def names_in(goal: Goal) -> list[str]:
+    """The names of the variables of a goal, as often as they occur."""
+    if isinstance(goal, Test):
+        return [variable.name for variable in variables_in(goal)]
+    return [term for term in goal.terms if isinstance(term, str)]
+
+
+def bases_of(goals: tuple[Goal, ...], stored: Mapping[str, StoredRelation]) -> dict[str, Base]:
+    """The base types of the variables of goals."""
+    found: dict[str, Base] = {}
+    for goal in goals:
+        if isinstance(goal, Test):
+            found.update({variable.name: variable.base for variable in variables_in(goal)})
+        else:
+            bases = stored[goal.relation].bases
+            found.update({t: base for t, base in zip(goal.terms, bases, strict=True) if isinstance(t, str)})
+    return found
 
 
 def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:

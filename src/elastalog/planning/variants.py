@@ -101,16 +101,3 @@ def _plan(
     is_sought = is_sought or from_head
     visits = order_goals(clause, start, bound, statistics, hint, solves=is_sought)
     return lay_out(clause, visits, results, from_head=from_head, is_sought=is_sought)
-
-
-__all__ = [
-    "HEAD_ROW",
-    "body_row",
-    "plan_again",
-    "plan_backward",
-    "plan_by_way_of",
-    "plan_from_goal",
-    "plan_full",
-    "plan_heads",
-    "plan_wanted",
-]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar, cast
 
 from elastalog.analysis.check import check, place
 from elastalog.analysis.flatten import flatten
@@ -16,7 +16,7 @@ from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
-from elastalog.late import dataclass
+from elastalog.late import dataclass, function
 from elastalog.program.equivalences import with_closures, without_closures
 from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
@@ -25,6 +25,10 @@ from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item, print_tree
 from elastalog.syntax.tree import Call, Clause, Tree
 from elastalog.syntax.walk import nodes_of
+
+T = TypeVar("T")
+
+_compile = function("elastalog.session.opening:compile_program")
 
 LARGEST_FILE: Final = 256 * 2**20
 """The size in bytes beyond which a program file is refused."""
@@ -37,12 +41,28 @@ class Program:
     `tree`: what was written, components written out for their instances, inline relations replaced by their rules, and
     with the rules that `eqrel` stands for. `checked`: what it means. `warnings`: what is worth a look (warnings and
     notes, sorted by place). `is_flattened`: there were components or inline relations, so that the items of the tree
-    are not those of the text. Nothing in it changes, so that threads may share one."""
+    are not those of the text. Nothing in it changes, so that threads may share one; and sessions of one program object
+    share what has been made of it: its logical form and plans."""
 
     tree: Tree
     checked: CheckedProgram
     warnings: tuple[Diagnostic, ...] = ()
     is_flattened: bool = False
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def compile(self) -> Program:
+        """Makes ready what all sessions of the program in this process share: its logical form, plans, and the machine
+        code that evaluates and updates them. Returns the program. Without it the first session does that; with it,
+        processes that are forked from this one find it done."""
+        _compile(self)
+        return self
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is made of a program once, for all its sessions."""
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make()
+        return cast(T, found)
 
     __reduce__ = stays_here("a program", "hand on its path, or its text, and read it there")
 
@@ -165,6 +185,16 @@ def as_program(
     return Program.load(program, include=include, macros=macros)
 
 
+def _advice(path: str) -> str:
+    """Of a path that leads nowhere, and may have been meant for a text."""
+    is_text = path.rstrip().endswith(".") or "(" in path
+    return (
+        "a text of one line is read by `Program.parse(text)`"
+        if is_text
+        else "check the path, relative to the current folder"
+    )
+
+
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
     """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
     it; None: nothing."""
@@ -197,7 +227,7 @@ def read_program_text(path: str) -> str:
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise _unreadable(path, "there is no such file", "check the path, relative to the current folder") from None
+        raise _unreadable(path, "there is no such file", _advice(path)) from None
     except PermissionError:
         raise _unreadable(path, "reading it is not permitted", "change the permissions of the file") from None
     except (OSError, ValueError) as fault:

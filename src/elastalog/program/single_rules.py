@@ -59,13 +59,13 @@ def single_rules(items: Iterable[Item], source: Source, judged: frozenset[str] =
 
 
 def judged_in(items: Iterable[Item]) -> frozenset[str]:
-    """The relations that a tree gives a choice domain or a subsumption: what is written of them are candidates, rules
-    without a body."""
+    """The relations that a tree gives a choice domain, a subsumption or a column that improves: what is written of
+    them are candidates, rules without a body."""
     found = set()
     for item in items:
         if isinstance(item, Subsumption):
             found.add(item.dominated.relation)
-        elif isinstance(item, RelationDeclaration) and item.choices:
+        elif isinstance(item, RelationDeclaration) and (item.choices or item.improves):
             found.add(item.name)
     return frozenset(found)
 

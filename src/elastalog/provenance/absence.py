@@ -80,6 +80,8 @@ class Absence:
     is_exhaustive: bool
     source: AbsenceSource | None = None
     notes: tuple[str, ...] = ()
+    is_given: bool = False
+    """Whether it is an explicit fact, which others keep away."""
 
     __reduce__ = stays_here("why a fact is absent", "hand on its text, or what `to_json` makes")
 
@@ -95,6 +97,8 @@ class Absence:
     @property
     def headline(self) -> str:
         """One line that says what follows."""
+        if self.is_given:
+            return f"{self.fact} does not hold, although it is given{':' if self.instantiations else ''}"
         if any(not found.failing for found in self.instantiations):
             return f"{self.fact} does not hold, although a rule gives it:"
         if self.instantiations:

@@ -37,6 +37,7 @@ Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 
 LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
+BY_RANKS = "the least within each stratum but those whose values improve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ class _OfEpoch:
             return ComputedSteps(backend, reading, setting.metric, "all", self._superseded), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
         if self._is_annotated:
+            claim = BY_RANKS if reading.ranked and not setting.is_global else claim
             return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global, self._superseded), claim
         scope: Scope = "all" if setting.is_global else "stratum"
         return ComputedSteps(backend, reading, HEIGHT, scope, self._superseded), claim
@@ -199,7 +201,12 @@ class _OfEpoch:
             fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
             competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
         )  # fmt: skip
-        return replace(found, notes=tuple(self._notes(fact, any(not i.failing for i in found.instantiations))))
+        words = self._reading.words(fact)
+        is_given = words is not None and bool(
+            self._setting.backend.is_explicit(words[0], np.array([words[1]], np.int32))[0]
+        )
+        is_derived = any(not i.failing for i in found.instantiations)
+        return replace(found, notes=tuple(self._notes(fact, is_given or is_derived)), is_given=is_given)
 
     def pattern(
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
@@ -225,8 +232,10 @@ class _OfEpoch:
         if is_given:
             for other, key in holders(fact, declared, self._look_up):
                 yield f"not chosen: {other} has the key {key}"
+        if is_given or fact.relation in self._reading.ranked:
+            what = "superseded by" if is_given else "there is a better one,"
             for other, rule in islice(dominating(fact, program, self._look_up, self._reading.ordinal), 1):
-                yield f"superseded by {other}: {rule.text}"
+                yield f"{what} {other}: {rule.text}"
         if declared.is_equivalence:
             left, right = (self._class_size(fact.relation, value) for value in fact.values)
             yield f"{_in_class(fact.values[0], left)}, {_in_class(fact.values[1], right)}, and nothing connects them"

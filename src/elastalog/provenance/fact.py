@@ -20,3 +20,6 @@ class Fact(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.relation}({', '.join(map(show_value, self.values))})"
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -59,10 +59,12 @@ class Reading:
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
         self.stratum_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}
         self.flat = program.flat
+        self.given = program.given
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
         self.subsumed = {name: s for s in program.strata if s.dominance for name in s.relations}
+        self.ranked = {name: s.ranked for s in program.strata if s.ranked is not None for name in s.relations}
         self.rivalled = self.subsumed.keys() | {name for name, stored in program.relations.items() if stored.choices}
         """The relations of which a fact that is derived may yet not hold, because of others."""
         self.equivalences = program.equivalences

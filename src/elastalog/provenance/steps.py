@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from elastalog.analysis.program import Rule
-from elastalog.backends.protocol import Backend, ClauseDerivations, Replay
+from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Replay
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import AggregateRule, Clause
 from elastalog.provenance.fact import Fact
@@ -71,17 +71,17 @@ class Superseded:
     def __init__(self, backend: Backend, reading: Reading) -> None:
         self._backend = backend
         self._reading = reading
-        self._known: dict[int, Replay] = {}
+        self._known: dict[int, Replay | None] = {}
 
     def replay(self, relation: str) -> Replay | None:
-        """The stratum of a relation, if it has subsumption and the backend can evaluate it again."""
+        """The stratum of a relation, if it has subsumption, facts of it may rest on some that have left, and the
+        backend can evaluate it again."""
         stratum, replays = self._reading.subsumed.get(relation), self._backend.capabilities.replays
         if stratum is None or replays is None:
             return None
-        known = self._known.get(stratum.number)
-        if known is None:
-            known = self._known[stratum.number] = replays.replay(stratum)
-        return known
+        if stratum.number not in self._known:
+            self._known[stratum.number] = replays.replay(stratum)
+        return self._known[stratum.number]
 
     def by(self, fact: WordFact) -> WordFact | None:
         """A fact that has taken the place of another; None if that holds. As long as no stratum was evaluated again,
@@ -154,12 +154,14 @@ class AnnotatedSteps:
         if relation in self._reading.aggregates or relation in self._reading.subsumed:
             # With subsumption, what is there now may give a fact later than what it came from did.
             stored = self._backend.select(relation, tuple(range(len(row))), words[0])
-            assert stored.level is not None
-            return int(stored.level[0]) if len(stored.level) else self._replay(fact).level(relation, row)
+            if relation not in self._reading.given or not self._backend.is_explicit(relation, words)[0]:
+                assert stored.level is not None
+                return int(stored.level[0]) if len(stored.level) else self._replay(fact).level(relation, row)
+            return 0
         if self._backend.is_explicit(relation, words)[0]:
             return 0
         found = self._backend.derivations(relation, words)
-        return min(int(self._firing(relation, derivations).min()) for derivations in found)
+        return min(int(self._firing(relation, derivations, words).min()) for derivations in found)
 
     def _replay(self, fact: WordFact) -> Replay:
         """The stratum of a fact that rests on superseded ones."""
@@ -168,15 +170,28 @@ class AnnotatedSteps:
             raise superseded(self._reading.fact(fact))
         return replay
 
-    def _firing(self, relation: str, found: ClauseDerivations) -> Any:
-        """One above the highest of the levels that count in each derivation."""
+    def _firing(self, relation: str, found: ClauseDerivations, words: Matrix) -> Any:
+        """One above the highest of the levels that count in each derivation of some facts."""
         highest = np.zeros(len(found.heads), np.int64)
         for place, (scan, body) in enumerate(zip(found.clause.scans, found.bodies, strict=True)):
             if self._counts(relation, scan.relation):
                 levels = self._levels_of_pairs(found, place) if self._reading.is_class(scan.relation) else body.level
                 assert levels is not None
+                if relation in self._reading.ranked:
+                    levels = self._of_same_value(relation, words[found.heads], scan.relation, body.words, levels)
                 np.maximum(highest, levels, out=highest)
         return highest + 1
+
+    def _of_same_value(self, relation: str, heads: Matrix, used: str, bodies: Matrix, levels: Any) -> Any:
+        """What facts of a ranked stratum count for a head: nothing if their value is better, since they are below it
+        anyway; too much if it is worse."""
+        ranked = self._reading.ranked[relation]
+        values, own = (
+            self._dictionary.integers(np.ascontiguousarray(facts[:, ranked.columns[name]]))
+            for name, facts in ((used, bodies), (relation, heads))
+        )
+        is_better = values < own if ranked.is_least else values > own
+        return np.where(is_better, 0, np.where(values == own, levels, np.iinfo(np.int32).max))
 
     def _levels_of_pairs(self, found: ClauseDerivations, place: int) -> Any:
         """What the pairs of an equivalence count that is read as classes in its own recursion: the highest level in
@@ -196,7 +211,10 @@ class AnnotatedSteps:
     def _learn(self, relation: str, facts: FactWords) -> list[WordFact]:
         assert facts.level is not None
         names = [(relation, tuple(row)) for row in facts.words.tolist()]
-        self._levels.update(zip(names, facts.level.tolist(), strict=True))
+        levels = facts.level
+        if relation in self._reading.given:
+            levels = np.where(self._backend.is_explicit(relation, facts.words), 0, levels)
+        self._levels.update(zip(names, levels.tolist(), strict=True))
         return names
 
     def _find_in(self, relation: str, rows: list[tuple[int, ...]]) -> None:
@@ -213,7 +231,8 @@ class AnnotatedSteps:
         levels = np.array([self._levels[relation, row] for row in rows])
         is_open = np.ones(len(rows), np.bool_)
         for found in derivations:
-            usable = is_open[found.heads] & (self._firing(relation, found) <= levels[found.heads])
+            firing = self._firing(relation, found, np.array(rows, np.int32))
+            usable = is_open[found.heads] & (firing <= levels[found.heads])
             chosen = self._smallest(found, np.flatnonzero(usable))
             if not len(chosen):
                 continue

@@ -97,7 +97,7 @@ def _unmatched(
         advice = "give every column a name of its own"
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
-        advice = f"rename {_listed('column', unknown)}: some names are declared ones, so all columns go by name"
+        advice = f"rename {_listed('column', unknown)}, or the attribute: where one name fits, all columns go by name"
     return Diagnostic(
         code=faults.NAMES,
         message=f"{what} has {found}",

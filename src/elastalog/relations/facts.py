@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.program import Base, Value
+from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
-from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Pairs, Rows
 from elastalog.relations.record_types import NotOfType
@@ -81,7 +81,7 @@ class Relation:
         *,
         size: Callable[[], int] | None = None,
         pairs: Callable[[], Pairs | None] | None = None,
-        contains: Callable[[Words], bool] | None = None,
+        contains: Callable[[list[int]], bool] | None = None,
         filed: Callable[[bool], Any] | None = None,
         make_frame: FrameMaker | None = None,
     ) -> None:
@@ -139,47 +139,36 @@ class Relation:
         if pairs is not None:
             return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
         words = self._fetch().words
+        if not len(words):
+            return iter(())
         if not self.schema.columns:
             return iter([()] * len(words))
         return self._named(self._listed(words))
 
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
-        columns = [self._values(column.base, words[:, i]) for i, column in enumerate(self.schema.columns)]
-        return zip(*columns, strict=True)
+        values = self._dictionary.values
+        return zip(*[values(column.base, words[:, i]) for i, column in enumerate(self.schema.columns)], strict=True)
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
         """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has
         them."""
         first = next(facts, None)
-        if first is not None:
-            yield _row_type(self.schema.names)(first)
-            yield from facts
-
-    def _values(self, base: Base, words: Words) -> list[Value]:
-        """The values of a column as Python has them: nil is `None`."""
-        if base is not Base.RECORD:
-            listed: list[Value] = self._dictionary.decode_column(base, words).to_pylist()
-            return listed
-        return self._dictionary.decode_records(words, are_public=True)
+        return iter(()) if first is None else chain((_row_type(self.schema.names)(first),), facts)
 
     def __contains__(self, fact: object) -> bool:
-        if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
+        columns = self.schema.columns
+        if not isinstance(fact, tuple) or len(fact) != len(columns):
             return False
-        found: list[int] = []
-        for column, value in zip(self.schema.columns, fact, strict=True):
-            try:
-                given = value if column.record is None else column.record.typed(value)
-                word = self._dictionary.find_value(column.base, given)
-            except (ValueError, NotOfType):
-                return False
-            if word is None:
-                return False
-            found.append(word)
-        row = np.array([found or [0]], np.int32)
+        try:
+            found = self._dictionary.find_row(columns, fact)
+        except (ValueError, NotOfType):
+            return False
+        if found is None:
+            return False
         if self._contains is not None:
-            return self._contains(row)
+            return self._contains(found or [0])
         words = self._fetch().words
-        return bool(len(words)) and (not found or bool((words == row).all(axis=1).any()))
+        return bool(len(words)) and (not found or bool((words == found).all(axis=1).any()))
 
     def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
         """An Arrow table. With `annotations`, columns `@level` and `@count` follow, if the strategy keeps them.

@@ -15,6 +15,7 @@ NAMES = "E0518"
 CHANGE = "E0520"
 UNKNOWN = "E0521"
 OPERATION = "E0522"
+RDF = "E0529"
 
 MOST_SHOWN = 60
 
@@ -64,5 +65,6 @@ _HELP = {
     CHANGE: "write one change a line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`",
     UNKNOWN: "name a relation that the program declares",
     OPERATION: "write `+` for an insertion, `-` for a deletion",
+    RDF: "write it as the format has it; `--bad-rows` says what happens to statements that are wrong",
     JSON: "write one JSON object (by attribute name) or one array a line",
 }

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from elastalog.relations.record_types import RecordType
 
 
-_LEAST: Final = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0}
-"""The least number that is its own word."""
+_LEAST: Final = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0, Base.SYMBOL: None}
+"""The least number that is its own word; None of texts."""
 
 
 class UnknownRelation(ElastalogError, KeyError):
@@ -52,16 +52,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A relation's name and columns, in order. `least`: the least values of columns that are their own words, if all
-    columns are of numbers; every small update asks."""
+    """A relation's name and columns, in order. `least`: of every column the least value that is its own word, None of a
+    column of texts, if all columns are of whole numbers or texts; `texts`: where the latter are. Every
+    small update asks."""
 
     name: str
     columns: tuple[Column, ...]
-    least: tuple[int, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    least: tuple[int | None, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    texts: tuple[int, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        least = [_LEAST.get(column.base) for column in self.columns]
-        object.__setattr__(self, "least", None if None in least else tuple(least))
+        if all(column.base in _LEAST for column in self.columns):
+            object.__setattr__(self, "least", tuple([_LEAST[column.base] for column in self.columns]))
+            texts = [place for place, column in enumerate(self.columns) if column.base is Base.SYMBOL]
+            object.__setattr__(self, "texts", tuple(texts))
 
     @staticmethod
     def of(relation: Relation) -> Schema:

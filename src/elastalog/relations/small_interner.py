@@ -20,7 +20,7 @@ class SmallInterner:
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
         self._texts: list[str] = []
-        self._arrow = array_of_texts([])
+        self._arrow: pa.LargeStringArray | None = None
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -51,6 +51,10 @@ class SmallInterner:
         """The id of a text if it has one."""
         return self._ids.get(text)
 
+    def find_all(self, texts: list[str]) -> list[int | None]:
+        """The ids of texts, None of those that have none."""
+        return list(map(self._ids.get, texts))
+
     def text(self, text_id: int) -> str:
         """The text of an id."""
         return self._texts[text_id]
@@ -64,7 +68,7 @@ class SmallInterner:
         if len(ids) < len(self._texts) or len(ids) <= FEW_ROWS:
             return array_of_texts(self.texts(ids))
         arrow = self._arrow
-        if len(arrow) < len(self._texts):
+        if arrow is None or len(arrow) < len(self._texts):
             self._arrow = arrow = array_of_texts(self._texts[:])
         return arrow.take(array_of_numbers(ids))
 

@@ -90,9 +90,24 @@ class Symbols:
     def encode_texts(self, texts: list[str]) -> Words:
         """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
         if isinstance(self._texts, SmallInterner):
-            return np.array(list(map(self.encode_one, texts)), np.int32)
+            return np.array(self.ids_of(texts), np.int32)
         with self._lock:
             return self._texts.intern_texts(texts)
+
+    def ids_of(self, texts: list[str]) -> list[int]:
+        """The same of a few texts, as numbers of Python."""
+        known = self._texts
+        if not isinstance(known, SmallInterner):
+            listed: list[int] = self.encode_texts(texts).tolist()
+            return listed
+        found = known.find_all(texts)
+        if None not in found:
+            return found  # type: ignore[return-value]
+        for text in texts:
+            if not text.isascii():
+                text.encode()
+        with self._lock:
+            return [self._room_for(1).intern_one(text) for text in texts]
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""

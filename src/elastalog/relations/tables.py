@@ -186,7 +186,7 @@ def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionar
             columns.append(array.to_pylist())
     except (ValueError, KeyError, pa.ArrowException):  # such as bytes that are not UTF-8, an unknown time zone
         return None
-    return words_of_few(schema, columns, dictionary)
+    return words_of_few(schema, list(zip(*columns, strict=True)), dictionary)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:

@@ -37,6 +37,7 @@ from elastalog.relations.limits import (
     Unsigned,
     Words,
 )
+from elastalog.relations.schema import Column
 from elastalog.relations.symbols import Symbols
 from elastalog.relations.wide import WideTable
 
@@ -48,6 +49,7 @@ ARROW_TYPES = {
     Base.RECORD: pa.string(),
 }
 
+_SYMBOL, _NUMBER = Base.SYMBOL, Base.NUMBER
 _least = np.minimum.reduce
 _most = np.maximum.reduce
 
@@ -125,6 +127,26 @@ class Dictionary:
         found = self.wide.find(pattern)
         return None if found is None else WIDE + found
 
+    def find_row(self, columns: Iterable[Column], values: Iterable[Any]) -> list[int] | None:
+        """The words of a fact, or of some columns of one; None if the dictionary would have to add one of them. Raises
+        ValueError, or NotOfType, if a value is not one of its column."""
+        found: list[int] = []
+        is_known = True
+        for column, value in zip(columns, values, strict=True):
+            base, kind = column.base, type(value)
+            word: int | None
+            if kind is str and base is _SYMBOL:
+                word = self.symbols.find(value)
+            elif kind is int and base is _NUMBER and LEAST_NARROW <= value < WIDE:
+                word = value
+            else:
+                word = self.find_value(base, value if column.record is None else column.record.typed(value))
+            if word is None:
+                is_known = False
+            else:
+                found.append(word)
+        return found if is_known else None
+
     def ordinal(self, value: Any) -> int | None:
         """The number that `ord` gives for a symbol or record; None if it has none."""
         if isinstance(value, str):
@@ -148,6 +170,18 @@ class Dictionary:
                 return records.decode(self, word)
             case _:
                 assert_never(base)
+
+    def values(self, base: Base, words: Words) -> list[Value]:
+        """The values of words as Python has them: nil is `None`."""
+        if base is Base.RECORD:
+            return self.decode_records(words, are_public=True)
+        if base is _SYMBOL:
+            return self.symbols.texts(words)  # type: ignore[return-value]
+        listed: list[Any] = words.tolist()
+        if base is not Base.FLOAT and max(listed, default=0) < WIDE:  # they are their own words
+            return listed
+        found: list[Value] = self.decode_column(base, words).to_pylist()
+        return found
 
     # --- records ---------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class StratumEntry:
     other: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LogEntry:
     """One line of the log: when an epoch was committed (seconds since 1970; `time` is the same for people), where its
     update came from, how many explicit facts it deleted, inserted and named in vain, how many facts it changed, how
@@ -72,6 +72,14 @@ class LogEntry:
     @property
     def derivations(self) -> int:
         return sum(stratum.derivations for stratum in self.strata)
+
+    def __repr__(self) -> str:
+        by = f" by {self.source}" if self.source else ""
+        rules = f", -{len(self.removed_rules)} +{len(self.added_rules)} rules"
+        return (
+            f"epoch {self.epoch}, {self.time:%Y-%m-%d %H:%M:%S}{by}: -{self.deleted:,} +{self.inserted:,} given"
+            f"{rules if self.removed_rules or self.added_rules else ''}, {self.impact:,} changed, {self.seconds:.3f} s"
+        )
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""

@@ -30,7 +30,8 @@ def inside_store(path: Path, store: Path) -> ElastalogError:
 
 def newer_format(path: Path, version: int, known: int) -> ElastalogError:
     message = f"the store has format {version}, this version of Elastalog knows formats up to {known}"
-    return _error("E0803", message, path, "use a newer version of Elastalog")
+    advice = "open it with the version that wrote it or a later one: `pip install --upgrade elastalog`"
+    return _error("E0803", message, path, advice)
 
 
 def locked(path: Path, holder: str) -> ElastalogError:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.rows import distinct_in_order
 from elastalog.late import dataclass
 from elastalog.storage.entries import JournalRecord, LogEntry
 
@@ -44,9 +45,9 @@ def _joined(parts: list[StateChanges]) -> StateChanges:
     was = np.concatenate([part.was for part in parts])
     level = np.concatenate([part.level for part in parts])
     count = np.concatenate([part.count for part in parts])
-    _, first, fact = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    first, fact = distinct_in_order(words)
     last = np.empty(len(first), np.int64)
-    last[fact.reshape(-1)] = np.arange(len(words))  # numpy assigns in order: the last stays
+    last[fact] = np.arange(len(words))  # numpy assigns in order: the last stays
     is_other = was[first] != level[last]
     first, last = first[is_other], last[is_other]
     return StateChanges(words[first], was[first], level[last], count[last])

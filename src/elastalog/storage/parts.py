@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from elastalog.backends.protocol import StateChanges
+from elastalog.backends.rows import distinct_in_order
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.relations.facts import FactWords
@@ -110,8 +111,8 @@ def last_states(changes: Sequence[StateChanges]) -> FactWords:
     words = np.concatenate([change.words for change in changes])[::-1]
     level = np.concatenate([change.level for change in changes])[::-1]
     count = np.concatenate([change.count for change in changes])[::-1]
-    words, last = np.unique(words, axis=0, return_index=True)
-    return FactWords(words, level[last], count[last])
+    last, _ = distinct_in_order(words)
+    return FactWords(words[last], level[last], count[last])
 
 
 def _kept(root: Path, entry: FileEntry, folder: str) -> str:

@@ -75,8 +75,7 @@ class ClauseParser(LiteralParser):
             self.check_depth(clause)
         if texts[self.position] in (".plan", ".strict") and body:
             clause = replace(clause, plan=self.plan())
-        if not self.unsupported:
-            into.append(clause)
+        into.append(clause)
 
     def head(self) -> Atom:
         index = self.position
@@ -172,8 +171,7 @@ class ClauseParser(LiteralParser):
             self.position += 1
         else:
             self.end_without_dot()
-        if not self.unsupported:
-            into.append(Subsumption(dominated, dominating, body, self.span_from(first)))
+        into.append(Subsumption(dominated, dominating, body, self.span_from(first)))
         if self.texts[self.position] in (".plan", ".strict"):
             self.plan()
 

@@ -46,7 +46,6 @@ class Cursor:
         "source",
         "starts",
         "texts",
-        "unsupported",
     )
 
     def __init__(self, source: Source, tokens: Tokens) -> None:
@@ -59,7 +58,6 @@ class Cursor:
         self.depth = 0
         self.components = 0  # how many are open
         self.operators = 0
-        self.unsupported = False  # the item at hand uses a feature that comes later and is left out of the tree
         self.diagnostics: list[Diagnostic] = []
         self.annotated: list[Span] = []  # the annotations of items
         self.closings: dict[int, int] = {}  # brackets matched so far, and up to which token
@@ -146,11 +144,6 @@ class Cursor:
         return self.failure(
             "E0110", message, self.span_of(self.position), f"expected {expected}", more=more, advice=advice
         )
-
-    def report_later(self, code: str, feature: str, span: Span, advice: str) -> None:
-        """A feature that comes later: named, not a syntax error. The item at hand is left out of the tree."""
-        self.unsupported = True
-        self.report(code, f"{feature} not supported yet", span, "not supported yet", advice=advice)
 
     # --- reading ---
 

@@ -8,16 +8,18 @@ from elastalog.diagnostics.nearest import did_you_mean, nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.cursor import new_span
-from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
-from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
+from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, QUALIFIERS
+from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING
 from elastalog.syntax.tree import (
     Attribute,
     BranchDeclaration,
     Directive,
     FunctorDeclaration,
     Item,
+    Lattice,
     Pragma,
     RelationDeclaration,
+    Term,
     TypeDeclaration,
 )
 
@@ -52,7 +54,7 @@ class DeclarationParser(ClauseParser):
         elif word in ("comp", "init", "override"):
             self.component_directive(index, word, into)
         else:
-            self.lattice(index)
+            self.lattice(index, into)
 
     @abstractmethod
     def component_directive(self, first: int, word: str, into: list[Item]) -> None:
@@ -68,7 +70,7 @@ class DeclarationParser(ClauseParser):
             )
             return
         word = self.texts[index + 1]
-        found = nearest(word, DIRECTIVES + LATER_DIRECTIVES)
+        found = nearest(word, DIRECTIVES)
         advice = (
             f"did you mean `.{found}`?" if found else f"the directives are {', '.join('.' + d for d in DIRECTIVES)}"
         )
@@ -115,21 +117,33 @@ class DeclarationParser(ClauseParser):
                 type_span = new_span(Span, (starts[index + 2], ends[index + 2]))
                 attributes.append(Attribute(texts[index], texts[index + 2], span, type_span))
             else:
-                attributes.append(self.attribute())
+                attributes.append(self.attribute(is_column=closing == ")"))
             if not self.goes_on(closing):
                 break
         return tuple(attributes)
 
-    def attribute(self) -> Attribute:
+    def attribute(self, *, is_column: bool = False) -> Attribute:
         self.annotations("the name of an attribute")
         name = self.name("the name of an attribute", allow_reserved=True)
         self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
-        type_first = self.position
-        type_name, type_span = self.qualified_name("a type")
-        if self.texts[self.position] == "<>" or self.texts[self.position : self.position + 2] == ["<", ">"]:
-            self.position += 1 if self.texts[self.position] == "<>" else 2
-            self.report_later("E0198", "lattice attributes (`<>`) are", self.span_from(type_first), "use an aggregate")
-        return Attribute(self.texts[name], type_name, self.span_of(name), type_span)
+        improves = self.texts[self.position]
+        if improves in ("min", "max"):
+            self.position += 1
+        type_name, type_span = self.type_name()
+        if improves not in ("min", "max"):
+            improves = "<>" if self.skip_brackets() else ""
+        if improves and not is_column:
+            advice = f"write `{type_name}` alone"
+            self.report("E0264", "only a column of a relation keeps one value", type_span, "no column", advice=advice)
+            improves = ""
+        return Attribute(self.texts[name], type_name, self.span_of(name), type_span, improves)
+
+    def skip_brackets(self) -> bool:
+        """Whether `<>` follows, which is then left behind."""
+        texts, index = self.texts, self.position
+        size = 1 if texts[index] == "<>" else 2 if texts[index] == "<" and texts[index + 1] == ">" else 0
+        self.position += size
+        return size > 0
 
     def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
         """The qualifiers proper, and those of the old style that stand for directives; the keys of a choice domain are
@@ -332,16 +346,23 @@ class DeclarationParser(ClauseParser):
         self.expect_close(")", opened, "or `,` after a parameter")
         return tuple(parameters)
 
-    # --- features that come later ---
+    # --- lattices ---
 
-    def lattice(self, index: int) -> None:
-        self.skip_to_block()
-        self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
-
-    def skip_to_block(self) -> None:
-        """Behind the block in braces that follows."""
-        while self.texts[self.position] != "{":
-            if self.kinds[self.position] in (DIRECTIVE, END) or self.texts[self.position] == ".":
-                return
-            self.position += 1
-        self.skip_balanced("{", "}")
+    def lattice(self, first: int, into: list[Item]) -> None:
+        """`.lattice D<> { Bottom -> 0, Lub -> @lub(_, _) }`"""
+        type_name, type_span = self.type_name()
+        form = "write `.lattice D<> { Lub -> @lub(_, _) }`"
+        if not self.skip_brackets():
+            raise self.unexpected("`<>`", where="after the type of a lattice", advice=form)
+        opened = self.position
+        self.expect("{", "before the operators of a lattice", advice=form)
+        operators: list[tuple[str, Term, Span]] = []
+        while self.texts[self.position] != "}":
+            index = self.name("the name of an operator, as `Lub`")
+            self.expect("-", "after the name of an operator", advice=form)
+            self.expect(">", "after the name of an operator", advice=form)
+            operators.append((self.texts[index], self.term(), self.span_of(index)))
+            if not self.goes_on("}"):
+                break
+        self.expect_close("}", opened, "or `,` after an operator")
+        into.append(Lattice(type_name, tuple(operators), type_span, self.span_from(first)))

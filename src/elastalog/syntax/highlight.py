@@ -7,7 +7,7 @@ from typing import ClassVar
 from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from elastalog.syntax.keywords import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, LATER_DIRECTIVES, QUALIFIERS
+from elastalog.syntax.keywords import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, QUALIFIERS
 
 _NAME = r"[A-Za-z_?][A-Za-z0-9_?]*"
 _END = r"(?![A-Za-z0-9_?])"
@@ -38,11 +38,11 @@ class DatalogLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
                 bygroups(Keyword.Declaration, Whitespace, Name.Class),
             ),
             (
-                rf"(\.(?:type|number_type|symbol_type))(\s+)({_NAME})",
+                rf"(\.(?:type|number_type|symbol_type|lattice))(\s+)({_NAME})",
                 bygroups(Keyword.Declaration, Whitespace, Name.Class),
             ),
             (rf"(\.functor)(\s+)({_NAME})", bygroups(Keyword.Declaration, Whitespace, Name.Function.Magic)),
-            (words(sorted(DIRECTIVES + LATER_DIRECTIVES), prefix=r"\.", suffix=_END), Keyword.Declaration),
+            (words(sorted(DIRECTIVES), prefix=r"\.", suffix=_END), Keyword.Declaration),
             (words(("number", "unsigned", "float", "symbol"), suffix=_END), Keyword.Type),
             (words(("true", "false", "nil"), suffix=_END), Keyword.Constant),
             (words(("as", "autoinc"), suffix=_END + r"(?=\s*\()"), Keyword),

@@ -61,8 +61,9 @@ DIRECTIVES = (
     "comp",
     "init",
     "override",
+    "lattice",
 )
-LATER_DIRECTIVES = ("lattice",)
+LATTICE_OPERATORS = ("Bottom", "Top", "Lub", "Glb", "Leq")
 
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""

@@ -45,7 +45,6 @@ class _ProgramParser(ComponentParser):
     def item(self, into: list[Item]) -> None:
         before = self.position
         self.depth = self.operators = 0
-        self.unsupported = False
         try:
             if self.kinds[before] == DIRECTIVE:
                 self.directive(into)

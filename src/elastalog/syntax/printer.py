@@ -25,6 +25,7 @@ from elastalog.syntax.tree import (
     Init,
     Integer,
     Item,
+    Lattice,
     Literal,
     NegatedGroup,
     Negation,
@@ -55,7 +56,7 @@ def print_item(item: Item) -> str:
     """A declaration, a directive or a clause."""
     match item:
         case RelationDeclaration():
-            attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in item.attributes)
+            attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
             keys = ", ".join(_print_key(key) for key in item.choices)
             return f".decl {item.name}({attributes}){qualifiers}{f' choice-domain {keys}' if keys else ''}"
@@ -74,6 +75,9 @@ def print_item(item: Item) -> str:
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
         case Clause():
             return print_clause(item)
+        case Lattice():
+            operators = ", ".join(f"{name} -> {print_term(term)}" for name, term, _ in item.operators)
+            return f".lattice {item.type_name}<> {{ {operators} }}"
         case Subsumption():
             heads = f"{print_literal(item.dominated)} <= {print_literal(item.dominating)}"
             return f"{heads} :- {_print_body(item.body)}."

@@ -16,7 +16,7 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
-from elastalog.syntax.keywords import DIRECTIVES, LATER_DIRECTIVES, RESERVED
+from elastalog.syntax.keywords import DIRECTIVES, RESERVED
 
 MOST_ERRORS = 50
 
@@ -28,7 +28,7 @@ _OPEN_STRING, _OPEN_COMMENT, _BAD_NUMBER, _QUOTED, _PREPROCESSOR, _STRAY = range
 
 KIND_NAMES = ("trivia", "name", "wildcard", "integer", "float", "string", "keyword", "directive", "symbol", "end")
 
-_DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
+_DIRECTIVES = "|".join(DIRECTIVES)
 # Every character of any text belongs to exactly one word, or to the blanks behind it. What repeats is possessive:
 # otherwise a place to go back to is kept for every repetition, which takes a hundred times the memory of a long string.
 _BLANKS = " \t\r\n\f\v"

@@ -160,10 +160,21 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
+    """`x: number`. `improves`: of a column that keeps one value for all others of a fact, `min` or `max`, as written
+    before the type, or `<>`, behind it."""
+
     name: str
     type_name: str
     name_span: Span
     type_span: Span
+    improves: str = ""
+
+    @property
+    def written_type(self) -> str:
+        """`number`, `min number` or `D<>`"""
+        if self.improves == "<>":
+            return self.type_name + "<>"
+        return f"{self.improves} {self.type_name}" if self.improves else self.type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +194,11 @@ class RelationDeclaration:
     def is_inline(self) -> bool:
         """Whether its rules stand wherever it is read, and it holds no facts."""
         return any(word == "inline" for word, _ in self.qualifiers)
+
+    @property
+    def improves(self) -> bool:
+        """Whether a column of it keeps one value."""
+        return any(attribute.improves for attribute in self.attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +321,22 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True)
+class Lattice:
+    """`.lattice D<> { Bottom -> 0, Lub -> @lub(_, _) }`: what the values of a type are joined by. `operators`: by name
+    a term, and where the name stands."""
+
+    type_name: str
+    operators: tuple[tuple[str, Term, Span], ...]
+    type_span: Span
+    span: Span
+    instance: Instance | None = None
+
+    def operator(self, name: str) -> Term | None:
+        """The term for an operator, if it has one."""
+        return next((term for own, term, _ in self.operators if own == name), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Subsumption:
     """`R(x, a) <= R(x, b) :- body.`: the first fact leaves the relation where it has the second and the body holds."""
 
@@ -322,6 +354,7 @@ Item: TypeAlias = (
     | Directive
     | Pragma
     | Clause
+    | Lattice
     | Subsumption
     | Component
     | Init

@@ -26,7 +26,7 @@ from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, m
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.strata import Explicit, StratumJobs
 from elastalog.backends.spark.update_task import nothing_more
-from elastalog.backends.watch import Watch
+from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharePlan
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
@@ -87,7 +87,7 @@ class SparkBackend:
 
     def load(self, facts: dict[str, Matrix]) -> None:
         for relation in facts:
-            self.relations.files.forget(relation)
+            self.relations.files.forget(self.program.given.get(relation, relation))
         self.kernel.load(facts)
 
     def size(self, relation: str) -> int:
@@ -106,7 +106,7 @@ class SparkBackend:
         return self.kernel.contains(relation, words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
-        return self.relations.is_explicit(relation, words)
+        return self.relations.is_explicit(self.program.given.get(relation, relation), words)
 
     def profile(self) -> Profile:
         strata = {stratum.number: stratum for stratum in self.kernel.program.strata}
@@ -227,6 +227,8 @@ class SparkBackend:
         if self._is_given(stratum):
             self._take_given(stratum)
             return []
+        if stratum.ranked is not None and self._known_placement(stratum).plan is not None:
+            raise BudgetExceeded("a task evaluates it in rounds")
         outcomes = self._maintained_by_tasks(stratum, procedure) if is_portable and stratum.clauses else None
         if outcomes is None:
             self.kernel.fetch(stratum)
@@ -249,11 +251,14 @@ class SparkBackend:
             nothing = np.empty((0, self.program.relations[name].width), np.int32)
             self.relations.take_given(name, deleted.get(name, nothing), inserted.get(name, nothing))
 
+    def _known_placement(self, stratum: LogicalStratum) -> Placement:
+        """Where the stratum was last evaluated, or is best evaluated."""
+        known = self.placements.get(stratum.number)
+        return self._place(stratum, self.placement(stratum)) if known is None else known
+
     def _maintained_by_tasks(self, stratum: LogicalStratum, procedure: Procedure[T]) -> list[T] | None:
         """What the procedure returned for every share; None if nothing has been done."""
-        placement = self.placements.get(stratum.number)
-        if placement is None:
-            placement = self._place(stratum, self.placement(stratum))
+        placement = self._known_placement(stratum)
         while placement.plan is not None:
             returned = self._maintained_by(placement.plan, procedure)
             if returned is not None:
@@ -290,7 +295,8 @@ class SparkBackend:
 
     def _explicit_of(self, stratum: LogicalStratum) -> Explicit:
         own = set(stratum.relations)
-        deleted, inserted = ({n: w for n, w in side.items() if n in own} for side in self.changes.explicit())
+        done = self.kernel.updates.transaction
+        deleted, inserted = ({n: w for n, w in side.items() if n in own} for side in (done.deleted, done.inserted))
         return deleted, inserted
 
     def refold(self, stratum: LogicalStratum) -> None:

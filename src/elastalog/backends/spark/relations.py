@@ -50,6 +50,10 @@ class SparkRelations:
         """The files of a relation that is in files only, None if it is here."""
         return self.files.latest(name) if name in self._kernel.evicted else None
 
+    def home_of(self, name: str) -> str:
+        """The relation that has the explicit facts of another, or itself."""
+        return self._kernel.program.given.get(name, name)
+
     def _width(self, name: str) -> int:
         return self._kernel.program.relations[name].width
 
@@ -216,7 +220,7 @@ class FilesOfTasks:
     def load(self, relation: str, files: FactFiles) -> None:
         """The explicit facts of a relation are in files, and nowhere else."""
         assert isinstance(files, FiledRelation)
-        self._relations.only_in(relation, files.base)
+        self._relations.only_in(self._relations.home_of(relation), files.base)
 
     def files(self, relation: str, *, with_levels: bool = False) -> FiledRelation | None:
         """The files of a relation that is in files only."""

@@ -341,4 +341,5 @@ def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
         for shared in plan.clauses
     )
     dominance = tuple(with_words(clause, dictionary) for clause in plan.stratum.dominance)
-    return replace(plan, clauses=clauses, stratum=replace(plan.stratum, dominance=dominance))
+    # Tasks go by rounds: links between nodes are the driver's.
+    return replace(plan, clauses=clauses, stratum=replace(plan.stratum, dominance=dominance, ranked=None))

@@ -101,8 +101,8 @@ def orders_texts(stratum: LogicalStratum, program: LogicalProgram) -> bool:
     """Whether facts of a stratum are put in the order of their values, and texts are among these: choice domains,
     subsumption and the numbers of facts do so."""
     ordered = [name for name in stratum.relations if stratum.dominance or program.relations[name].choices]
-    if stratum.aggregate is not None and stratum.aggregate.is_numbering:
-        ordered.append(stratum.aggregate.members)
+    if (rule := stratum.numbering) is not None:
+        ordered.append(rule.members)
     return any(base in _TEXTUAL for name in ordered for base in program.relations[name].bases)
 
 

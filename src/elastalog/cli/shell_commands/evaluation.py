@@ -43,7 +43,7 @@ def _strategy(state: ShellState, arguments: Piece) -> None:
     state.session.close()
     state.session, state.strategy, state.changes = session, name, None
     if state.is_interactive:
-        state.say(f"evaluated anew under {name}: epoch {session.epoch}")
+        state.say(f"recomputed under {name}: epoch {session.epoch}")
 
 
 COMMANDS: Final = (
@@ -51,7 +51,7 @@ COMMANDS: Final = (
     Command(
         "strategy",
         "strategy [NAME]",
-        "evaluate anew under another strategy, keeping the explicit facts; alone: show the present one",
+        "recompute under another strategy, keeping the explicit facts; alone: show the present one",
         _strategy,
         completes="strategies",
     ),

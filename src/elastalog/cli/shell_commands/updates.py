@@ -180,9 +180,9 @@ def _summary(record: EpochRecord, state: ShellState) -> str:
 
 _HOW: Final = {
     "update": "updated",
-    "bootstrap": "evaluated anew",
+    "bootstrap": "recomputed",
     "refold": "aggregated again",
-    "switch": "abandoned and evaluated anew",
+    "switch": "abandoned and recomputed",
 }
 
 
@@ -204,6 +204,11 @@ def _changes(state: ShellState, arguments: Piece) -> None:
     require_nothing("changes", arguments)
     if state.changes is not None:
         state.say_all(change_lines(state.changes))
+
+
+def _log(state: ShellState, arguments: Piece) -> None:
+    require_nothing("log", arguments)
+    state.say_all(map(repr, state.session.log()))
 
 
 def change_lines(changes: Changes) -> Iterator[str]:
@@ -256,5 +261,6 @@ COMMANDS: Final = (
     Command("undo", "undo", "take back the latest update that was committed here, as a new update", _undo),
     Command("pending", "pending", "show the pending update", _pending),
     Command("changes", "changes", "show what the latest epoch changed", _changes),
+    Command("log", "log", "list the epochs", _log),
     Command("forecast", "forecast", "show what the strategy would choose for the pending update", _forecast),
 )  # fmt: skip

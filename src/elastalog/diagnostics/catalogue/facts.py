@@ -280,6 +280,71 @@ FACTS: tuple[Entry, ...] = (
         fix='.decl edge(x: symbol, y: symbol)\n.input edge(filename="edge.csv", rfc4180=true, headers=true)',
     ),
     Entry(
+        code="E0529",
+        title="a file of RDF that cannot be read, or a statement in it",
+        explanation=(
+            "Files of `IO=rdf` are N-Triples, N-Quads, Turtle, TriG, RDF/XML or JSON-LD, as the name or `format` says."
+            " The parser tells the line and the term that it cannot read; `--bad-rows` says what happens to such "
+            "statements. Relative IRIs need a `base`, and triples in named graphs a relation with a fourth attribute."
+        ),
+        example="data.nt:\n<http://example.org/ann> knows <http://example.org/bob> .",
+        fix="data.nt:\n<http://example.org/ann> <http://example.org/knows> <http://example.org/bob> .",
+    ),
+    Entry(
+        code="E0530",
+        title="facts that are no triples",
+        explanation=(
+            "A relation that is read or written with `IO=rdf` has three attributes of type symbol, subject, predicate "
+            "and object, and a fourth one for graphs if there are some. Its values are terms in the form of N-Triples; "
+            "only objects are literals, and only N-Quads, TriG and JSON-LD have graphs."
+        ),
+        example='.decl triple(s: symbol, o: symbol)\n.output triple(IO=rdf, filename="out.ttl")',
+        fix='.decl triple(s: symbol, p: symbol, o: symbol)\n.output triple(IO=rdf, filename="out.ttl")',
+    ),
+    Entry(
+        code="E0531",
+        title="a term or a session that says nothing about an ontology",
+        explanation=(
+            "Triples are asked for, changed and explained in sessions that `elastalog.rdf.load` has made, by terms that"
+            " the ontology or the data have: `ex:ann a ex:Person`, with prefixes that the files declare. Axioms do not "
+            "change by patches, since rules are made of them: make the program anew and go over to it."
+        ),
+        example="elastalog rdf explain family.store 'unknown:ann a ex:Person'",
+        fix="elastalog rdf explain family.store 'ex:ann a ex:Person'",
+    ),
+    Entry(
+        code="E0532",
+        title="an axiom outside of OWL 2 RL",
+        explanation=(
+            "A warning. OWL 2 RL allows constructs only where rules can do what they say: someValuesFrom right of"
+            " a subclass axiom would need individuals that nobody has named. What the rules of the profile can do with "
+            "the axiom is done, and nothing else. An import that is not here is told so, too: nothing is fetched."
+        ),
+        example="ex:Parent rdfs:subClassOf [ owl:onProperty ex:child ; owl:someValuesFrom ex:Person ] .",
+        fix="[ owl:onProperty ex:child ; owl:someValuesFrom ex:Person ] rdfs:subClassOf ex:Parent .",
+    ),
+    Entry(
+        code="E0533",
+        title="a line of a patch that is no change",
+        explanation=(
+            "A patch of RDF has one change a line: a triple behind `+` or `-`, or `A` or `D` as RDF Patch has it,"
+            " where `PA` declares a prefix and `TX`, `TC` and `H` say nothing here."
+        ),
+        example="<http://example.org/ann> <http://example.org/knows> <http://example.org/bob> .",
+        fix="+ <http://example.org/ann> <http://example.org/knows> <http://example.org/bob> .",
+    ),
+    Entry(
+        code="E0534",
+        title="a query in SPARQL that cannot be answered",
+        explanation=(
+            "Covered are SELECT and ASK with basic graph patterns, FILTER, OPTIONAL, UNION, MINUS, BIND, VALUES, "
+            "subqueries, DISTINCT, ORDER BY, LIMIT and OFFSET, and of paths sequences and inverses. Aggregates,"
+            " GRAPH, EXISTS, SERVICE, CONSTRUCT and DESCRIBE are not: count solutions in Python, or use `db.query`."
+        ),
+        example='db.sparql("SELECT (COUNT(?x) AS ?n) WHERE { ?x a ex:Person }")',
+        fix='len(db.sparql("SELECT ?x WHERE { ?x a ex:Person }"))',
+    ),
+    Entry(
         "E0671",
         "chosen columns that do not fit",
         "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"

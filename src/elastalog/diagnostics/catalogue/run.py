@@ -219,4 +219,13 @@ RUN: tuple[Entry, ...] = (
         'db["path"].to_pandas()',
         "pip install pandas",
     ),
+    Entry(
+        "E0624",
+        "operators that are not compiled",
+        "Elastalog runs compiled operators. Its wheel brings them for Linux on x86-64 (with AVX2, as nearly all"
+        " processors since 2015 have it) and aarch64; elsewhere, and from sources, the first run compiles them with"
+        " numba, once per machine.",
+        "pip install elastalog",
+        'pip install "elastalog[build]"',
+    ),
 )

@@ -100,7 +100,7 @@ SPARK: tuple[Entry, ...] = (
     Entry(
         "E1106",
         "tasks without the package",
-        "The Python of the executors has to find the package `elastalog` and what it needs (numba, numpy, pyarrow).",
+        "The Python of the executors has to find the package `elastalog` and what it needs (numpy, pyarrow).",
         "spark-submit job.py",
         "cp elastalog-0.1.0-py3-none-any.whl elastalog.zip\nspark-submit --py-files elastalog.zip job.py",
     ),

@@ -102,7 +102,7 @@ STORAGE: tuple[Entry, ...] = (
         "store of another layout",
         "The store was written for relations that this version of Elastalog does not find in the same program, so the"
         " stored state cannot be continued. Export the facts with the version that wrote it. Where only the hidden"
-        " relations that serve negations and aggregates are others, the program is evaluated anew instead.",
+        " relations that serve negations and aggregates are others, the program is recomputed instead.",
         "elastalog apply STORE update.diff",
         "elastalog export STORE -D facts  # with the older version\nelastalog init NEW reach.dl -F facts",
     ),

@@ -43,11 +43,10 @@ STRATEGIES: tuple[Entry, ...] = (
     ),
     Entry(
         "E0905",
-        "choice domain for a strategy that cannot choose",
-        "A relation with a `choice-domain` or with subsumption is evaluated in rounds of its own, and anew when what it"
-        " reads changes. The"
-        " strategies that keep counters or sets of derivations, and global levels, do not know such rounds.",
-        'elastalog.open("tree.dl", strategy="dred")',
-        'elastalog.open("tree.dl", strategy="elastic")',
+        "facts that compete, with global levels",
+        "A relation with a `choice-domain`, with subsumption or with a column that improves is evaluated in rounds of "
+        "its own, or in the order of values, of which global levels know nothing.",
+        'elastalog.open("tree.dl", levels="global")',
+        'elastalog.open("tree.dl", levels="local")',
     ),
 )

@@ -213,11 +213,4 @@ SYNTAX: tuple[Entry, ...] = (
         "edge(1, 2). #define SIZE 3",
         "edge(1, 2).\n#define SIZE 3",
     ),
-    Entry(
-        "E0198",
-        "lattices are not supported yet",
-        "`.lattice` and attributes such as `x: T<>` come later. An aggregate often does the same.",
-        ".lattice Interval<> { Lub = @lub }",
-        "best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.",
-    ),
 )

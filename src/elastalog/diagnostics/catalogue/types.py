@@ -250,4 +250,22 @@ TYPES: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(1, 0).\n"
         "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
     ),
+    Entry(
+        "E0263",
+        "lattice at fault",
+        "`.lattice D<> { … }` says how values of a type improve: `Lub` joins two of them and must be there; `Glb` is "
+        "what two have in common, `Leq` whether one lies below another, `Bottom` and `Top` are values. A column "
+        "`v: D<>` needs such a declaration. The least or greatest value needs none: `v: min number`.",
+        ".lattice Sign<> { Glb -> @glb(_, _) }",
+        ".lattice Sign<> { Lub -> @lub(_, _), Glb -> @glb(_, _) }",
+    ),
+    Entry(
+        "E0264",
+        "column that cannot improve",
+        "A column `min T`, `max T` or `D<>` keeps one value for all others of a fact. The relation must not say by an "
+        "`eqrel`, a choice domain or a subsumption which facts are kept, `T` must have an order, and parameters and "
+        "parts of records keep nothing.",
+        ".decl far(x: number, n: min number)\nfar(0, 0).\nfar(x, a) <= far(x, b) :- b < a.",
+        ".decl far(x: number, n: min number)\nfar(0, 0).",
+    ),
 )

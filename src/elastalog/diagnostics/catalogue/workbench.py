@@ -34,4 +34,19 @@ WORKBENCH: tuple[Entry, ...] = (
         "pip install elastalog",
         'pip install "elastalog[web]"',
     ),
+    Entry(
+        "E0955",
+        "an empty field",
+        "A fact that is added by the form needs a value in every field.",
+        'calls("web", )',
+        'calls("web", "cart")',
+    ),
+    Entry(
+        "E0956",
+        "facts that cannot be read",
+        "Pasted facts are lines of values between commas, semicolons or tabs, all with equally many, or JSON: a list of"
+        " objects or of lists, or one of them a line.",
+        "web,cart\nprices",
+        "caller,callee\nweb,cart\ncart,prices",
+    ),
 )

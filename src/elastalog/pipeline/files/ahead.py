@@ -130,6 +130,3 @@ class _Turn(Generic[T]):
         if self._fault is not None:
             raise self._fault
         return self._made.pop()
-
-
-__all__ = ["Ahead", "Part"]

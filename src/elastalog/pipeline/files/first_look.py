@@ -32,6 +32,6 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     if isinstance(first, Fault) or not is_like_a_header(schema, first):
         return
     told = f"the first line of the file has the names of the columns of `{schema.name}`, and is taken for a fact"
-    advice = f"if it is none: `.input {schema.name}(headers=true)`"
+    advice = f"if it is a header: `.input {schema.name}(headers=true)`"
     found = Diagnostic("E0527", told, help=advice, severity="warning", location=file)
     log.warning("%s", ElastalogError([found]))

@@ -47,7 +47,8 @@ FAIL = BadRows()
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that cannot be a fact. `line` counts from 1: the line of a text file, the row of a Parquet file."""
+    """A row that cannot be a fact. `line` counts from 1: the line of a text file, the row of a Parquet file; 0 if it is
+    not known."""
 
     file: str
     line: int
@@ -56,7 +57,7 @@ class BadRow:
 
     @property
     def location(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)

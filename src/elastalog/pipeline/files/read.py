@@ -74,7 +74,7 @@ def read_input(
             continue
         parameters = directive.parameters
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite"))
+        source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf"))
         if source == "sqlite":
             from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 
@@ -86,6 +86,12 @@ def read_input(
 
             path = required(parameters.get("filename", f"{relation.name}.json"))
             table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
+            files.append(str(path))
+        elif source == "rdf":
+            from elastalog.pipeline.files.rdf import read_rdf
+
+            path = required(parameters.get("filename", f"{relation.name}.nt"))
+            table, bad_here = read_rdf(schema, path, parameters)
             files.append(str(path))
         elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)

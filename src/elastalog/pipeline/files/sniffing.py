@@ -56,7 +56,11 @@ def setting_for(schema: Schema, data: bytes, file: str, form: Format) -> str:
     found = next(readings(schema, data, file), None)
     if found is None or found.form == form:
         return ""
-    return f"say how the file is written: `.input {schema.name}({parameters_of(found.form)})`"
+    meant = found.form
+    first = next((fields for _, _, fields in records_of(data.removeprefix(BYTE_ORDER_MARK), meant)), [])
+    if not isinstance(first, Fault) and goes_by_name(schema.names, [field.strip(' "') for field in first]):
+        meant = replace(meant, has_header=True)  # even if another column has another name: that is said next
+    return f"say how the file is written: `.input {schema.name}({parameters_of(meant)})`"
 
 
 def parameters_of(form: Format) -> str:

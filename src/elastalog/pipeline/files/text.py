@@ -2,8 +2,8 @@
 
 A line ends with `\\n` or `\\r\\n` (the `\\r` is no part of the last field, as in Soufflé); the last line needs no end;
 a byte order mark at the beginning of a file is ignored, and is text anywhere else. Every line is a row: for a relation
-of one symbol the empty line is the empty text. A nullary relation has lines `()`. Under rfc4180 a field may be quoted
-and then hold delimiters and line ends.
+of one symbol the empty line is the empty text. A nullary relation has lines `()`, or empty ones. Under rfc4180 a field
+may be quoted and then hold delimiters and line ends; elsewhere delimiters with a comma part nothing inside a record.
 
 Arrow's reader is tried first. It says only that something is wrong, not where, and is more generous than the language
 in a few places; then, and only then, the rows are read one by one, in the blocks concerned.
@@ -202,7 +202,11 @@ def _read_exactly(
     columns: list[list[Value]] = [[] for _ in parsers]
     bad: list[BadRow] = []
     count = 0
+    has_records = any(column.base is Base.RECORD for column in schema.columns)
+    parts_records = has_records and "," in form.delimiter and not form.is_rfc4180
     for line, raw, fields in records:
+        if parts_records and not isinstance(fields, Fault):
+            fields = _with_whole_records(fields, form.delimiter)
         row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form.delimiter)
         if not line & 0xFFF:
             allowance().check()
@@ -221,7 +225,7 @@ def _row(
     schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], delimiter: str
 ) -> list[Value] | Fault:
     if schema.arity == 0:
-        return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
+        return [] if fields in (["()"], [""]) else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
         return _wrong_number(schema, fields, delimiter)
     row: list[Value] = []
@@ -233,6 +237,19 @@ def _row(
             return Fault(value.code, value.reason, advice or value.advice)
         row.append(value)
     return row
+
+
+def _with_whole_records(fields: list[str], delimiter: str) -> list[str]:
+    """Fields that were parted inside of brackets put together again, as Soufflé reads them."""
+    whole: list[str] = []
+    depth = 0
+    for field in fields:
+        if depth > 0:
+            whole[-1] += delimiter + field
+        else:
+            whole.append(field)
+        depth += field.count("[") - field.count("]")
+    return whole if depth == 0 else fields
 
 
 def _likely_need(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> str:

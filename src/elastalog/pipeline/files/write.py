@@ -81,7 +81,7 @@ def write_output(
             continue
         parameters = directive.parameters
         resolved = partial(resolve_under, root, is_confined=directive.is_confined)
-        to = medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite"))
+        to = medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf"))
         if to == "stdout":
             print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
             continue
@@ -93,6 +93,13 @@ def write_output(
 
             path = resolved(database_of(parameters, relation.name))
             write_sqlite(schema, table, path, parameters.get("name", relation.name))
+            written.append(path)
+            continue
+        if to == "rdf":
+            from elastalog.pipeline.files.rdf import write_rdf
+
+            path = resolved(parameters.get("filename", f"{relation.name}.nt"))
+            write_rdf(schema, table, path, parameters)
             written.append(path)
             continue
         if to in ("json", "jsonfile"):

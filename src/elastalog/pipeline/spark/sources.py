@@ -98,7 +98,7 @@ def read_inputs(
     files: list[str] = []
     inputs = [directive for directive in relation.directives if directive.kind == "input"]
     for directive in inputs:
-        if directive.parameters.get("IO") in ("json", "jsonfile", "sqlite"):
+        if directive.parameters.get("IO") in ("json", "jsonfile", "sqlite", "rdf"):
             # One file that cannot be split: the driver reads it as it would without Spark.
             one = replace(relation, directives=(directive,))
             facts = read_input(one, root, policy)

@@ -1,0 +1,37 @@
+"""Ctrl-C at a place of one's choice among those where Python looks for it: when a function begins, and when one in C
+has returned."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Places:
+    """Counts the places that are passed, and interrupts at one of them, 0: at none."""
+
+    def __init__(self, place: int = 0) -> None:
+        self.passed = 0
+        self._place = place
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event in ("call", "c_return"):
+            self.passed += 1
+            if self.passed == self._place:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def interrupted_at(place: int = 0) -> Iterator[Places]:
+    """A block that is interrupted at a place, if it passes so many."""
+    places = Places(place)
+    sys.setprofile(places)
+    try:
+        yield places
+    finally:
+        sys.setprofile(None)
