@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,docs,lsp,shell,spark,web
+EXTRAS  ?= build,dev,debug,docs,lsp,rdf,shell,spark,web
 # The versions that it holds; with CONSTRAINTS= the latest that pyproject.toml allows.
 CONSTRAINTS ?= constraints.txt
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
@@ -41,7 +41,7 @@ demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
 
 workbench: $(READY) ## the workbench on an example, in your browser
-	@$(BIN)/elastalog workbench --demo
+	@$(BIN)/elastalog workbench --demo --open
 
 test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 runs these too)
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
@@ -73,8 +73,7 @@ papers: $(READY) ## the papers' tables and figures beside ours, into docs/papers
 
 wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors, and its bill of materials
 	rm -rf src/elastalog/jit/built
-	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built x86-64-v3
-	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built aarch64
+	$(BIN)/python -m elastalog.backends.kernel.compile.warm src/elastalog/jit/built x86-64-v3 aarch64
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(BIN)/python scripts/dependencies.py sbom dist/elastalog-*.whl
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks import generate
-from benchmarks.workloads import BY_NAME, Facts, as_tables, data_folder
+from benchmarks.workloads import BY_NAME, HERE, Facts, as_tables, data_folder
 
 Step = tuple[str, Facts, Facts]
 """What it is called in the table; the facts deleted; the facts inserted."""
@@ -124,6 +125,25 @@ def of_workload(name: str, sizes: Callable[[int], list[tuple[str, int]]]) -> Cal
     return make
 
 
+def lubm_of_ontology(options: Options, size: int, repeats: int) -> Case:
+    """A university of our own, by the rules that are made of the ontology instead of the program written by hand."""
+    from benchmarks.rdf.generate import write
+    from elastalog.rdf import translate
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "lubm-1.nt"
+        write(1, path)
+        made = translate(HERE / "rdf" / "univ-bench.ttl", path)
+    facts = {name: plain(table) for name, table in made.facts.items() if name != "axiom"}
+    total = sum(len(table) for table in facts.values())
+    return Case(made.text, facts, cycles(facts, [("1000", 1000), ("2 %", total // 50)], repeats))
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """A table without dictionaries."""
+    return table.cast(pa.schema([field.with_type(pa.string()) for field in table.schema]))
+
+
 def small_and_large(total: int) -> list[tuple[str, int]]:
     return [("10", 10), ("1 %", total // 100)]
 
@@ -135,6 +155,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "lubm": Experiment(
         of_workload("lubm", lambda total: [("0.1 %", total // 1000), ("1000", 1000), ("2 %", total // 50)]), EVERY, 3
     ),
+    "lubm-owl": Experiment(lubm_of_ontology, EVERY, 3),
     "doop": Experiment(of_workload("doop", small_and_large), LARGE, 3),
     "crdt": Experiment(of_workload("crdt", small_and_large), LARGE, 3),
     "galen": Experiment(of_workload("galen", small_and_large), LARGE, 1),

@@ -50,7 +50,8 @@ class Evaluation:
     @contextmanager
     def measured(self) -> Iterator[None]:
         """Measures the evaluation within the block."""
-        from elastalog.backends.kernel.threads import crew, meeting
+        from elastalog.backends.kernel.bootstrap import shared_growth
+        from elastalog.backends.kernel.store import crew
         from elastalog.session.materialisation import Materialisation
 
         def bootstrap(*arguments: Any) -> Any:
@@ -75,16 +76,16 @@ class Evaluation:
                 self.together += sum(spent.values())
                 self.not_longest += sum(spent.values()) - max(spent.values())
 
-        def by_one(the_meeting: Any) -> None:
+        def by_one(rounds: Any) -> None:
             began = time.thread_time()
-            make_room(the_meeting)
+            make_room(rounds)
             self.together -= time.thread_time() - began
 
-        evaluate, make_room, do = Materialisation.bootstrap, meeting.Meeting._make_room, crew.Crew.do
+        evaluate, make_room, do = Materialisation.bootstrap, shared_growth.SharedGrowth._make_room, crew.Crew.do
         with (
             patch.object(Materialisation, "bootstrap", bootstrap),
             patch.object(crew.Crew, "do", timed),
-            patch.object(meeting.Meeting, "_make_room", by_one),
+            patch.object(shared_growth.SharedGrowth, "_make_room", by_one),
         ):
             yield
 

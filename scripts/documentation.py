@@ -37,6 +37,26 @@ def on_files(files: Files, *, config: Any) -> Files:
     return files
 
 
+BOOSTS: Final = {
+    "how-to/": 3.0,
+    "tutorial/": 3.0,
+    "reference/errors": 0.1,
+    "design/": 0.2,
+    "papers/": 0.2,
+    "changelog": 0.1,
+    "history": 0.1,
+}
+"""How much more, or less, a find on a page counts in the search than one elsewhere, by how its path begins."""
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Ranks pages in the search: guides before references, errors and decisions last."""
+    for start, boost in BOOSTS.items():
+        if page.file.src_path.startswith(start):
+            page.meta["search"] = {"boost": boost}
+    return markdown
+
+
 def on_post_page(output: str, **_: Any) -> str:
     """Leaves out what would fetch a library for diagrams from another host: pages have none."""
     return _DIAGRAMS.sub("", output)
@@ -134,9 +154,17 @@ def changelog() -> str:
     return _within((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
 
 
+def history() -> str:
+    """HISTORY.md."""
+    return _within((ROOT / "HISTORY.md").read_text(encoding="utf-8"))
+
+
 def _within(text: str) -> str:
     """A text of the repository's root with links as seen from the pages."""
-    return text.replace("](docs/", "](")
+    here = {"](docs/": "](", "](CHANGELOG.md": "](changelog.md", "](HISTORY.md": "](history.md"}
+    for root, page in here.items():
+        text = text.replace(root, page)
+    return text
 
 
 GENERATED: Final[dict[str, tuple[str, Callable[[], str]]]] = {
@@ -145,5 +173,6 @@ GENERATED: Final[dict[str, tuple[str, Callable[[], str]]]] = {
     "reference/errors.md": ("Reference/Errors", error_catalogue),
     "glossary.md": ("Project/Glossary", glossary),
     "changelog.md": ("Project/Changes", changelog),
+    "history.md": ("Project/History", history),
 }
 """The pages that are generated: by path, their section and title, and what makes them."""

@@ -37,12 +37,12 @@ def _outcome(name: str, strategy: str, settings: Settings, size: int = 0, is_unb
 
 
 def _facts(name: str, settings: Settings) -> str:
-    return "one university" if name == "lubm" else f"{_options(settings).edges:,} edges"
+    return "one university" if name in ("lubm", "lubm-owl") else f"{_options(settings).edges:,} edges"
 
 
 def _works(settings: Settings) -> tuple[str, ...]:
     has_lubm = settings.data is not None and (settings.data / "lubm").is_dir()
-    return ("sspe", "lubm") if has_lubm else ("sspe",)
+    return ("sspe", "lubm", "lubm-owl") if has_lubm else ("sspe", "lubm-owl")
 
 
 def _medians(name: str, label: str, settings: Settings) -> dict[str, float]:
