@@ -28,8 +28,7 @@ from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
 from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
 from elastalog.evaluation.past_updates import Occasion
-from elastalog.evaluation.strategies.first_epoch import evaluate_all
-from elastalog.evaluation.strategies.protocol import StratumWork, Work, rebuilt
+from elastalog.evaluation.strategies.protocol import StratumWork, Work, evaluate_all, rebuilt
 from elastalog.evaluation.unit_costs import bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
 
