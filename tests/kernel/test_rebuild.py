@@ -216,7 +216,7 @@ def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(
 class AlwaysAnew(costs.CostModel):
     """Has every stratum evaluated anew before an update of it begins."""
 
-    def choose(self, stratum: LogicalStratum, *occasion: Any, **more: Any) -> costs.Forecast:
+    def choose(self, stratum: LogicalStratum, *features: Any) -> costs.Forecast:
         return costs.Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 
