@@ -118,7 +118,6 @@ def _refuse(*_: object) -> None:
 
 def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "least_budget", 0)
-    monkeypatch.setattr(costs, "_FAILURES", 100)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(PROGRAM, facts={"edge": chain}, budget=0.1) as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)

@@ -157,8 +157,7 @@ class CostModel:
                 continue
             known = self._strata.get(stratum.number) or self.known(stratum)
             # Most tell nothing but what those of their size take.
-            is_usual = effort < LEAST_TO_WEIGH and effort <= known.bootstrap_derivations
-            if is_usual and known.in_vain == [0, 0]:
+            if effort < LEAST_TO_WEIGH and known.in_vain == [0, 0]:
                 observe(known.sizes, changes, is_loss, effort)
                 known.difference = None
             else:
@@ -207,7 +206,7 @@ class CostModel:
             why = "updates only"
         else:
             if self.budget != AUTO:
-                derivations = self.budget * known.bootstrap_derivations
+                derivations = self.budget * known.bootstrap_of(0).derivations
             else:
                 share = _share_allowed(known, features, expected, anew)
                 how, derivations = "update" if share else "bootstrap", share * anew / known.weight

@@ -179,11 +179,6 @@ class Experience:
         ]
         self.bootstraps = [*others[-_KEPT + 1 :], latest]
 
-    @property
-    def bootstrap_derivations(self) -> int:
-        """Those of the last bootstrap."""
-        return self.bootstraps[-1].derivations if self.bootstraps else 0
-
     def bootstrap_of(self, inputs: int) -> Bootstrap:
         """What a bootstrap that reads this number of facts should take: as the one that read nearly as many; in
         proportion where it reads less than half or more than twice as many; and a derivation for each where that one
