@@ -13,8 +13,8 @@ import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.driving import KernelDriving
 from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
-from elastalog.backends.kernel.levels.stratum_update import StratumMaintenance
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.reaching import KernelReach
@@ -46,16 +46,15 @@ STAGES: list[tuple[Any, str]] = [
     (KernelDriving, "affected"),
     (UpdateDrive, "set_out"),
     (UpdateDrive, "change"),
+    (UpdateDrive, "give"),
     (UpdateDrive, "go_on"),
     (UpdateDrive, "_lay_out"),
     (UpdateDrive, "_collect"),
     (MachinePlan, "refresh"),
     (MachineRun, "run"),
     (MachineRun, "serve"),
-    (StratumMaintenance, "lose"),
-    (StratumMaintenance, "recover"),
-    (StratumMaintenance, "gain"),
-    (StratumMaintenance, "end"),
+    (StratumCourse, "update"),
+    (StratumCourse, "end"),
     (StratumSets, "heads"),
     (StratumSets, "propagate"),
     (StratumSets, "end"),

@@ -1,4 +1,4 @@
-"""Driving through the strata that an update reaches: those that hear of small changes below them and of nothing else
+"""Driving through the strata that an update reaches: those that small changes reach
 are brought to their new fixpoint in compiled code, all that lie between two others in one call; the others are left to
 the caller."""
 
@@ -35,8 +35,16 @@ class KernelDriving:
         drive.set_out(done.changed, small.derivations)
         for place in sorted(reach.given):
             stratum = strata[place]
-            if stratum.number in maintenance.explicit_only and done.anew.isdisjoint(stratum.relations):
+            if not done.anew.isdisjoint(stratum.relations):
+                drive.bar(place, is_reached=True)
+            elif stratum.number in maintenance.explicit_only:
                 maintenance.change_explicit(stratum)
+            elif (
+                maintenance.is_driven(stratum)
+                and stratum.number not in small.asked
+                and reach.size_of(stratum) <= small.derivations
+            ):
+                drive.give(place, done.deleted, done.inserted)
             else:
                 drive.bar(place, is_reached=True)
         for number in small.asked:

@@ -10,9 +10,7 @@ from elastalog.backends.kernel.execution import classes, join_levels, level_view
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.drive import UpdateDrive
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, load_operators
 from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.impulse import Impulse
@@ -24,30 +22,26 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
     from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = (
-        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | RankedUpdate | MergingUpdate
-    )
+    AnyMaintenance: TypeAlias = StratumCourse | StratumSets | RankedUpdate | MergingUpdate
 
 T = TypeVar("T")
 
 
 class KernelMaintenance:
     """`plans`: how strata are maintained, by their numbers. `explicit_only`: those to which an update means nothing but
-    that explicit facts go and come. `drive`: through those that hear of changes below them and of nothing else."""
+    that explicit facts go and come. `drive`: through those that have rules."""
 
     def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
         self._evaluation = evaluation
         self._held = evaluation.held
         self._reach = reach
         self._scratch = Scratch(evaluation.watch)
-        self._workspace = Workspace()
         self._under_way: AnyMaintenance | None = None
         self.follow(evaluation.program)
 
@@ -64,11 +58,11 @@ class KernelMaintenance:
         barred |= self._evaluation.not_maintained
         self.explicit_only = frozenset(stratum.number for stratum in without_rules) - barred
         self.drive = UpdateDrive(
-            program.strata, self._held.relations, self._held.homes, self._machine_plan, self._is_driven,
-            self._evaluation.watch, self._workspace, self._held.annotation.is_global,
+            program.strata, self._held.relations, self._held.homes, self._plan, self.is_driven,
+            self._evaluation.watch, self._held.annotation.is_global, self._held.vectors,
         )  # fmt: skip
 
-    def _is_driven(self, stratum: LogicalStratum) -> bool:
+    def is_driven(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum has rules, and is not maintained in other ways."""
         number, evaluation = stratum.number, self._evaluation
         is_other = stratum.is_folded or stratum.merges or number in evaluation.not_maintained
@@ -90,9 +84,6 @@ class KernelMaintenance:
             self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
             load_operators(*others)
-
-    def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
-        return self._plan(stratum).machine
 
     def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
         plan = self.plans.get(stratum.number)
@@ -139,10 +130,9 @@ class KernelMaintenance:
         support, number = self._held.annotation.support, stratum.number
         has_levels = support is Support.LEVELS or support is Support.VECTORS
         is_other = number in self._evaluation.ranked or stratum.merges
-        if support is Support.LEVELS and not is_other and not self._reach.is_given(stratum):
-            place, below = self._reach.place[number], self.below(stratum)
-            return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
-        impulse = self._impulse(stratum)
+        impulse, place = self._impulse(stratum), self._reach.place[number]
+        if support is Support.LEVELS and not is_other:
+            return StratumCourse(impulse, place, self.drive)
         if not has_levels:
             return self._by_sets(impulse)
         if number in self._evaluation.ranked:
@@ -153,11 +143,9 @@ class KernelMaintenance:
             from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
             return MergingUpdate(self._merging_plan(stratum), impulse, self._scratch)
-        if support is Support.VECTORS:
-            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+        from elastalog.backends.kernel.dense.dense_update import DenseCourse
 
-            return DenseMaintenance(self._plan(stratum), impulse, self._workspace, self._held.vectors)
-        return StratumMaintenance(self._plan(stratum), impulse, self._workspace)
+        return DenseCourse(impulse, place, self.drive, self._held.vectors)
 
     def _impulse(self, stratum: LogicalStratum) -> Impulse:
         """What the update under way brings to a stratum."""

@@ -1,29 +1,25 @@
-"""The update of one stratum that hears of changes below it and of nothing else: a drive that ends after it."""
+"""The update of one stratum: a drive that ends after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from elastalog.backends.kernel.levels.drive import UpdateDrive
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
 
 class StratumCourse:
-    """Losses, recovery and gains as in `StratumMaintenance`, which is for strata whose own explicit facts change. If a
-    drive has come to the stratum, or is within it, it goes on from there. `below`: what changed in relations that the
-    stratum reads."""
+    """Losses, recovery and gains of the stratum at a place (see `machine.course`). If a drive has come to it, or is
+    within it, it goes on from there."""
 
-    def __init__(
-        self, own: tuple[str, ...], place: int, drive: UpdateDrive, below: Mapping[str, Vector], watch: Watch
-    ) -> None:
-        self.own = own
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateDrive) -> None:
+        self.own = impulse.stratum.relations
         self._drive = drive
-        self._watch = watch
+        self._watch = impulse.watch
         self._is_alone = not drive.is_at(place)
         if self._is_alone:
-            drive.set_out(dict(below), max(watch.allowance(SETTINGS.work_between_checks), 1), place)
+            drive.set_out(impulse.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
+        drive.give(place, impulse.deleted, impulse.inserted)
         drive.admit(place)
 
     def update(self) -> None:

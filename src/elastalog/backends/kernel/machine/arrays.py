@@ -43,6 +43,12 @@ def inputs_of(relation):  # type: ignore[no-untyped-def]
 
 
 @view
+def given_of(relation):  # type: ignore[no-untyped-def]
+    """The entries of explicit facts that go and come in a relation of the stratum."""
+    return words_at(relation.given, relation.going + relation.coming)
+
+
+@view
 def block_of(frame):  # type: ignore[no-untyped-def]
     """The block that a step made."""
     return matrix_at(frame.block, frame.rows, frame.width)

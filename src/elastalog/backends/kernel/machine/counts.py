@@ -4,17 +4,14 @@ level where they fired to the one where they fire (see `store.count_vectors`).""
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, WORDS, np_int32, operator, types
-from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, rows_of, table_of, touched_of
-from elastalog.backends.kernel.machine.layout import machine_at
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32
+from elastalog.backends.kernel.machine.arrays import counts_of, given_of, levels_of, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.layout import DONE, NO_COUNTS, NO_LEVELS, NO_NODES, relation_at
 from elastalog.backends.kernel.machine.queue import wait
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, IS, LOST, PENDING, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import touch
-from elastalog.backends.kernel.store.count_vectors import change, vectors_at
+from elastalog.backends.kernel.store.count_vectors import change, first_level, vectors_at
 from elastalog.backends.kernel.store.set_table import add_row, find_row
-
-MOST_STEPS = 2
-"""A derivation moves from one count to another."""
 
 
 @piece
@@ -106,13 +103,44 @@ def gain_counts(block, used, relation, head, machine):  # type: ignore[no-untype
             wait(machine, relation, entry, fires)
 
 
-@operator(types.void, INT, INT, MATRIX, WORDS, WORDS)
-def wait_for_levels(address, relation, touched, entries, levels):  # type: ignore[no-untyped-def]
-    """Lost facts wait for the first level of what is left in their vectors (-1: nothing is)."""
-    machine = machine_at(address, 0)
-    for i in range(entries.shape[0]):
-        if levels[i] >= 0:
-            fact = entry_of(touched, entries[i])
-            fact.other = levels[i]
-            fact.marks |= PENDING
-            wait(machine, relation, entries[i], levels[i])
+@piece
+def wait_for_counts(machine):  # type: ignore[no-untyped-def]
+    """Facts that lost their last derivation, and explicit ones that go, wait for the first level of what is left in
+    their vectors; says what is missing for that, having done nothing. They are not looked for backwards: what is left
+    are derivations from facts that were not lost."""
+    sought = 0
+    highest = int64(0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.vectors != 0:
+            machine.full = r
+            if not has_counts(relation, relation.used, 0):
+                return NO_COUNTS
+            sought += relation.losses + relation.going
+            for i in range(relation.losses + relation.going):
+                highest = max(highest, first_level(vectors_at(relation.vectors, 0), _lost(relation, i).row))
+    if machine.nodes_used + sought > machine.nodes_room:
+        return NO_NODES
+    if highest >= machine.levels_room:
+        machine.highest = highest
+        return NO_LEVELS
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.vectors != 0:
+            for i in range(relation.losses + relation.going):
+                fact = _lost(relation, i)
+                level = first_level(vectors_at(relation.vectors, 0), fact.row)
+                if level >= 0:
+                    fact.other = np_int32(level)
+                    fact.marks |= PENDING
+                    wait(machine, r, levels_of(relation)[fact.row] - REFERENCE, level)
+    return DONE
+
+
+@inlined
+def _lost(relation, i):  # type: ignore[no-untyped-def]
+    """One after another, the facts that lost their last derivation, and the explicit ones that go."""
+    touched = touched_of(relation)
+    if i < relation.losses:
+        return entry_of(touched, entry_of(touched, i).losses)
+    return entry_of(touched, given_of(relation)[i - relation.losses])

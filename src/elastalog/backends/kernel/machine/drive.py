@@ -110,7 +110,10 @@ def set_out(address):  # type: ignore[no-untyped-def]
     drive = drive_at(address, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
     for r in range(drive.homes_number):
-        whereabouts_at(homes[r], 0).changed_number = 0
+        home = whereabouts_at(homes[r], 0)
+        home.changed_number = 0
+        home.going = 0
+        home.coming = 0
     reached = numbers_at(drive.reached, drive.strata_number)
     barred = numbers_at(drive.barred, drive.strata_number)
     never = numbers_at(drive.never, drive.strata_number)
@@ -216,7 +219,10 @@ def _copy_relations(stratum):  # type: ignore[no-untyped-def]
         relation = relation_at(stratum.relations, r)
         relation.used_before = relation.used
         begin_relation(relation)
-        changes += relation.changed_number
+        if not relation.is_own:
+            relation.going = 0
+            relation.coming = 0
+        changes += relation.changed_number + relation.going + relation.coming
     return changes
 
 

@@ -27,15 +27,17 @@ OPENING, RUNNING, ENTERING, WAITING, REOPENING = range(5)
 """Stages of a round: what it needs is brought up to date; its variants run. Where several machines share rounds: there
 is none yet; a machine waits for the others. The last is the first, where only facts of the stratum are in the delta."""
 
-ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END, _, TO_ENTER, _, TO_LEAVE = range(12)
-"""Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end
-included (see `course`); before and after that, on a drive. The odd ones are between phases."""
+TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_REDERIVE, REDERIVES, TO_GAIN, GAINS, TO_END = range(9)
+TO_ENTER, TO_LEAVE = 10, 12
+"""Parts of the update of a stratum (see `course`), and before and after it, on a drive. The even ones are between
+phases. Deleted explicit facts are recovered, then facts that lost their last derivation are derived again."""
 
 GO, ACTED, SINK = range(3)
 """Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head."""
 
-FORWARDS, AGAINST, SOUGHT = 1, 2, 4
-"""Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
+FORWARDS, AGAINST, SOUGHT, SOUGHT_IF_EXPLICIT = 1, 2, 4, 8
+"""Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost, and at
+those that were explicit."""
 
 NEVER = 1 << 40
 """How far an index goes that is not brought up to date."""
@@ -124,7 +126,7 @@ class Relation(Place):
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
-    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
+    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS and its like.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
     none. `used_before`: the rows it had when a drive came to the stratum. [ahead, ahead_end): in
     the operands, probes that a fact of it will need if it gets into the delta, as far as they are known: of each its

@@ -26,11 +26,10 @@ _INDEX_WHEREABOUTS: int = sizeof(IndexWhereabouts)
 class MachinePlan:
     """The code of a stratum, and its tables, which are brought up to date before every update.
 
-    `positive` and `negative` are the relations that some variant starts at, as facts and as absences; `reads_own`: some
-    of them are of the stratum. `backward` and `recovering` are the heads that can be looked for backwards, if they were
-    explicit, and if they lost their last derivation. `places`: where the tables lie, in the order of the fields of
-    `Machine` from `relations` on. `carried`: words that rows of bindings have behind their slots. `keys`: those
-    of its indexes. `is_ahead`: the machine has run, and relations may go further than they know."""
+    Variants that look for heads backwards do so if these were explicit, and those of `recovering` if they lost their
+    last derivation. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
+    `carried`: words that rows of bindings have behind their slots. `keys`: those of its indexes. `is_ahead`: the
+    machine has run, and relations may go further than they know."""
 
     def __init__(
         self,
@@ -46,14 +45,13 @@ class MachinePlan:
     ) -> None:
         self._indexed: dict[IndexKey, int] = {}
         self._recovering = frozenset(recovering)
-        self.recovering = frozenset(variant.clause.head for variant in recovering)
-        self.backward = frozenset(variant.clause.head for variant in backward)
+        recovered = frozenset(variant.clause.head for variant in recovering)
+        sought = frozenset(variant.clause.head for variant in backward)
         forks = forks or {}
         starting = sorted([*forks.values(), *forward], key=lambda variant: start_of(variant) not in own)
         variants = [*starting, *backward]
-        self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
-        self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
-        self.reads_own = not self.positive.isdisjoint(own)
+        positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
+        negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         whole = whole or {}
         laid_out = [*variants, *(variant for variant, _ in whole.values())]
         read = (name for v in laid_out for name in (start_of(v), *(probe.relation for probe in v.probes)))
@@ -75,9 +73,10 @@ class MachinePlan:
             row.is_flat = name in flat
             row.is_own = name in self._own
             row.starts = (
-                layout.FORWARDS * (name in self.positive)
-                | layout.AGAINST * (name in self.negative)
-                | layout.SOUGHT * (name in self.recovering)
+                layout.FORWARDS * (name in positive)
+                | layout.AGAINST * (name in negative)
+                | layout.SOUGHT * (name in recovered)
+                | layout.SOUGHT_IF_EXPLICIT * (name in sought)
             )
             if name in self._own and name in self.code.ahead:
                 row.ahead, row.ahead_end = self.code.ahead[name]
@@ -157,11 +156,6 @@ class MachinePlan:
             if index is None:
                 raise InternalError("machine", f"the index of `{name}` on {columns} was dropped while in use")
             index.done = row.added
-
-    def losses(self, own: Iterable[str]) -> dict[str, int]:
-        """How many facts of each relation of the stratum have lost their last derivation."""
-        losses = {name: self.relations[self.number[name]].losses for name in own}
-        return {name: number for name, number in losses.items() if number}
 
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
         """Tells the stratum's relations and their indexes how far they go, if they have not been told since the machine

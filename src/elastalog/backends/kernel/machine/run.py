@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.count_vectors import MOST_STEPS, Vectors
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -16,7 +18,7 @@ from elastalog.settings import SETTINGS
 
 class MachineRun:
     """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
-    limits."""
+    limits; `vectors` are those of the dense strategy."""
 
     def __init__(
         self,
@@ -26,6 +28,7 @@ class MachineRun:
         own: Sequence[str],
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
+        vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> None:
         self.plan = plan
         self.workspace = workspace
@@ -33,6 +36,7 @@ class MachineRun:
         self.own = own
         self.watch = watch
         self._on_check = on_check
+        self._vectors = vectors
         self._given: dict[int, Matrix] = {}
 
     def run(self, advance: Callable[[int], int]) -> int:
@@ -76,6 +80,9 @@ class MachineRun:
                 self.workspace.reserve_levels(machine.highest)
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
+            case layout.NO_COUNTS:
+                name, rows = self.plan.names[machine.full], self._rows_of_block()
+                self._vectors[name].reserve(self.relations[name].used + rows, MOST_STEPS * rows)
             case layout.ACTIONS:
                 self._act(machine.depth, self._rows_of_block())
             case layout.CHECK:

@@ -1,4 +1,4 @@
-"""The delta-driven update of a stratum in compiled code, phase by phase (see `levels.stratum_update`): losses,
+"""The delta-driven update of a stratum in compiled code, phase by phase (see `course`): losses,
 recovery, gains, each from its first delta to its last."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, op
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, operands, touched_of
-from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
+from elastalog.backends.kernel.machine.counts import gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.course import go_on
 from elastalog.backends.kernel.machine.drive import write_back
 from elastalog.backends.kernel.machine.driver import driver, has_delta, has_more, runner
@@ -18,8 +18,9 @@ from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_so
 from elastalog.backends.kernel.machine.queue import take_lowest, waiting_of
 from elastalog.backends.kernel.machine.seeking import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DELTA_LIST, IS, LOSS_LIST, LOST, entry_of
-from elastalog.backends.kernel.store.bookkeeping import settle_at
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
+from elastalog.backends.kernel.store.bookkeeping import lose_fact, settle_at
+from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
 
 
 @piece
@@ -149,12 +150,10 @@ def _close_losses(machine):  # type: ignore[no-untyped-def]
         touched = touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             fact = entry_of(touched, touched[at, relation.listed_in])
-            fact.marks = (fact.marks & ~DELTA) | LOST
             if relation.is_own:
-                fact.marks &= ~IS
-                fact.new = ABSENT
-                fact.other = ABSENT
-                fact.count = 0
+                lose_fact(fact)
+            else:
+                fact.marks = (fact.marks & ~DELTA) | LOST
         if relation.is_own:
             relation.delta = relation.delta_end if relation.listed_in == LOSS_LIST else 0
             relation.listed_in = LOSS_LIST
@@ -218,21 +217,21 @@ _drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _
 @piece
 def _advance(machine):  # type: ignore[no-untyped-def]
     while True:
-        if machine.part & 1:  # between phases
+        if machine.part & 1 == 0:  # between phases
             reason = go_on(machine)
             if reason != layout.GO_ON:
                 return reason
         reason = _drive(machine)
-        if reason != layout.DONE or machine.part == layout.ALONE:
+        if reason != layout.DONE:
             return reason
         machine.part += 1
 
 
 @operator(INT, INT)
 def advance(address):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round, or a drive, stratum after stratum; returns why it stops (`layout.DONE`)."""
+    """Runs a drive on, stratum after stratum, round after round; returns why it stops (`layout.DONE`)."""
     machine = machine_at(address, 0)
     reason = _advance(machine)
-    if machine.drive != 0 and machine.part != layout.TO_ENTER:
+    if machine.part != layout.TO_ENTER:
         write_back(machine)
     return reason

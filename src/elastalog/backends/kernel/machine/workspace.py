@@ -8,7 +8,7 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table, dtype_of
-from elastalog.backends.kernel.machine.layout import ALONE, BLOCK, SOUGHT_BITS, Frame, Machine, Node
+from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 
@@ -40,7 +40,6 @@ class Workspace:
         memmove(self._places, plan.places, sizeof(plan.places))
         machine.task = 0 if task is None else addressof(task)
         machine.drive = 0
-        machine.part = ALONE
 
     def make_ready(self, plan: MachinePlan) -> None:
         """Makes room for the blocks of a plan."""
