@@ -88,7 +88,7 @@ class Workers:
             self._run_together(shared, bounds)
 
     def _is_shareable(self, body: Body) -> bool:
-        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
+        from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 
         known = self._shareable.get(body)
         if known is None:
@@ -133,7 +133,7 @@ class Workers:
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
         if self.crew.number > 1:
-            from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+            from elastalog.backends.kernel.bootstrap.machine_rounds import SharedGrowth
 
             return SharedGrowth(self.crew, stratum, self.watch)
         from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds

@@ -5,8 +5,15 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import INT, operator, types
-from elastalog.backends.kernel.machine.arrays import given_of, inputs_of, touched_of
-from elastalog.backends.kernel.machine.layout import AGAINST, FORWARDS, machine_at, relation_at
+from elastalog.backends.kernel.machine.layout import (
+    AGAINST,
+    FORWARDS,
+    given_of,
+    inputs_of,
+    machine_at,
+    relation_at,
+    touched_of,
+)
 from elastalog.backends.kernel.store.annotations import (
     DELTA,
     DELTA_LIST,

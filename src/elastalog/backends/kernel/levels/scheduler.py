@@ -1,6 +1,5 @@
 """A drive through the strata that an update reaches: one call of the machine for as many of them as can be (see
-`machine.drive`). Most updates are small, and then what counts is how often Python is
-asked.
+`machine.scheduler`). Most updates are small, and then what counts is how often Python is asked.
 
 Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
 relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
@@ -16,14 +15,14 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
-from elastalog.backends.kernel.machine import drive as machine_drive
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import layout, update
-from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import layout, stratum_update
+from elastalog.backends.kernel.machine import scheduler as machine_drive
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.homes import Homes
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import add_rows, touch
@@ -46,7 +45,7 @@ class _LaidOut:
     index_homes: Vector
 
 
-class UpdateDrive:
+class UpdateScheduler:
     """The drives through the strata of a program. `plan_of`: how a stratum is maintained, unless it is not `is_driven`.
     `vectors`: those of the dense strategy. `changed` of a drive under way: the entries of relations that changed, which
     it adds to."""
@@ -215,7 +214,7 @@ class UpdateDrive:
         if STAMPS.last != self._stamp:
             self._look_again()
         while True:
-            reason = update.advance(workspace.address)
+            reason = stratum_update.advance(workspace.address)
             if reason == _DONE:
                 self._collect()
                 return None
@@ -251,7 +250,7 @@ class UpdateDrive:
         self._workspace.machine.part = layout.TO_ENTER
 
     def driven(self) -> list[list[int]]:
-        """The strata that were driven through since this was asked: see `machine.drive.DRIVEN`."""
+        """The strata that were driven through since this was asked: see `machine.scheduler.DRIVEN`."""
         number = self._record.driven_number
         self._record.driven_number = 0
         rows: list[list[int]] = self._driven[:number].tolist() if number else []
@@ -356,3 +355,41 @@ class UpdateDrive:
                 relation.extend_indexes()
             except MemoryError:  # it may be what ends the update
                 relation.drop_outdated_indexes()
+
+
+class StratumUpdate:
+    """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it, or
+    is within it, it goes on from there."""
+
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler) -> None:
+        self.own = impulse.stratum.relations
+        self._drive = drive
+        self._watch = impulse.watch
+        self._is_alone = not drive.is_at(place)
+        if self._is_alone:
+            drive.set_out(impulse.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
+        drive.give(place, impulse.deleted, impulse.inserted)
+        drive.admit(place)
+
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint."""
+        drive = self._drive
+        if drive.is_within:
+            drive.check()
+        while drive.go_on(is_single=True) is not None:
+            drive.check()
+        for _, _, derivations, rows, *_ in drive.driven():
+            self._watch.count(derivations, rows)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        changed = self._drive.changed
+        if self._is_alone:
+            self._drive.end()
+        return {name: changed[name] for name in self.own if name in changed}
+
+    def abandon(self) -> None:
+        """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
+        self._drive.abandon()
+        if self._is_alone:
+            self._drive.end()

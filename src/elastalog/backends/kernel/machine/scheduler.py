@@ -12,9 +12,8 @@ from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words
 from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, np_int32, operator, types
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import touched_of
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at
+from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.given import change_facts
 from elastalog.backends.kernel.store.whereabouts import (

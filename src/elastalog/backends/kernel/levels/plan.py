@@ -9,11 +9,10 @@ from types import ModuleType
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
-from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import update
-from elastalog.backends.kernel.machine.code import IndexKey, Variant, is_indexed
-from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine import scheduler as machine_drive
+from elastalog.backends.kernel.machine import stratum_update
+from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, Variant, is_indexed
 from elastalog.backends.kernel.store import bookkeeping, given, homes
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -182,7 +181,7 @@ def _may_widen(variant: DeltaVariant) -> bool:
 def load_operators(*others: ModuleType) -> None:
     """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
     update need not."""
-    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
+    for module in (stratum_update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.load()
