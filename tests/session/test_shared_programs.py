@@ -85,9 +85,12 @@ def test_other_sessions_are_laid_out_once_only(monkeypatch: pytest.MonkeyPatch) 
         db.apply(deleted={"member": [("guest", "staff")]})
     laid_out: list[int] = []
     lay_out = UpdateScheduler._lay_out
-    monkeypatch.setattr(
-        UpdateScheduler, "_lay_out", lambda self, place: (laid_out.append(place), lay_out(self, place))[1]
-    )
+
+    def noted(scheduler: UpdateScheduler, place: int) -> None:
+        laid_out.append(place)
+        lay_out(scheduler, place)
+
+    monkeypatch.setattr(UpdateScheduler, "_lay_out", noted)
     for i in range(200):  # its arrays grow, and move
         first.apply({"member": [(f"new {i}", "staff")]})
     assert laid_out

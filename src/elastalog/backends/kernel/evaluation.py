@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.fixpoint import (
     Begun,
     OtherPlace,
@@ -163,8 +164,6 @@ class KernelEvaluation:
         beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
-        from elastalog.backends.kernel.bootstrap.bodies import is_shareable
-
         relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:

@@ -198,8 +198,9 @@ class GlobalLevelEvaluation:
 
 
 class BucketQueue:
-    """Derivations of a stratum that fire later than the next level (see `machine.bucket_queue`), filed under the places of
-    their heads in `own`. When their level has come, their heads are inserted like those that are found at that time."""
+    """Derivations of a stratum that fire later than the next level (see `machine.bucket_queue`), filed under the places
+    of their heads in `own`. When their level has come, their heads are inserted like those that are found at that
+    time."""
 
     def __init__(self, own: Sequence[KernelRelation], watch: Watch) -> None:
         self._own = own

@@ -358,8 +358,8 @@ class UpdateScheduler:
 
 
 class StratumUpdate:
-    """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it, or
-    is within it, it goes on from there."""
+    """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it,
+    or is within it, it goes on from there."""
 
     def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler) -> None:
         self.own = impulse.stratum.relations

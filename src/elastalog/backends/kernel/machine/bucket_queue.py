@@ -1,6 +1,6 @@
 """Bucket queues: of an update, facts that wait for the level they will settle at, lowest level first; of a bootstrap
-with global levels, derivations that fire later than the level that is being found, because a fact of a lower relation is
-that high. In the latter, the words of a node are those of the head, and nodes whose derivations have been taken are
+with global levels, derivations that fire later than the level that is being found, because a fact of a lower relation
+is that high. In the latter, the words of a node are those of the head, and nodes whose derivations have been taken are
 used again.
 
 The facts of a level are a list through nodes, whose first is `waiting[level]`; `heap` holds the levels that have a
