@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.diagnostics.render import render_json
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, render_json
 
 log = logging.getLogger("elastalog.web")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.planning.best_of_key import Comparison
+from elastalog.planning.ranked import Comparison
 from elastalog.relations.words import Dictionary
 
 _NO_ROW = -1

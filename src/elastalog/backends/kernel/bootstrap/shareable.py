@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.analysis.structures import is_constructor
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 

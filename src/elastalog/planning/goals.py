@@ -1,15 +1,18 @@
-"""Which variables occur where, and which of them get values."""
+"""What can be told of the goals of a clause: which variables occur in them and get values, which tests can end in an
+error (an overflow, a range that is too long, a functor of the user that raises), which goals look a fact up that is
+known as a whole.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.checked_variables import variables_of
-from elastalog.analysis.program import Apply, Base, Variable
-from elastalog.analysis.structures import is_constructor
-from elastalog.planning.logical import Goal, Scan, StoredRelation, Test
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, variables_of
+from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Scan, StoredRelation, Test
 
 
 def grounded(goals: tuple[Goal, ...]) -> set[str]:
@@ -80,3 +83,55 @@ def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
                 pass
             case _:
                 assert_never(literal)
+
+
+_OVERFLOWING = frozenset(
+    ("+", "-", "*", "/", "^", "neg", "abs", "to_number", "to_unsigned", "itou", "ftoi", "ftou", "utoi")
+)  # fmt: skip
+
+
+def can_fail(test: Test) -> bool:
+    """Whether some values make the test an error."""
+    return _can_overflow(test.left) or _can_overflow(test.right)
+
+
+def _can_overflow(expression: Expression) -> bool:
+    match expression:
+        case Apply():
+            is_integer = expression.base in (Base.NUMBER, Base.UNSIGNED)
+            if (
+                expression.functor == "range"
+                or expression.functor[0] == "@"
+                or (is_integer and expression.functor in _OVERFLOWING)
+            ):
+                return True
+            return any(map(_can_overflow, expression.arguments))
+        case Variable() | Constant():
+            return False
+        case _:
+            assert_never(expression)
+
+
+def last_lookups(program: LogicalProgram) -> dict[int, list[str]]:
+    """By number of stratum, relations: no later stratum looks facts of them up that are known as a whole. In each
+    relation its own stratum does, to have every fact once."""
+    last = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+    for stratum in program.strata:
+        for clause in (*stratum.clauses, *stratum.dominance):
+            last.update(dict.fromkeys(_looked_up(clause), stratum.number))
+    found: dict[int, list[str]] = {}
+    for name, number in last.items():
+        found.setdefault(number, []).append(name)
+    return found
+
+
+def _looked_up(clause: Clause) -> list[str]:
+    """The relations of the goals all of whose terms may be known when they are visited."""
+    names = Counter(name for goal in clause.goals for name in set(names_in(goal)))
+    return [
+        goal.relation
+        for goal in clause.goals
+        if not isinstance(goal, Test)
+        if isinstance(goal, Absent)
+        or all(isinstance(term, Constant) or (term is not None and names[term] > 1) for term in goal.terms)
+    ]

@@ -5,18 +5,17 @@ are taken over as they are, so that a program pays only for what it uses."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.arguments import require_path, wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Piece, Source, Span
 from elastalog.late import dataclass
-from elastalog.program.preprocessing import faults
-from elastalog.program.preprocessing.expansion import Expansion
-from elastalog.program.preprocessing.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
-from elastalog.program.preprocessing.options import Preprocessing
+from elastalog.program.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
 
 DEEPEST: Final = 100
 """How deep files may include each other."""
@@ -55,8 +54,8 @@ def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
         return source
     run = _Run(options, read)
     run.file(source, ())
-    if run.faults:
-        raise ElastalogError(run.faults)
+    if run.errors:
+        raise ElastalogError(run.errors)
     return run.expansion.source(source.name)
 
 
@@ -79,7 +78,7 @@ class _Run:
         self.read = read
         self.macros = Macros(options.is_on)
         self.expansion = Expansion()
-        self.faults: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
         self.once: set[Path] = set()
         self.depth = 0
         self.made = 0
@@ -87,7 +86,7 @@ class _Run:
             try:
                 self.macros.define(f"{name} {text}", None)
             except MacroError as fault:
-                self.faults.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
+                self.errors.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
 
     def file(self, source: Source, notes: tuple[str, ...]) -> None:
         self.macros.define(f'__FILE__ "{source.name}"', None)
@@ -126,7 +125,7 @@ class _File:
                 done = max(done, self.shift)
         self.stretch(done, len(self.text))
         for condition in self.conditions:
-            self.fault(faults.not_closed(self.source, condition.span, condition.word))
+            self.fault(_not_closed(self.source, condition.span, condition.word))
 
     def span(self, found: re.Match[str]) -> Span:
         start = found.start() + len(found[0]) - len(found[0].lstrip())
@@ -137,8 +136,8 @@ class _File:
             fault.code, fault.message, fault.labels, (*fault.notes, *self.notes), fault.help, fault.severity,
             fault.source,
         )  # fmt: skip
-        if len(self.run.faults) < 50:
-            self.run.faults.append(fault)
+        if len(self.run.errors) < 50:
+            self.run.errors.append(fault)
 
     # --- text ------------------------------------------------------------------------------------------------------
 
@@ -153,12 +152,12 @@ class _File:
             span = Span(use.span.start - shift, use.span.end - shift)
             place = run.macros.places.get(use.macro)
             if use.fault is not None:
-                self.fault(faults.wrong_use(source, span, use.macro, use.fault, place))
+                self.fault(_wrong_use(source, span, use.macro, use.fault, place))
                 continue
             run.made += len(use.text)
             if run.made > LARGEST:
-                run.faults.append(faults.too_large(source, span, LARGEST))
-                raise ElastalogError(run.faults)
+                run.errors.append(_too_large(source, span, LARGEST))
+                raise ElastalogError(run.errors)
             run.expansion.copy(source, done - shift, span.start, self.notes)
             way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
             run.expansion.replace(source, span, use.text, (way, *self.notes))
@@ -185,7 +184,7 @@ class _File:
                 self.branch(word, rest, span)
             case "endif":
                 if not self.conditions:
-                    self.fault(faults.wrong_line(self.source, span, "`#endif` closes no `#if`"))
+                    self.fault(_wrong_line(self.source, span, "`#endif` closes no `#if`"))
                 else:
                     self.is_active = self.conditions.pop().was_active
             case _ if self.is_active:
@@ -201,16 +200,16 @@ class _File:
                 raise MacroError(f"`#{word}` needs the name of a macro")
             return self.run.macros.is_defined(name[0]) == (word == "ifdef")
         except MacroError as fault:
-            self.fault(faults.wrong_line(self.source, span, f"this condition cannot be judged: {fault}"))
+            self.fault(_wrong_line(self.source, span, f"this condition cannot be judged: {fault}"))
             return False
 
     def branch(self, word: str, rest: str, span: Span) -> None:
         if not self.conditions:
-            self.fault(faults.wrong_line(self.source, span, f"`#{word}` belongs to no `#if`"))
+            self.fault(_wrong_line(self.source, span, f"`#{word}` belongs to no `#if`"))
             return
         current = self.conditions[-1]
         if current.has_else:
-            self.fault(faults.wrong_line(self.source, span, f"`#{word}` follows the `#else` of the same `#if`"))
+            self.fault(_wrong_line(self.source, span, f"`#{word}` follows the `#else` of the same `#if`"))
             return
         current.has_else = word == "else"
         may = current.was_active and not current.is_taken
@@ -233,7 +232,7 @@ class _File:
                     if rest.split() == ["once"]:
                         self.run.once.add(_identity(self.path))
                 case "error":
-                    self.fault(faults.wrong_line(self.source, span, f"`#error`: {rest.strip() or 'without a text'}"))
+                    self.fault(_wrong_line(self.source, span, f"`#error`: {rest.strip() or 'without a text'}"))
                 case "warning" | "ident" | "":
                     pass
                 case _ if word.isdecimal():  # what compilers write for `#line`
@@ -241,9 +240,9 @@ class _File:
                 case _:
                     advice = "comments start with `//`"
                     message = f"unknown preprocessor line `#{word[:40]}`"
-                    self.fault(faults.wrong_line(self.source, span, message, advice))
+                    self.fault(_wrong_line(self.source, span, message, advice))
         except MacroError as fault:
-            self.fault(faults.wrong_line(self.source, span, f"`#{word}` is wrong: {fault}"))
+            self.fault(_wrong_line(self.source, span, f"`#{word}` is wrong: {fault}"))
 
     def line(self, rest: str, span: Span, end: int) -> None:
         """`#line 12 "file"`: what follows counts as line 12 of that file."""
@@ -270,17 +269,17 @@ class _File:
         folders += run.options.include
         found = next((path for folder in folders if _is_file(path := Path(folder) / name)), None)
         if found is None:
-            self.fault(faults.not_found(self.source, span, name, folders))
+            self.fault(_not_found(self.source, span, name, folders))
             return
         if _identity(found) in run.once:
             return
         if run.depth >= DEEPEST:
-            run.faults.append(faults.too_deep(self.source, span, name, DEEPEST))
-            raise ElastalogError(run.faults[-1:])
+            run.errors.append(_too_deep(self.source, span, name, DEEPEST))
+            raise ElastalogError(run.errors[-1:])
         try:
             text = run.read(str(found))
         except ElastalogError as error:
-            self.fault(faults.unreadable(self.source, span, name, error.diagnostics[0].message.partition(": ")[2]))
+            self.fault(_unreadable(self.source, span, name, error.diagnostics[0].message.partition(": ")[2]))
             return
         run.depth += 1
         line, _ = self.source.locate(span.start)
@@ -309,3 +308,128 @@ def _identity(path: Path) -> Path:
         return path.resolve()
     except (OSError, ValueError, RuntimeError):
         return path
+
+
+class Expansion:
+    """Collects stretches of text in order."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._pieces: list[Piece] = []
+        self._length = 0
+
+    def copy(self, source: Source, start: int, end: int, notes: tuple[str, ...]) -> None:
+        """Takes over a stretch of a file as it is."""
+        if start < end:
+            self._add(source.text[start:end], Piece(self._length, source, Span(start, end), True, notes))
+
+    def replace(self, source: Source, span: Span, text: str, notes: tuple[str, ...]) -> None:
+        """Puts a text in the place of what was written in a file."""
+        if text:
+            self._add(text, Piece(self._length, source, span, False, notes))
+
+    def end_line(self, source: Source, offset: int, notes: tuple[str, ...]) -> None:
+        """A line break, unless the text so far ends in one: files need not."""
+        if self._texts and not self._texts[-1].endswith("\n"):
+            self.replace(source, Span(offset, offset), "\n", notes)
+
+    def _add(self, text: str, piece: Piece) -> None:
+        self._texts.append(text)
+        self._pieces.append(piece)
+        self._length += len(text)
+
+    def source(self, name: str) -> Source:
+        """All of it, as one text that knows where its parts were written."""
+        return Source(name, "".join(self._texts), tuple(self._pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessing:
+    """`include`: folders searched for included files. `macros`: names with their texts, defined beforehand. `is_on`:
+    whether lines that begin with `#` are obeyed; `.include` and `.once` always are."""
+
+    include: tuple[str, ...] = ()
+    macros: tuple[tuple[str, str], ...] = ()
+    is_on: bool = True
+
+
+def preprocessing(
+    include: Iterable[str | os.PathLike[str]] = (), macros: Mapping[str, object] | None = None, is_on: bool = True
+) -> Preprocessing:
+    """The options from what Python gives. Raises ElastalogError when it is of the wrong kind."""
+    if isinstance(include, str | os.PathLike):
+        raise wrong_kind("`include` is a list of folders", include, "give a list, as in `include=[path]`")
+    folders = list(include)
+    for folder in folders:
+        require_path("a folder to search is named by its path", folder, "give a text or a `Path`")
+    if macros is not None and not isinstance(macros, Mapping):
+        raise wrong_kind("`macros` maps names to texts", macros, 'give a mapping, as in `macros={"SIZE": 3}`')
+    named = tuple((str(name), _text(value)) for name, value in (macros or {}).items())
+    return Preprocessing(tuple(os.fspath(folder) for folder in folders), named, is_on)
+
+
+def _text(value: object) -> str:
+    """The text of a macro: a flag is 1 when true and empty when None, as with `-M NAME`."""
+    return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _not_found(source: Source, span: Span, name: str, searched: list[str]) -> Diagnostic:
+    """E0125."""
+    places = ", ".join(f"`{folder}`" for folder in searched[:8])
+    return Diagnostic(
+        "E0125",
+        f"there is no file `{name}` to include",
+        (Label(span, "not found"),),
+        (f"searched in {places}",) if places else (),
+        "check the name, or give the folder that holds it with `-I DIR` (`include=[…]` in Python)",
+        source=source,
+    )
+
+
+def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnostic:
+    """E0125."""
+    message = f"`{name}` cannot be included: {reason}"
+    return Diagnostic("E0125", message, (Label(span, "included here"),), source=source)
+
+
+def _too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
+    """E0127."""
+    return Diagnostic(
+        "E0127",
+        f"files include each other more than {depth} deep",
+        (Label(span, f"`{name}` once more"),),
+        help="write `.once` or `#pragma once` into a file that should be included only once",
+        source=source,
+    )
+
+
+def _wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
+    """E0126."""
+    return Diagnostic("E0126", message, (Label(span),), help=advice, source=source)
+
+
+def _not_closed(source: Source, span: Span, word: str) -> Diagnostic:
+    """E0126."""
+    label = Label(span, "opened here")
+    return Diagnostic("E0126", f"`#{word}` is not closed", (label,), help="close it with `#endif`", source=source)
+
+
+def _wrong_use(source: Source, span: Span, macro: str, reason: str, place: str | None) -> Diagnostic:
+    """E0128."""
+    notes = (f"`{macro}` is defined at {place}",) if place else ()
+    message = f"macro `{macro}` cannot be expanded: {reason}"
+    return Diagnostic("E0128", message, (Label(span, "used here"),), notes, source=source)
+
+
+def _too_large(source: Source, span: Span, size: int) -> Diagnostic:
+    """E0128."""
+    return Diagnostic(
+        "E0128",
+        f"macros make the program larger than {size // 2**20} MiB",
+        (Label(span, "reached here"),),
+        help="use macros that are replaced by less text",
+        source=source,
+    )
