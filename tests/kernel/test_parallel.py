@@ -22,7 +22,7 @@ from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
@@ -425,11 +425,11 @@ def _others_at_work(work_of: Crew) -> set[threading.Thread]:
 def test_limits_hold_in_every_thread() -> None:
     """They are known by the context, which a new thread does not have by itself."""
     seen: list[int | None] = []
-    token = memory_limit.LIMIT.set(1 << 30)
+    token = quota.LIMIT.set(1 << 30)
     try:
-        Crew(3).do(lambda _: seen.append(memory_limit.LIMIT.get()), lambda: None)
+        Crew(3).do(lambda _: seen.append(quota.LIMIT.get()), lambda: None)
     finally:
-        memory_limit.LIMIT.reset(token)
+        quota.LIMIT.reset(token)
     assert seen == [1 << 30] * 3
 
 
