@@ -22,6 +22,7 @@ from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
@@ -419,6 +420,17 @@ def _others_at_work(work_of: Crew) -> set[threading.Thread]:
     work_of.do(work, together.abort)
     assert len(known) == 3
     return known - {threading.current_thread()}
+
+
+def test_limits_hold_in_every_thread() -> None:
+    """They are known by the context, which a new thread does not have by itself."""
+    seen: list[int | None] = []
+    token = quota.LIMIT.set(1 << 30)
+    try:
+        Crew(3).do(lambda _: seen.append(quota.LIMIT.get()), lambda: None)
+    finally:
+        quota.LIMIT.reset(token)
+    assert seen == [1 << 30] * 3
 
 
 def test_threads_of_a_crew_stay_for_the_next_work(monkeypatch: pytest.MonkeyPatch) -> None:

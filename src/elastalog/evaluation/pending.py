@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.draft import DraftUpdate, once_committed
 from elastalog.evaluation.epochs import EpochRecord

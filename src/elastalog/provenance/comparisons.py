@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from elastalog.analysis.functor_values import TESTS
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.functor_values import TESTS, NotRegular, matcher
 from elastalog.analysis.program import Apply, Comparison, Constant, Expression, Value, Variable
-from elastalog.analysis.regular import NotRegular, matcher
-from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.values import Branch, sort_key
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Run, Unbound, no_ordinal, normal, value_of

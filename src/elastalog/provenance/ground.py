@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never, cast
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.functor_values import BITS
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.infer_types import build
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings

@@ -19,7 +19,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
-from elastalog.analysis.variable_names import is_made_name, is_wildcard_name, written_name
+from elastalog.analysis.variables import is_made_name, is_wildcard_name, written_name
 from elastalog.provenance.comparisons import compare
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of

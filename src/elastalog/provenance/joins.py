@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
-from elastalog.analysis.checked_variables import names_of
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -18,9 +18,9 @@ from elastalog.analysis.program import (
     Value,
     Variable,
     Wildcard,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.variable_names import is_implied_name
+from elastalog.analysis.variables import is_implied_name
 from elastalog.provenance.comparisons import compare, holds, range_of, take_apart
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.folds import fold

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable
+from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable, names_of
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
 from elastalog.provenance.comparisons import compare

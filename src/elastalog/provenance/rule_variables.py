@@ -6,14 +6,14 @@ from numbers import Real
 from operator import index
 from typing import Any, assert_never
 
-from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import (
     Base,
     Rule,
     Value,
+    variables_in,
 )
 from elastalog.analysis.values import Branch, Nil, Record
-from elastalog.analysis.variable_names import is_written
+from elastalog.analysis.variables import is_written
 from elastalog.diagnostics.arguments import is_whole
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean

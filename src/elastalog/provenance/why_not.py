@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
-from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -25,8 +24,9 @@ from elastalog.analysis.program import (
     Rule,
     Value,
     Variable,
+    names_of,
 )
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status

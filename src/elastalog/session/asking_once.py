@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.diagnostics.arguments import require_text
 from elastalog.late import dataclass
 from elastalog.planning.demand import with_demand

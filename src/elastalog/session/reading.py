@@ -8,8 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.diagnostics.arguments import require_text
 from elastalog.evaluation.answers import PatternQuery, planned_pattern
 from elastalog.evaluation.asking import ask, asking, derived_by

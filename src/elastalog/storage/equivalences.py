@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog.backends.protocol import GONE, Matrix
-from elastalog.planning.lower import classes_of
+from elastalog.planning.logical import classes_of
 from elastalog.relations.pairs import Pairs
 from elastalog.storage.history import Turn
 

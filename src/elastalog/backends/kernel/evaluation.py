@@ -35,9 +35,8 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.planning.goals import constructor_of, last_lookups
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
-from elastalog.planning.lookups import last_lookups
-from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 

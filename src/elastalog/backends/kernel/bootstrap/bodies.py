@@ -12,8 +12,8 @@ from typing import assert_never
 
 import numpy as np
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.analysis.structures import is_constructor
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, BoundVariant, Scratch
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.store.memory import Matrix

@@ -32,8 +32,8 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
-from elastalog.planning.best_of_key import Comparison, comparison_of
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
+from elastalog.planning.ranked import Comparison, comparison_of
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of
 from elastalog.relations.words import Dictionary

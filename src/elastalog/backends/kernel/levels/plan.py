@@ -18,10 +18,9 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.diagnostics.source import Source
 from elastalog.jit.operators import Operator
-from elastalog.planning.forks import other_ways
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
 from elastalog.planning.steps import Gather, Generate, Probe
-from elastalog.planning.variants import plan_backward, plan_from_goal, plan_heads
+from elastalog.planning.variants import other_ways, plan_backward, plan_from_goal, plan_heads
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 

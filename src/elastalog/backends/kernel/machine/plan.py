@@ -25,8 +25,8 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.forks import first_key, handicap
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
+from elastalog.planning.variants import first_key, handicap
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 

@@ -20,6 +20,9 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
+_MANY_ROWS = 64
+"""A block from which on interning its values takes far longer than looking at the memory limit."""
+
 
 class MachineRun:
     """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
@@ -111,7 +114,10 @@ class MachineRun:
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
-        self.watch.step()
+        if rows < _MANY_ROWS:
+            self.watch.step()
+        else:
+            self.watch.check()
         workspace = self.workspace
         transform, width = self.plan.code.transforms[workspace.machine.action]
         block, rows = transform(workspace.block(depth, width), rows)
