@@ -7,17 +7,16 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
-from elastalog.analysis.draft import Draft, Outcome, Shape
+from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.scopes import pieces
-from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
 
 if TYPE_CHECKING:
-    from elastalog.analysis.proposals import Proposals
+    from elastalog.analysis.type_reports import Proposals
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
@@ -49,7 +48,7 @@ def constructors_of(draft: Draft) -> dict[str, Structure]:
 
 
 def _proposals(draft: Draft) -> Proposals:
-    from elastalog.analysis.proposals import Proposals  # most programs declare what they use
+    from elastalog.analysis.type_reports import Proposals  # most programs declare what they use
 
     return Proposals(draft)
 

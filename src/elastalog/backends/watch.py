@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.diagnostics.quota import CURRENT, Quota, within
 from elastalog.late import dataclass
@@ -165,7 +165,7 @@ class Watch:
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
-        memory_limit.require(size, self.memory)
+        quota.require(size, self.memory)
 
 
 _NOTHING = (None, None, None)
@@ -184,14 +184,14 @@ class _Within:
         watch = self._watch
         usual = self._usual = watch.quota
         self._quota = None if self._given == _NOTHING else within(*self._given).__enter__()
-        self._process = memory_limit.LIMIT.set(watch.memory)
+        self._process = quota.LIMIT.set(watch.memory)
         watch.quota = self._quota or CURRENT.get() or usual
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.quota = self._usual
-        memory_limit.LIMIT.reset(self._process)
+        quota.LIMIT.reset(self._process)
         if self._quota is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):

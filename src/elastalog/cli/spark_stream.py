@@ -21,8 +21,7 @@ from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
 from elastalog.cli.store_options import folder_of, is_store
 from elastalog.cli.update_reports import print_changes, report_stats, stats_row
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from elastalog.analysis.listing import json_value, show_value
-from elastalog.analysis.parameters import parameter_as_json, parameter_values
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.query import parameters_in
+from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import ARROW, Broken, Transport

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_mapping, require_place, stays_here, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.pipeline.files.bad_changes import BadChanges

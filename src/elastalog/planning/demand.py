@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.dependencies import collect_dependencies, components, in_order
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Aggregation,
@@ -36,12 +35,13 @@ from elastalog.analysis.program import (
     Stratum,
     Variable,
     Wildcard,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.stratify import collect_dependencies, components, in_order
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
-from elastalog.planning.lower_numbering import numbered_variable
+from elastalog.planning.lower_literals import numbered_variable
 
 Pattern = tuple[int, ...]
 """Columns, ascending. None of them: a relation is computed whole."""

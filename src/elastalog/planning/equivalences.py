@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule, Stratum
 from elastalog.analysis.subsumptions import MARK
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.planning.logical import Term
 
 

@@ -12,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable, names_of
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
-from elastalog.analysis.variable_names import is_implied_name, written_name
+from elastalog.analysis.variables import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
+from elastalog.planning.goals import assigned_variables, grounded
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
@@ -34,15 +33,8 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
-from elastalog.planning.needed_groups import await_groups
-from elastalog.planning.scopes import Scope
-from elastalog.planning.variables import assigned_variables, grounded
-
-if TYPE_CHECKING:
-    from elastalog.planning.lower import Lowering
-
-NOWHERE = Span(0, 0)
-ZERO = Constant(0, Base.NUMBER, NOWHERE)
+from elastalog.planning.lower_literals import NOWHERE, ZERO, Lowering
+from elastalog.planning.needed_groups import Scope, await_groups
 
 MOST_GROUPINGS: Final = 4
 """Lists of variables that only recursion gives values, and that counts and sums of one body are grouped by: each

@@ -9,11 +9,18 @@ from elastalog.analysis.program import Fact
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.program import rule_faults as faults
-from elastalog.program.added_text import ADDED, AddedText
-from elastalog.program.equivalences import closing_words, is_closure, with_closures
-from elastalog.program.program import Program
-from elastalog.program.single_rules import SingleRule, facts_beside, judged_in, shown_rule, single_rules, span_of
+from elastalog.program import single_rules as faults
+from elastalog.program.program import Program, closing_words, is_closure, with_closures
+from elastalog.program.single_rules import (
+    ADDED,
+    AddedText,
+    SingleRule,
+    facts_beside,
+    judged_in,
+    shown_rule,
+    single_rules,
+    span_of,
+)
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tree import Clause, Subsumption, Tree
 

@@ -5,13 +5,15 @@ They are numbered as the rules of the checked program are, and printing is what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
-from elastalog.analysis.alternatives import alternatives_of
-from elastalog.analysis.constants import negated_literal
+from elastalog.analysis.draft import is_constructor, negated_literal
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.negation import alternatives_of
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax.printer import print_clause
@@ -107,3 +109,84 @@ def _of_clause(clause: Clause, source: Source, judged: frozenset[str]) -> list[S
 def span_of(clause: Clause) -> Span:
     """Where a clause is written, its plan included."""
     return clause.span if clause.plan is None else Span(clause.span.start, clause.plan.span.end)
+
+
+ADDED = "<added rules>"
+"""What stands for the file name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedText:
+    """A text, and where it begins in the program that it has been added to."""
+
+    text: str
+    offset: int
+
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Errors of the program that pass and are about the added text point into that."""
+        try:
+            yield
+        except ElastalogError as error:
+            raise type(error)([self.placed(found) for found in error.diagnostics]) from None
+
+    def placed(self, found: Diagnostic) -> Diagnostic:
+        """A diagnostic about the added text points into that, and quotes what it says of the rest of the program."""
+        if found.source is None or found.source.name == ADDED:
+            return found
+        own: list[Label] = []
+        quoted: list[str] = []
+        for label in found.labels:
+            start, end = label.span.start - self.offset, label.span.end - self.offset
+            if start >= 0 and end <= len(self.text):
+                own.append(replace(label, span=Span(start, end)))
+            else:
+                line = found.source.line(found.source.locate(label.span.start)[0]).strip()
+                quoted.append(f"{label.text or 'see also'}: `{line[:200]}`")
+        if not any(label.primary for label in own):
+            return found
+        return replace(found, source=Source(ADDED, self.text), labels=tuple(own), notes=(*quoted, *found.notes))
+
+
+def no_number(number: int, rules: int) -> Diagnostic:
+    """A number that none of so many rules has."""
+    known = f"give a number from 1 to {rules}, as `elastalog show` lists them"
+    return _fault(f"there is no rule {number} to remove", known if rules else "the program has no rules")
+
+
+def no_rule(text: str, rules: Sequence[str]) -> Diagnostic:
+    """A rule that is not among those of the program."""
+    head = text.partition("(")[0].strip()
+    close = nearest(text, rules) or next((rule for rule in rules if rule.partition("(")[0] == head), None)
+    advice = f"did you mean `{close}`?" if close else "`elastalog show` lists the rules with their numbers"
+    return _fault(f"there is no rule `{text[:200]}` to remove", advice)
+
+
+def not_a_rule(text: str) -> Diagnostic:
+    """A text that is no rule at all."""
+    advice = "write the rule itself; only `removerule` and Python, as an `int`, take its number"
+    if text.startswith("."):
+        advice = "only rules can be removed; relations stay declared"
+    return _fault(f"`{text[:200]}` is not the text of a rule", advice)
+
+
+def not_one_rule(text: str) -> Diagnostic:
+    """A text of none, or of several."""
+    return _fault(f"`{text[:200]}` is not one rule", "give one rule at a time")
+
+
+def a_subsumption(text: str) -> Diagnostic:
+    """A subsumption to remove."""
+    advice = "declare another relation, and write the rules that it shall have"
+    note = "the facts that it has taken away would have to come back"
+    return _fault(f"`{text[:200]}` is a subsumption, which cannot be removed", advice, note)
+
+
+def a_closure(text: str) -> Diagnostic:
+    """A rule to remove that nobody wrote."""
+    advice = "declare another relation without `eqrel`, and write the rules that it shall have"
+    return _fault(f"`{text}` is one of the rules that `eqrel` stands for", advice)
+
+
+def _fault(message: str, advice: str, *notes: str) -> Diagnostic:
+    return Diagnostic("E0616", message, notes=notes, help=advice)

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Pattern as FactPattern
 from elastalog.analysis.program import (
@@ -24,11 +23,12 @@ from elastalog.analysis.program import (
     CheckedProgram,
     Rule,
     Value,
+    variables_in,
 )
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
 from elastalog.analysis.values import Branch, Nil, Record
-from elastalog.analysis.variable_names import is_written
+from elastalog.analysis.variables import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError

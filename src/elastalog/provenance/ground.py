@@ -13,12 +13,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, assert_never, cast
 
-from elastalog.analysis.functor_values import BITS, TESTS, greatest, least
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.functor_values import BITS, TESTS, NotRegular, greatest, least, matcher
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.infer_types import build
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
-from elastalog.analysis.regular import NotRegular, matcher
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
-from elastalog.analysis.checked_variables import names_of
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_expression, show_literal, show_value
 from elastalog.analysis.program import (
     Aggregation,
@@ -27,11 +27,11 @@ from elastalog.analysis.program import (
     Value,
     Variable,
     Wildcard,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import sort_key
-from elastalog.analysis.variable_names import is_implied_name, is_made_name, is_wildcard_name, written_name
+from elastalog.analysis.variables import is_implied_name, is_made_name, is_wildcard_name, written_name
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import (
     NoValue,

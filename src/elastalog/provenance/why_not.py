@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
-from elastalog.analysis.checked_variables import names_of
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import (
     Aggregation,
@@ -30,9 +29,10 @@ from elastalog.analysis.program import (
     Value,
     Variable,
     Wildcard,
+    names_of,
 )
 from elastalog.analysis.values import NIL
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status

@@ -19,8 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
 from elastalog.backends.watch import Progress, memory_as_limit

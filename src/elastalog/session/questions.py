@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern

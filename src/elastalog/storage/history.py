@@ -14,7 +14,7 @@ import numpy as np
 from elastalog.backends.protocol import GONE, Matrix, StateChanges
 from elastalog.backends.rows import distinct_in_order
 from elastalog.late import dataclass
-from elastalog.planning.lower import classes_of
+from elastalog.planning.logical import classes_of
 from elastalog.relations.pairs import Pairs
 from elastalog.storage.entries import JournalRecord, LogEntry
 
