@@ -1,4 +1,4 @@
-"""The best fact of every key, where subsumption is of the usual form (see `planning.best_of_key`).
+"""The best fact of every key, where subsumption is of the usual form (see `planning.ranked`).
 
 For each key, the values of the other columns, the best number is remembered, so that a new fact is looked up once
 instead of being compared with others.

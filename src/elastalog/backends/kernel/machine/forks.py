@@ -1,4 +1,4 @@
-"""Forks: two variants from one start, each for the facts that meet less on its way (see `planning.forks`).
+"""Forks: two variants from one start, each for the facts that meet less on its way (see `planning.variants`).
 
 Each fact of a delta must go one way and no other. So both indexes are brought up to date before the first of the two
 begins, and as they only grow between rounds, both variants find the same lengths."""
