@@ -1,9 +1,9 @@
 """Checks that the code names which docstrings mention exist: `python scripts/names.py`; part of `make check`.
 
 A name is what stands in back-ticks and looks like one: `Session.update`, `planning.goals`, `is_recursive`. It must be a
-name that the package's code uses, or a word that it knows as a text (a keyword, a command, a column). A dotted name must
-lead from one to the next: from a module to what it defines, from a class to its members. What a docstring says to see
-must be a module, a class, a function or a constant. Names of other systems are in `ELSEWHERE`.
+name that the package's code uses, or a word that it knows as a text (a keyword, a command, a column). A dotted name
+must lead from one to the next: from a module to what it defines, from a class to its members. What a docstring says to
+see must be a module, a class, a function or a constant. Names of other systems are in `ELSEWHERE`.
 """
 
 from __future__ import annotations

@@ -86,13 +86,13 @@ class _ClauseResolver:
                     elif type(term) in _NESTING:
                         pending.append(term)
             elif type(literal) is tree.Negation:
-                self.visit_atom(literal.atom, pending)
+                self.use_atom(literal.atom, pending)
             else:
                 pending.append(literal)
                 if type(literal) is not tree.Comparison:
                     shape = Shape.SPLIT
         for head in clause.heads:
-            self.visit_atom(head, pending)
+            self.use_atom(head, pending)
             for term in head.arguments:
                 if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
@@ -104,10 +104,9 @@ class _ClauseResolver:
                 self.report_once(variable)
         return shape if is_sound else None
 
-    def visit_atom(self, atom: tree.Atom, pending: _Pending) -> None:
-        """An atom whose variables have another occurrence: that of a head, or one that is negated."""
-        if self.arities.get(atom.relation) != len(atom.arguments):
-            self.report_atom(atom)
+    def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
+        """Visits an atom that gives no variable a value: a head, or one that is negated."""
+        self.check_atom(atom)
         for term in atom.arguments:
             if type(term) is tree.Variable:
                 self.variables[term.name] = None

@@ -79,8 +79,8 @@ class KernelReach:
         return size
 
     def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that the update under way reaches: see `UpdateChanges.affected`. Costs what they are, not what there
-        are."""
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
+        not on that of all strata."""
         strata, changed = self._evaluation.program.strata, self.done.changed
         places = list(self._concerned)
         heapify(places)
