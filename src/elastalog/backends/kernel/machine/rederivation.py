@@ -21,10 +21,20 @@ from elastalog.backends.kernel.compile.signatures import (
     prefetch,
 )
 from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
-from elastalog.backends.kernel.machine.arrays import levels_of, operands, rows_of, touched_of
-from elastalog.backends.kernel.machine.driver import has_delta
-from elastalog.backends.kernel.machine.layout import BLOCK, RECOVERING, SOUGHT_BITS, index_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    RECOVERING,
+    SOUGHT_BITS,
+    index_at,
+    levels_of,
+    operands,
+    relation_at,
+    rows_of,
+    touched_of,
+    variant_at,
+)
 from elastalog.backends.kernel.machine.level_steps import VIEWS, fetch_listed
+from elastalog.backends.kernel.machine.rounds import has_delta
 from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
 from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
 

@@ -1,53 +1,50 @@
-"""How the kernel maintains one stratum, by what its facts carry."""
+"""How the kernel maintains strata: one by what its facts carry, and those that small changes reach in compiled code,
+all that lie between two others in one call; the others are left to the caller."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.affected import KernelReach
+from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution import classes, join_levels, level_views
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.levels.course import StratumCourse
-from elastalog.backends.kernel.levels.drive import UpdateDrive
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.reaching import KernelReach
+from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
+from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.protocol import Procedure
+from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
     from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = (
-        StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | RankedUpdate | MergingUpdate
-    )
+    AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
 
 T = TypeVar("T")
 
 
 class KernelMaintenance:
     """`plans`: how strata are maintained, by their numbers. `explicit_only`: those to which an update means nothing but
-    that explicit facts go and come. `drive`: through those that hear of changes below them and of nothing else."""
+    that explicit facts go and come. `scheduler` drives through those that have rules."""
 
     def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
         self._evaluation = evaluation
         self._held = evaluation.held
         self._reach = reach
         self._scratch = Scratch(evaluation.watch)
-        self._workspace = Workspace()
         self._under_way: AnyMaintenance | None = None
         self.follow(evaluation.program)
 
@@ -63,12 +60,12 @@ class KernelMaintenance:
         barred = frozenset(stratum.number for stratum in without_rules if is_other or stratum.dominance)
         barred |= self._evaluation.not_maintained
         self.explicit_only = frozenset(stratum.number for stratum in without_rules) - barred
-        self.drive = UpdateDrive(
-            program.strata, self._held.relations, self._held.homes, self._machine_plan, self._is_driven,
-            self._evaluation.watch, self._workspace, self._held.annotation.is_global,
+        self.scheduler = UpdateScheduler(
+            program.strata, self._held.relations, self._held.homes, self._plan, self.is_driven,
+            self._evaluation.watch, self._held.annotation.is_global, self._held.vectors,
         )  # fmt: skip
 
-    def _is_driven(self, stratum: LogicalStratum) -> bool:
+    def is_driven(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum has rules, and is not maintained in other ways."""
         number, evaluation = stratum.number, self._evaluation
         is_other = stratum.is_folded or stratum.merges or number in evaluation.not_maintained
@@ -91,9 +88,6 @@ class KernelMaintenance:
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
             load_operators(*others)
 
-    def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
-        return self._plan(stratum).machine
-
     def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
         plan = self.plans.get(stratum.number)
         if plan is None:
@@ -113,6 +107,75 @@ class KernelMaintenance:
         """Updates of a stratum are to be planned anew: sizes are others."""
         self.plans.pop(stratum.number, None)
         self._merging_plans.pop(stratum.number, None)
+
+    def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Drives to the first of them."""
+        if small is None or self._held.annotation.support is not Support.LEVELS:
+            return self._reach.one_by_one()
+        began = time.perf_counter()
+        reach, strata = self._reach, self._evaluation.program.strata
+        scheduler, done, places = self.scheduler, reach.done, reach.place
+        scheduler.set_out(done.changed, small.derivations)
+        for place in sorted(reach.given):
+            stratum = strata[place]
+            if not done.anew.isdisjoint(stratum.relations):
+                scheduler.bar(place, is_reached=True)
+            elif stratum.number in self.explicit_only:
+                self.change_explicit(stratum)
+            elif (
+                self.is_driven(stratum)
+                and stratum.number not in small.asked
+                and reach.size_of(stratum) <= small.derivations
+            ):
+                scheduler.give(place, done.deleted, done.inserted)
+            else:
+                scheduler.bar(place, is_reached=True)
+        for number in small.asked:
+            if number in places:
+                scheduler.bar(places[number], is_reached=False)
+        at = scheduler.go_on()
+        self._note(small, began)
+        if at is not None:
+            return self._from_stop_to_stop(at, small)
+        done.is_told = True
+        scheduler.is_under_way = False
+        return ()
+
+    def _from_stop_to_stop(self, at: int, small: Small) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that a drive stops at, the first of them at a place; drives on when the caller has seen to one."""
+        strata, scheduler, done = self._evaluation.program.strata, self.scheduler, self._reach.done
+        changed = done.changed
+        try:
+            stop: int | None = at
+            while stop is not None:
+                followed = len(changed)
+                reached = self._reach.reached(strata[stop])
+                if reached is not None:
+                    yield strata[stop], reached
+                scheduler.pass_by()
+                scheduler.tell(islice(changed, followed, None))
+                began = time.perf_counter()
+                stop = scheduler.go_on()
+                self._note(small, began)
+            done.is_told = True
+        finally:
+            scheduler.end()
+
+    def _note(self, small: Small, began: float) -> None:
+        """What strata have cost that were driven through since a time."""
+        costs, watch = self.scheduler.driven(), self._evaluation.watch
+        if not costs:
+            return
+        derivations = effort = 0
+        for _, _, derived, rows, spent, touched in costs:
+            derivations += derived
+            effort += spent
+            watch.rows += rows
+            watch.touched += touched
+        watch.derivations += derivations
+        watch.effort += effort
+        seconds = time.perf_counter() - began
+        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, effort, seconds))
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
@@ -139,10 +202,9 @@ class KernelMaintenance:
         support, number = self._held.annotation.support, stratum.number
         has_levels = support is Support.LEVELS or support is Support.VECTORS
         is_other = number in self._evaluation.ranked or stratum.merges
-        if support is Support.LEVELS and not is_other and not self._reach.is_given(stratum):
-            place, below = self._reach.place[number], self.below(stratum)
-            return StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
-        impulse = self._impulse(stratum)
+        impulse, place = self._impulse(stratum), self._reach.place[number]
+        if support is Support.LEVELS and not is_other:
+            return StratumUpdate(impulse, place, self.scheduler)
         if not has_levels:
             return self._by_sets(impulse)
         if number in self._evaluation.ranked:
@@ -153,11 +215,9 @@ class KernelMaintenance:
             from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
             return MergingUpdate(self._merging_plan(stratum), impulse, self._scratch)
-        if support is Support.VECTORS:
-            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+        from elastalog.backends.kernel.dense import DenseUpdate
 
-            return DenseMaintenance(self._plan(stratum), impulse, self._workspace, self._held.vectors)
-        return StratumMaintenance(self._plan(stratum), impulse, self._workspace)
+        return DenseUpdate(impulse, place, self.scheduler, self._held.vectors)
 
     def _impulse(self, stratum: LogicalStratum) -> Impulse:
         """What the update under way brings to a stratum."""
@@ -173,16 +233,16 @@ class KernelMaintenance:
         if self._under_way is not None:
             self._under_way.abandon()
             self._under_way = None
-        self.drive.end()
+        self.scheduler.end()
 
     def change_explicit(self, stratum: LogicalStratum) -> None:
         """All that an update means to a stratum without rules: explicit facts go and come."""
-        done, drive, place = self._reach.done, self.drive, self._reach.place[stratum.number]
+        done, scheduler, place = self._reach.done, self.scheduler, self._reach.place[stratum.number]
         for name in stratum.relations:
             if (gone := done.deleted.get(name)) is not None:
-                done.changed[name] = drive.change(place, name, gone, False)
+                done.changed[name] = scheduler.change(place, name, gone, False)
             if (come := done.inserted.get(name)) is not None:
-                done.changed[name] = drive.change(place, name, come, True)
+                done.changed[name] = scheduler.change(place, name, come, True)
 
     def _merging_plan(self, stratum: LogicalStratum) -> MergingPlan:
         from elastalog.backends.kernel.merging.merging_plan import MergingPlan

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
-from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import Reach
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -23,7 +23,6 @@ class KernelReach:
 
     def follow(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
-        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
         self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
@@ -51,11 +50,6 @@ class KernelReach:
         self._concerned.clear()
         self.done = Transaction()
         return self.done
-
-    def is_given(self, stratum: LogicalStratum) -> bool:
-        """Whether explicit facts of a stratum change."""
-        own, done = self._own[stratum.number], self.done
-        return not (own.isdisjoint(done.deleted) and own.isdisjoint(done.inserted))
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `UpdateChanges.reached`."""

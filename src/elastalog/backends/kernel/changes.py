@@ -11,7 +11,7 @@ from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.execution.classes import changed_classes
 from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.updating import KernelUpdates
+from elastalog.backends.kernel.updates import KernelUpdates
 from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
 from elastalog.planning.logical import GIVEN
 from elastalog.relations.facts import FactWords
@@ -23,7 +23,7 @@ class KernelChanges:
 
     def __init__(self, updates: KernelUpdates) -> None:
         self._updates = updates
-        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.driving.affected
+        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.maintenance.affected
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""

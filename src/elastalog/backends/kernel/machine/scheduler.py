@@ -12,9 +12,8 @@ from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words
 from elastalog.backends.kernel.compile.records import record, record_at
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, np_int32, operator, types
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import touched_of
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at
+from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.given import change_facts
 from elastalog.backends.kernel.store.whereabouts import (
@@ -110,7 +109,10 @@ def set_out(address):  # type: ignore[no-untyped-def]
     drive = drive_at(address, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
     for r in range(drive.homes_number):
-        whereabouts_at(homes[r], 0).changed_number = 0
+        home = whereabouts_at(homes[r], 0)
+        home.changed_number = 0
+        home.going = 0
+        home.coming = 0
     reached = numbers_at(drive.reached, drive.strata_number)
     barred = numbers_at(drive.barred, drive.strata_number)
     never = numbers_at(drive.never, drive.strata_number)
@@ -216,7 +218,10 @@ def _copy_relations(stratum):  # type: ignore[no-untyped-def]
         relation = relation_at(stratum.relations, r)
         relation.used_before = relation.used
         begin_relation(relation)
-        changes += relation.changed_number
+        if not relation.is_own:
+            relation.going = 0
+            relation.coming = 0
+        changes += relation.changed_number + relation.going + relation.coming
     return changes
 
 

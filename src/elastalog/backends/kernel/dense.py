@@ -1,4 +1,11 @@
-"""The bootstrap of the dense strategy: semi-naive evaluation that keeps every count of every iteration."""
+"""The dense strategy: for every fact and level the number of its derivations there (see `store.count_vectors`).
+
+Its bootstrap is semi-naive evaluation that keeps every count of every iteration. Its update (algorithm 5, delta-driven)
+goes as that of `levels` does, in the same machine, with two differences (see `machine.heads`). Every derivation through
+a lost or lowered fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not
+looked for backwards: what is left in its vector are its derivations from facts that were not lost, so its first
+non-zero level is where it may come back.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +18,17 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evalua
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW
 from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -132,3 +143,27 @@ def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # t
         hits[row] += 1
     state[USED] = rows_used
     state[LISTED] = listed
+
+
+class DenseUpdate(StratumUpdate):
+    """An update of one stratum under way; `vectors` are those of all relations."""
+
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler, vectors: Mapping[str, Vectors]) -> None:
+        super().__init__(impulse, place, drive)
+        self._relations = impulse.relations
+        self._vectors = vectors
+        for side, step in ((impulse.deleted, -1), (impulse.inserted, 1)):
+            for name, words in side.items():
+                vectors[name].change(impulse.relations[name].find(words), 0, step)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        for name in self.own:
+            relation, vectors = self._relations[name], self._vectors[name]
+            touched = relation.touched[: relation.touched_used]
+            present = np.flatnonzero(touched[:, MARKS] & IS)
+            levels, first_counts = vectors.lowest(touched[present, ROW])
+            if vectors.place.faults or (levels != touched[present, NEW]).any():
+                raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
+            touched[present, COUNT] = first_counts
+        return super().end()

@@ -1,25 +1,51 @@
-"""The delta-driven update of a stratum in compiled code, phase by phase (see `levels.stratum_update`): losses,
-recovery, gains, each from its first delta to its last."""
+"""The update of a stratum (algorithm 4.4 in its counting form) in compiled code: from the first look at what changes
+below it, and at its own explicit facts that go and come, to the list of what changed in it.
+
+Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was
+counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
+this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
+levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
+fact, by the first goal that is in that delta.
+
+Most updates end after a few facts, and then what counts is how often Python is asked.
+"""
 
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import matrix_at, piece
 from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import block_of, operands, touched_of
-from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
-from elastalog.backends.kernel.machine.course import go_on
-from elastalog.backends.kernel.machine.drive import write_back
-from elastalog.backends.kernel.machine.driver import driver, has_delta, has_more, runner
-from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover, recover_listed
-from elastalog.backends.kernel.machine.layout import frame_at, machine_at, node_at, relation_at, variant_at
+from elastalog.backends.kernel.machine import inputs, layout
+from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
+from elastalog.backends.kernel.machine.heads import (
+    gain,
+    gain_counts,
+    has_counts,
+    highest,
+    lose,
+    lose_counts,
+    recover,
+    recover_listed,
+    wait_for_counts,
+)
+from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
+from elastalog.backends.kernel.machine.layout import (
+    block_of,
+    frame_at,
+    machine_at,
+    node_at,
+    operands,
+    relation_at,
+    touched_of,
+    variant_at,
+)
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
-from elastalog.backends.kernel.machine.queue import take_lowest, waiting_of
-from elastalog.backends.kernel.machine.seeking import gather_all, has_left, heads_to_seek, keep_sought
-from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DELTA_LIST, IS, LOSS_LIST, LOST, entry_of
-from elastalog.backends.kernel.store.bookkeeping import settle_at
+from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
+from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
+from elastalog.backends.kernel.machine.scheduler import enter_next, leave, write_back
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
+from elastalog.backends.kernel.store.bookkeeping import finish_entry, lose_fact, settle_at
+from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
 
 
 @piece
@@ -149,12 +175,10 @@ def _close_losses(machine):  # type: ignore[no-untyped-def]
         touched = touched_of(relation)
         for at in range(relation.delta, relation.delta_end):
             fact = entry_of(touched, touched[at, relation.listed_in])
-            fact.marks = (fact.marks & ~DELTA) | LOST
             if relation.is_own:
-                fact.marks &= ~IS
-                fact.new = ABSENT
-                fact.other = ABSENT
-                fact.count = 0
+                lose_fact(fact)
+            else:
+                fact.marks = (fact.marks & ~DELTA) | LOST
         if relation.is_own:
             relation.delta = relation.delta_end if relation.listed_in == LOSS_LIST else 0
             relation.listed_in = LOSS_LIST
@@ -218,21 +242,126 @@ _drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _
 @piece
 def _advance(machine):  # type: ignore[no-untyped-def]
     while True:
-        if machine.part & 1:  # between phases
+        if machine.part & 1 == 0:  # between phases
             reason = go_on(machine)
             if reason != layout.GO_ON:
                 return reason
         reason = _drive(machine)
-        if reason != layout.DONE or machine.part == layout.ALONE:
+        if reason != layout.DONE:
             return reason
         machine.part += 1
 
 
 @operator(INT, INT)
 def advance(address):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round, or a drive, stratum after stratum; returns why it stops (`layout.DONE`)."""
+    """Runs a drive on, stratum after stratum, round after round; returns why it stops (`layout.DONE`)."""
     machine = machine_at(address, 0)
     reason = _advance(machine)
-    if machine.drive != 0 and machine.part != layout.TO_ENTER:
+    if machine.part != layout.TO_ENTER:
         write_back(machine)
     return reason
+
+
+@piece
+def go_on(machine):  # type: ignore[no-untyped-def]
+    """From the end of one phase to the beginning of the next, on a drive perhaps of another stratum: GO_ON, or DONE
+    after the last, or what is missing."""
+    while True:
+        if machine.part == layout.TO_ENTER:
+            reason = enter_next(machine)
+            if reason != layout.GO_ON:
+                return reason
+        if machine.part != layout.TO_LEAVE:
+            reason = _go_on_within(machine)
+            if reason != layout.DONE:
+                return reason
+            machine.part = layout.TO_LEAVE
+        reason = leave(machine)
+        if reason != layout.GO_ON:
+            return reason
+
+
+@piece
+def _go_on_within(machine):  # type: ignore[no-untyped-def]
+    """The same within a stratum."""
+    if machine.part == layout.TO_LOSE:
+        concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
+        machine.may_gain = concerned & MAY_GAIN
+        machine.is_marked = 0
+        if concerned & MAY_LOSE:
+            machine.is_marked = 1
+            inputs.list_losses(machine)
+            return _enter(machine, layout.LOSES, layout.LOSING)
+        inputs.lose_given(machine)
+        machine.part = layout.TO_RECOVER
+    if machine.part == layout.TO_RECOVER:
+        ways = _ways_of_losses(machine)
+        machine.part = layout.TO_REDERIVE
+        if ways == 0 and not machine.may_gain:
+            machine.part = layout.TO_END
+        else:
+            machine.is_marked = 1
+            inputs.list_gains(machine)
+            if ways & layout.SOUGHT_IF_EXPLICIT:
+                inputs.seek_given(machine)
+                return _enter(machine, layout.RECOVERS, layout.RECOVERING)
+    if machine.part == layout.TO_REDERIVE:
+        reason = wait_for_counts(machine)
+        if reason != layout.DONE:
+            return reason
+        machine.part = layout.TO_GAIN
+        if _ways_of_losses(machine) & layout.SOUGHT:
+            inputs.seek_losses(machine)
+            return _enter(machine, layout.REDERIVES, layout.RECOVERING)
+    if machine.part == layout.TO_GAIN:
+        if machine.may_gain or machine.levels_waiting > 0:
+            inputs.set_gains(machine)
+            return _enter(machine, layout.GAINS, layout.GAINING)
+        machine.part = layout.TO_END
+    if machine.is_marked:
+        inputs.take_marks_off(machine)
+        machine.is_marked = 0
+    _finish(machine)
+    return layout.DONE
+
+
+@piece
+def _enter(machine, part, phase):  # type: ignore[no-untyped-def]
+    machine.part = part
+    machine.phase = phase
+    machine.stage = layout.OPENING
+    return layout.GO_ON
+
+
+@piece
+def _ways_of_losses(machine):  # type: ignore[no-untyped-def]
+    """0 if no fact of the stratum was lost, and none of its explicit ones goes or comes; whether any that was lost can
+    be looked for (SOUGHT), or any explicit one that goes (SOUGHT_IF_EXPLICIT)."""
+    ways = 0
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            if relation.losses > 0:
+                ways |= layout.FORWARDS | (relation.starts & layout.SOUGHT)
+            if relation.going + relation.coming > 0:
+                ways |= layout.FORWARDS
+            if relation.going > 0:
+                ways |= relation.starts & layout.SOUGHT_IF_EXPLICIT
+    return ways
+
+
+@piece
+def _finish(machine):  # type: ignore[no-untyped-def]
+    """Lists what changed in the relations of the stratum, as their deltas."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            touched = touched_of(relation)
+            listed = 0
+            for entry in range(relation.touched_used):
+                if finish_entry(entry_of(touched, entry), machine.is_global != 0):
+                    entry_of(touched, listed).deltas = entry
+                    listed += 1
+            relation.listed_in = DELTA_LIST
+            relation.delta = 0
+            relation.delta_end = listed

@@ -1,6 +1,5 @@
-"""A drive through the strata of an update that hear of changes below them and of nothing else: one call of the machine
-for as many of them as can be (see `machine.drive`). Most updates are small, and then what counts is how often Python is
-asked.
+"""A drive through the strata that an update reaches: one call of the machine for as many of them as can be (see
+`machine.scheduler`). Most updates are small, and then what counts is how often Python is asked.
 
 Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
 relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
@@ -16,16 +15,17 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.machine import drive as machine_drive
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import layout, update
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import layout, stratum_update
+from elastalog.backends.kernel.machine import scheduler as machine_drive
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.homes import Homes
+from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import add_rows
+from elastalog.backends.kernel.store.transaction import add_rows, touch
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
@@ -45,28 +45,29 @@ class _LaidOut:
     index_homes: Vector
 
 
-class UpdateDrive:
-    """The drives through the strata of a program. `plan_of`: how a stratum is maintained, unless it is
-    not `is_driven`. `changed` of a drive under
-    way: the entries of relations that changed, which it adds to."""
+class UpdateScheduler:
+    """The drives through the strata of a program. `plan_of`: how a stratum is maintained, unless it is not `is_driven`.
+    `vectors`: those of the dense strategy. `changed` of a drive under way: the entries of relations that changed, which
+    it adds to."""
 
     def __init__(
         self,
         strata: Sequence[LogicalStratum],
         relations: Mapping[str, KernelRelation],
         homes: Homes,
-        plan_of: Callable[[LogicalStratum], MachinePlan],
+        plan_of: Callable[[LogicalStratum], MaintenancePlan],
         is_driven: Callable[[LogicalStratum], bool],
         watch: Watch,
-        workspace: Workspace,
         is_global: bool,
+        vectors: Mapping[str, Vectors],
     ) -> None:
         self._strata = strata
         self._relations = relations
         self._homes = homes
         self._plan_of = plan_of
         self._watch = watch
-        self._workspace = workspace
+        self._vectors = vectors
+        self._workspace = Workspace()
         self._is_global = is_global
         self._runs: dict[int, MachineRun] = {}
         self._laid_out: dict[int, _LaidOut] = {}
@@ -75,6 +76,7 @@ class UpdateDrive:
             for name in stratum.reads:
                 self._readers[name].append(place)
         self.changed: dict[str, Vector] = {}
+        self._given: dict[str, Vector] = {}
         self._grown: list[KernelRelation] = []
         self._first: Vector = np.empty(0, np.int32)
         self.is_under_way = False
@@ -99,6 +101,8 @@ class UpdateDrive:
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
         )  # fmt: skip
         self._address = addressof(record)
+        machine = self._workspace.machine
+        machine.drive, machine.is_global, machine.part = self._address, self._is_global, layout.TO_ENTER
         self._take_list(SETTINGS.first_changes)
         self._take_first(SETTINGS.first_changes)
 
@@ -123,6 +127,7 @@ class UpdateDrive:
         if STAMPS.last != self._stamp:
             self._look_again()
         machine_drive.set_out(self._address)
+        self._given.clear()
         record.at, record.derived_allowed = first, allowed
         if changed:
             self.tell(changed)
@@ -146,6 +151,29 @@ class UpdateDrive:
         self._barred[place] = 1
         if is_reached:
             self._reached[place] = 1
+
+    def give(self, place: int, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> None:
+        """Explicit facts of the stratum at a place, which has rules, go and come: it is to be entered, unless it is
+        known already."""
+        stratum = self._strata[place]
+        for name in stratum.relations:
+            if name not in self._given and (name in deleted or name in inserted):
+                relation, nothing = self._relations[name], np.empty(0, np.int32)
+                if name in deleted:
+                    self._look_for_explicit(place)
+                gone = touch(relation, relation.find(deleted[name])) if name in deleted else nothing
+                come = touch(relation, add_rows(relation, inserted[name])) if name in inserted else nothing
+                entries = np.concatenate((gone, come))
+                home, at = relation.whereabouts, address_of(entries)
+                self._given[name], home.given, home.going, home.coming = entries, at, len(gone), len(come)
+                self._reached[place] = 1
+
+    def _look_for_explicit(self, place: int) -> None:
+        plan = self._plan_of(self._strata[place])
+        before = plan.machine
+        plan.look_for_explicit()
+        if plan.machine is not before:
+            self._table[place].laid_out = -1
 
     def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Vector:
         """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
@@ -181,14 +209,12 @@ class UpdateDrive:
         of one that is barred, or has cost what is allowed."""
         workspace, record = self._workspace, self._record
         machine = workspace.machine
-        if machine.drive != self._address:  # others have had it
-            machine.drive, machine.task, machine.is_global = self._address, 0, self._is_global
         if is_single != record.is_single:
             record.is_single = is_single
         if STAMPS.last != self._stamp:
             self._look_again()
         while True:
-            reason = update.advance(workspace.address)
+            reason = stratum_update.advance(workspace.address)
             if reason == _DONE:
                 self._collect()
                 return None
@@ -212,8 +238,7 @@ class UpdateDrive:
     @property
     def is_within(self) -> bool:
         """Whether a stratum has been entered and not left."""
-        machine = self._workspace.machine
-        return machine.drive == self._address and machine.part != layout.TO_ENTER
+        return bool(self._workspace.machine.part != layout.TO_ENTER)
 
     def admit(self, place: int) -> None:
         """A stratum is not barred."""
@@ -225,7 +250,7 @@ class UpdateDrive:
         self._workspace.machine.part = layout.TO_ENTER
 
     def driven(self) -> list[list[int]]:
-        """The strata that were driven through since this was asked: see `machine.drive.DRIVEN`."""
+        """The strata that were driven through since this was asked: see `machine.scheduler.DRIVEN`."""
         number = self._record.driven_number
         self._record.driven_number = 0
         rows: list[list[int]] = self._driven[:number].tolist() if number else []
@@ -261,7 +286,10 @@ class UpdateDrive:
     def _lay_out(self, place: int) -> None:
         """Writes down where the relations and indexes of a stratum are, and its code."""
         stratum, relations, record = self._strata[place], self._relations, self._table[place]
-        plan = self._plan_of(stratum)
+        plan = self._plan_of(stratum).machine
+        for name in stratum.relations:
+            if name in self._vectors:
+                plan.relations[plan.number[name]].vectors = self._vectors[name].address
         found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
         for name, columns in plan.keys:
             index = relations[name].index_to_extend(columns)
@@ -272,7 +300,9 @@ class UpdateDrive:
             return
         # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
         self._laid_out.pop(place, None)
-        self._runs[place] = MachineRun(plan, self._workspace, relations, stratum.relations, self._watch)
+        self._runs[place] = MachineRun(
+            plan, self._workspace, relations, stratum.relations, self._watch, vectors=self._vectors
+        )
         for name in plan.names:
             relations[name].whereabouts.number = self._homes.numbers[name]
         places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
@@ -325,3 +355,41 @@ class UpdateDrive:
                 relation.extend_indexes()
             except MemoryError:  # it may be what ends the update
                 relation.drop_outdated_indexes()
+
+
+class StratumUpdate:
+    """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it,
+    or is within it, it goes on from there."""
+
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler) -> None:
+        self.own = impulse.stratum.relations
+        self._drive = drive
+        self._watch = impulse.watch
+        self._is_alone = not drive.is_at(place)
+        if self._is_alone:
+            drive.set_out(impulse.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
+        drive.give(place, impulse.deleted, impulse.inserted)
+        drive.admit(place)
+
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint."""
+        drive = self._drive
+        if drive.is_within:
+            drive.check()
+        while drive.go_on(is_single=True) is not None:
+            drive.check()
+        for _, _, derivations, rows, *_ in drive.driven():
+            self._watch.count(derivations, rows)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        changed = self._drive.changed
+        if self._is_alone:
+            self._drive.end()
+        return {name: changed[name] for name in self.own if name in changed}
+
+    def abandon(self) -> None:
+        """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
+        self._drive.abandon()
+        if self._is_alone:
+            self._drive.end()

@@ -8,12 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.driving import KernelDriving
-from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution import aggregates, classes
-from elastalog.backends.kernel.maintaining import KernelMaintenance
-from elastalog.backends.kernel.reaching import KernelReach
+from elastalog.backends.kernel.maintenance import KernelMaintenance
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
@@ -35,7 +34,6 @@ class KernelUpdates:
         self.held = evaluation.held
         self.reach = KernelReach(evaluation)
         self.maintenance = KernelMaintenance(evaluation, self.reach)
-        self.driving = KernelDriving(evaluation, self.reach, self.maintenance)
         self.transaction = self.reach.done
         self.departures = 0
         self._was_complete = True
@@ -75,7 +73,7 @@ class KernelUpdates:
                 if len(go):
                     done.deleted[name] = go
         self.reach.begin(done)
-        self.maintenance.drive.begin_update()
+        self.maintenance.scheduler.begin_update()
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""

@@ -11,13 +11,19 @@ import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.bodies import is_shareable
+from elastalog.backends.kernel.bootstrap.fixpoint import (
+    Begun,
+    OtherPlace,
+    StratumVariants,
+    evaluate,
+    evaluate_together,
+    strata_beside,
+)
 from elastalog.backends.kernel.bootstrap.workers import Task, Workers
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
-from elastalog.backends.kernel.holding import KernelFacts
+from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
@@ -157,8 +163,6 @@ class KernelEvaluation:
         beside = strata_beside(left, self._is_plain)
         if len(beside) < 2 or beside[0] is not stratum:
             return
-        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
-
         relations, source = self.held.relations, self.program.checked.source
         together = {}
         for each in beside:
@@ -214,7 +218,7 @@ class KernelEvaluation:
         is_ranked = stratum.ranked is not None and stratum.number not in self.limited
         is_kept = annotation.has_levels_only
         if not is_ranked or not self.ranks.evaluate(stratum, relations, self.dictionary, self.watch, is_kept=is_kept):
-            from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+            from elastalog.backends.kernel.bootstrap.chosen import evaluate_chosen
 
             source = self.program.checked.source
             variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
@@ -255,7 +259,7 @@ class KernelEvaluation:
                 else:
                     is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun)
             elif annotation.support is Support.VECTORS:
-                from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
+                from elastalog.backends.kernel.dense import evaluate_dense
 
                 vectors, is_complete = evaluate_dense(stratum, variants, relations, watch, limits)
                 self.held.vectors.update(vectors)

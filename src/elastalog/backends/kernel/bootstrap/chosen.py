@@ -1,24 +1,30 @@
-"""Subsumption: which of the facts of a round stay out, and which of those before it leave.
+"""Bootstrap of a stratum with choice domains or subsumption: rounds of its own.
 
-The facts that a round brings are held aside, in relations of their own, while they are compared with each other and
-with the facts that are there. Those that another dominates never enter, so that no rule joins them; of two that
-dominate each other the lesser stays. Facts that are given stay, too.
+What the rules give in a round is set aside. At its end the candidates of a relation with a choice domain are gone
+through in ascending order, and one is taken if every one of its keys is still free; it is free as long as no fact of
+the relation has the same values in the columns of the key. So the outcome depends on values alone. Facts that are
+given hold whatever their keys, and take them.
 
-A fact that leaves is marked, and its row dropped only when such rows are many, or when some rule would join it: a round
-then costs what its facts cost, however large the relation is.
+Subsumption: the facts that a round brings are held aside, in relations of their own, while they are compared with each
+other and with the facts that are there. Those that another dominates never enter, so that no rule joins them; of two
+that dominate each other the lesser stays. Facts that are given stay, too. A fact that leaves is marked, and its row
+dropped only when such rows are many, or when some rule would join it: a round then costs what its facts cost, however
+large the relation is. Where subsumption is of the usual form (see `planning.ranked`), the best number of every key
+is remembered, so that a new fact is looked up once instead of being compared with others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
-from elastalog.backends.kernel.bootstrap.best_values import BestValues
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -27,7 +33,7 @@ from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
-from elastalog.planning.ranked import comparison_of
+from elastalog.planning.ranked import Comparison, comparison_of
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of
 from elastalog.relations.words import Dictionary
@@ -248,3 +254,197 @@ def _relation_of(name: str, rows: Matrix) -> KernelRelation:
     relation = KernelRelation(name + _NEW, rows.shape[1], is_annotated=False)
     relation.insert(np.ascontiguousarray(rows), 0, len(rows), 0)
     return relation
+
+
+_NO_ROW = -1
+_WORST = np.iinfo(np.int64).max
+
+
+class BestValues:
+    """The best fact of every key of a relation under evaluation, which holds the facts that are given."""
+
+    def __init__(self, relation: KernelRelation, comparison: Comparison, dictionary: Dictionary) -> None:
+        self.comparison = comparison
+        self._dictionary = dictionary
+        self._keys = KernelRelation("", relation.width, is_annotated=False)
+        self._best = np.empty(0, np.int64)
+        self._is_known = np.empty(0, np.bool_)
+        self._row = np.empty(0, np.int32)
+        given = relation.rows[: relation.used]
+        keys, values = self._look_up(given)
+        np.minimum.at(self._best, keys, values)
+        self._is_known[keys] = True
+
+    def values(self, facts: Matrix) -> np.ndarray:
+        """What decides about facts: of two values the lesser is the better one."""
+        values: np.ndarray = self._dictionary.integers(facts[:, self.comparison.column])
+        return values if self.comparison.is_least else ~values
+
+    def settle(self, facts: Matrix) -> tuple[np.ndarray, Vector]:
+        """Which of some facts, none of which is there, are the best of their keys, and the rows of those that were."""
+        keys, values = self._look_up(facts)
+        order = np.lexsort((values, keys))
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = keys[order[1:]] != keys[order[:-1]]
+        firsts = order[is_first]
+        is_better = ~self._is_known[keys[firsts]] | (values[firsts] < self._best[keys[firsts]])
+        firsts = np.sort(firsts[is_better])
+        enters = np.zeros(len(facts), np.bool_)
+        enters[firsts] = True
+        self._best[keys[firsts]] = values[firsts]
+        self._is_known[keys[firsts]] = True
+        leaving = self._row[keys[firsts]]
+        return enters, leaving[leaving != _NO_ROW]
+
+    def enter(self, facts: Matrix, first: int) -> None:
+        """The best of some keys are in rows from `first` on."""
+        keys, _ = self._look_up(facts)
+        self._row[keys] = np.arange(first, first + len(facts), dtype=np.int32)
+
+    def renumber(self, kept: Vector, used: int) -> None:
+        """Of the rows up to `used` only some are kept."""
+        numbers = np.full(used + 1, _NO_ROW, np.int32)
+        numbers[kept] = np.arange(len(kept), dtype=np.int32)
+        self._row = numbers[self._row]
+
+    def rivals(self, facts: Matrix) -> Matrix:
+        """The best fact of the key of each fact."""
+        keys, _ = self._look_up(facts)
+        numbers = self._best[keys] if self.comparison.is_least else ~self._best[keys]
+        found = np.array(facts, np.int32)
+        found[:, self.comparison.column] = self._dictionary.from_integers(numbers)
+        return found
+
+    def _look_up(self, facts: Matrix) -> tuple[Vector, np.ndarray]:
+        """The number of each fact's key, and its value."""
+        column = self.comparison.column
+        keys = np.array(facts, np.int32)
+        keys[:, column] = 0
+        self._keys.insert(keys, 0, len(keys), 0)
+        if self._keys.used > len(self._best):
+            more = self._keys.used + self._keys.used // 2 - len(self._best)
+            self._best = np.concatenate((self._best, np.full(more, _WORST)))
+            self._is_known = np.concatenate((self._is_known, np.zeros(more, np.bool_)))
+            self._row = np.concatenate((self._row, np.full(more, _NO_ROW, np.int32)))
+        return self._keys.find(keys), self.values(facts)
+
+
+def evaluate_chosen(
+    stratum: LogicalStratum,
+    variants: StratumVariants,
+    relations: Mapping[str, KernelRelation],
+    stored: Mapping[str, StoredRelation],
+    source: Source,
+    watch: Watch,
+    record: Leaving | None = None,
+) -> None:
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. `record` is told of every
+    fact that leaves."""
+    own = [relations[name] for name in stratum.relations]
+    choosers = {
+        relation.name: _Chooser(stored[relation.name], relation, variants.dictionary)
+        for relation in own
+        if stored[relation.name].choices
+    }
+    dominance = Dominance(stratum, relations, stored, variants.dictionary, source, watch, record)
+    start = {relation.name: 0 for relation in own}
+    stop = {relation.name: relation.used for relation in own}
+    iteration = 1
+    while True:
+        found = _candidates(variants, relations, own, Bounds(start, stop), iteration == 1, watch)
+        came: dict[str, tuple[Matrix, Vector]] = {}
+        for relation in own:
+            rows, counts = dominance.new_ones(relation, found[relation.name])
+            chooser = choosers.get(relation.name)
+            if chooser is not None:
+                taken = chooser.choose(rows)
+                rows, counts = rows[taken], counts[taken]
+            came[relation.name] = rows, counts
+        came = dominance.settle(came, iteration)
+        start = {relation.name: relation.used for relation in own}
+        for relation in own:
+            _append(relation, *came[relation.name], iteration)
+            relation.extend_indexes()
+        stop = {relation.name: relation.used for relation in own}
+        new = sum(stop.values()) - sum(start.values())
+        watch.iteration(stratum.number, iteration, new)
+        watch.check()
+        if not new or not variants.by_delta:
+            break
+        variants.adapt()
+        iteration += 1
+    dominance.finish()
+    for relation in own:
+        relation.present = relation.used
+        relation.trim()
+
+
+def _candidates(
+    variants: StratumVariants,
+    relations: Mapping[str, KernelRelation],
+    own: Sequence[KernelRelation],
+    bounds: Bounds,
+    is_first: bool,
+    watch: Watch,
+) -> dict[str, KernelRelation]:
+    """What the rules give in a round, each fact with the number of its derivations."""
+    found = {relation.name: KernelRelation(relation.name, relation.width, is_annotated=True) for relation in own}
+    scratch = Scratch(watch)
+
+    def run(variant: BoundVariant, first: int, last: int) -> None:
+        head = found[variant.clause.head]
+
+        def insert(block: Matrix, used: int) -> None:
+            head.insert(block, 0, used, 0)
+            watch.derived(used)
+
+        before = scratch.derivations
+        variant.run(relations, first, last, bounds, scratch, insert)
+        variant.derivations += scratch.derivations - before
+
+    if is_first:
+        for variant in variants.once:
+            name = variant.gather.relation
+            run(variant, 0, 1 if name is None else relations[name].used)
+    for variant in variants.by_delta:
+        name = variant.gather.relation
+        assert name is not None
+        if bounds.start[name] < bounds.stop[name]:
+            run(variant, bounds.start[name], bounds.stop[name])
+    return found
+
+
+def _append(relation: KernelRelation, rows: Matrix, counts: Vector, level: int) -> None:
+    first = relation.used
+    relation.insert(np.ascontiguousarray(rows), 0, len(rows), first)
+    if relation.is_annotated:
+        relation.level[first : relation.used] = level
+        relation.count[first : relation.used] = counts
+
+
+class _Chooser:
+    """The keys of one relation that are taken."""
+
+    def __init__(self, stored: StoredRelation, relation: KernelRelation, dictionary: Dictionary) -> None:
+        self._bases = stored.bases
+        self._keys = stored.choices
+        self._dictionary = dictionary
+        self._taken: list[set[tuple[int, ...]]] = [set() for _ in self._keys]
+        for row in relation.rows[: relation.used].tolist():
+            for key, taken in zip(self._keys, self._taken, strict=True):
+                taken.add(tuple(row[column] for column in key))
+
+    def choose(self, rows: Matrix) -> list[int]:
+        """The positions of the candidates that are taken, in ascending order of their values."""
+        listed = rows.tolist()
+        chosen: list[int] = []
+        for position in sorted(range(len(listed)), key=lambda i: self._order(listed[i])):
+            keys = [tuple(listed[position][column] for column in key) for key in self._keys]
+            if not any(key in taken for key, taken in zip(keys, self._taken, strict=True)):
+                chosen.append(position)
+                for key, taken in zip(keys, self._taken, strict=True):
+                    taken.add(key)
+        return chosen
+
+    def _order(self, row: Sequence[int]) -> tuple[Any, ...]:
+        return order_of(row, self._bases, self._dictionary)
