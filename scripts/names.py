@@ -65,7 +65,8 @@ class Known:
                 self.defined[node.name].update(_assigned(node.body), _SELF.findall(own), _SLOT.findall(own))
                 self.bases[node.name].update(map(_last, node.bases))
             for inner in _docstrings_in(node):
-                lines[inner.lineno - 1 : inner.end_lineno] = [""] * (inner.end_lineno - inner.lineno + 1)
+                first, end = inner.lineno - 1, inner.end_lineno or inner.lineno
+                lines[first:end] = [""] * (end - first)
         self.words.update(module.split("."), _WORD.findall(_TEXT.sub(_one_word, "\n".join(lines))))
 
     def has(self, name: str, is_to_see: bool) -> bool:
