@@ -142,8 +142,8 @@ class Copy:
 
 
 def writable_copy(address: str) -> Copy:
-    """Takes the lease of a store, or of the place for one, until `files.release()`. Raises ElastalogError when another
-    writer has it, or when none can be had."""
+    """Takes the lease of a store, or of the place for one, until `ObjectFiles.release()`. Raises ElastalogError when
+    another writer has it, or when none can be had."""
     token = token_hex(TOKEN // 2)
     objects = Objects(address)
     lease = Lease(objects, token)

@@ -9,7 +9,7 @@ Subsumption: the facts that a round brings are held aside, in relations of their
 other and with the facts that are there. Those that another dominates never enter, so that no rule joins them; of two
 that dominate each other the lesser stays. Facts that are given stay, too. A fact that leaves is marked, and its row
 dropped only when such rows are many, or when some rule would join it: a round then costs what its facts cost, however
-large the relation is. Where subsumption is of the usual form (see `planning.best_of_key`), the best number of every key
+large the relation is. Where subsumption is of the usual form (see `planning.ranked`), the best number of every key
 is remembered, so that a new fact is looked up once instead of being compared with others.
 """
 
