@@ -12,7 +12,7 @@ from elastalog.backends.protocol import Matrix
 from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.investigation import FEW_ELEMENTS, Investigation, limits_for
 from elastalog.debugging.known_proofs import KnownProofs, ProofGrowth
-from elastalog.debugging.open_search import OpenTask, open_search
+from elastalog.debugging.open_search import OpenSearch
 from elastalog.debugging.open_switches import OpenCorners, OpenSwitches
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.reasons import steps_of
@@ -137,20 +137,21 @@ class Repairer:
         corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)
         connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
-        task = OpenTask(
-            sandbox,
-            switches,
-            signs,
-            asked.goals,
-            proofs,
-            ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs, self.ground),
-            corners,
-            limits(name for name, _ in asked.goals.all),
-            self.seconds_allowed,
-            self.news,
-            connecting.look,
+        search = OpenSearch(
+            sandbox=sandbox,
+            goals=asked.goals,
+            weights=switches.weights,
+            limits=limits(name for name, _ in asked.goals.all),
+            seconds_allowed=self.seconds_allowed,
+            news=self.news,
+            witness=connecting.look,
+            switches=switches,
+            signs=signs,
+            proofs=proofs,
+            growth=ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs, self.ground),
+            corners=corners,
         )
-        found = judged(open_search(task), switches.weights, sandbox)
+        found = judged(search.search(), switches.weights, sandbox)
         if isinstance(found, NoSolution):
             return Outcome(found, (), (), sandbox.seconds)
         flipped = sorted((switches.known[i].fact for i in found.flipped), key=self._place)
