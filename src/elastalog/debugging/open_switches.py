@@ -20,7 +20,7 @@ from elastalog.debugging.oracles import Condition
 from elastalog.debugging.reasons import NeedsCorner
 from elastalog.debugging.sandbox import NoState, Sandbox, Switch, WordSet, words_by_relation
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out

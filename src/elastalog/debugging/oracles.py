@@ -23,7 +23,7 @@ from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Re
 from elastalog.debugging.sandbox import NoState, Sandbox, WordSet, words_by_relation
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact

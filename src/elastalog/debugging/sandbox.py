@@ -21,8 +21,7 @@ from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Epochs, Limits
 from elastalog.planning.logical import LogicalProgram
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Rows, written_out

@@ -24,7 +24,7 @@ from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
 from elastalog.debugging.sandbox import NoState, Sandbox
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.provenance.explain import Setting
 
 MOST_STATED = 100_000
