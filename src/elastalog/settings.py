@@ -90,6 +90,10 @@ class Settings:
     """Rounds of B/F^c after which plain ones go to the machine."""
     least_budget: int = 2_000
     """Derivations that every update may make before it is compared with a bootstrap."""
+    many_small_updates: int = 64
+    """Updates below that budget after which what they cost is known well enough."""
+    small_update_sample: int = 8
+    """One in this many is learnt from afterwards, since to learn takes time that a small update would notice."""
 
     # Questions and groups
     few_values: int = 8

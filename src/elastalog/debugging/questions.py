@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from elastalog.backends.protocol import Backend
-from elastalog.debugging import faults
-from elastalog.debugging.laboratory import are_present
+from elastalog.debugging import errors
 from elastalog.debugging.rules import RuleElements
+from elastalog.debugging.sandbox import are_present
 from elastalog.diagnostics.arguments import listed, require_mapping
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import single_rule
@@ -63,10 +63,10 @@ class Asking:
             for name, side in (("unwanted", unwanted), ("missing", missing))
         )
         if not unwanted_facts and not missing_facts:
-            raise faults.no_faults()
+            raise errors.no_faults()
         for fact in unwanted_facts:
             if fact in missing_facts:
-                raise faults.both_ways(fact)
+                raise errors.both_ways(fact)
         return unwanted_facts, missing_facts
 
     def fact(self, written: Written) -> Fact:
@@ -116,7 +116,7 @@ class Asking:
         for element, weight in given.items():
             is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
             if not is_number or not 0 < weight < math.inf:
-                raise faults.bad_weight(element, weight)
+                raise errors.bad_weight(element, weight)
             found[self._element(element, came, refuse)] = float(weight)
         return found
 

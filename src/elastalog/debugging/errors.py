@@ -100,7 +100,7 @@ def not_explicit(element: str) -> ElastalogError:
     )  # fmt: skip
 
 
-def not_mended(
+def not_repaired(
     unwanted: Sequence[Fact], missing: Sequence[Fact], rejected: Sequence[Fact], is_proven: bool
 ) -> ElastalogError:
     """No change of explicit facts removes all faults, or none was found in time."""

@@ -1,8 +1,9 @@
-"""Trials: states that differ from a base in the presence of some explicit facts, each looked at and undone.
+"""A sandbox for trials: states that differ from a base in the presence of some explicit facts, each looked at and
+undone.
 
 A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what
 flipping means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation
-starts from the earlier one and applies them.
+starts from the earlier one and applies them. A `WordSet` is a set of facts as the backend holds them.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.trials import Limits
-from elastalog.evaluation.update import Update
+from elastalog.planning.logical import LogicalProgram
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import Rows, written_out
 
 
 class NoState(Exception):
@@ -55,7 +59,7 @@ class Seconds:
 
 
 @dataclass(slots=True)
-class Laboratory:
+class Sandbox:
     """Tries states around a base, which is the present state of the backend whenever no trial is under way."""
 
     epochs: Epochs
@@ -141,3 +145,38 @@ def words_by_relation(facts: Iterable[WordFact]) -> dict[str, Matrix]:
     for relation, row in facts:
         rows.setdefault(relation, []).append(row)
     return {relation: np.array(found, np.int32) for relation, found in rows.items()}
+
+
+class WordSet:
+    """Facts by relation, numbered."""
+
+    def __init__(self, program: LogicalProgram) -> None:
+        self._program = program
+        self._relations: dict[str, KernelRelation] = {}
+
+    def add(self, relation: str, words: Rows) -> None:
+        if len(words):
+            held = self._relations.get(relation)
+            if held is None:
+                width = self._program.relations[relation].width
+                held = self._relations[relation] = KernelRelation(relation, width, is_annotated=False)
+            held.load(written_out(words))
+
+    def find(self, relation: str, words: Matrix) -> Vector:
+        """The number of each fact within its relation, -1 for those that are not in the set."""
+        held = self._relations.get(relation)
+        return np.full(len(words), -1, np.int32) if held is None else held.find(words)
+
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        return relation in self._relations and bool(self.find(relation, np.array([row], np.int32))[0] >= 0)
+
+    def words(self, relation: str) -> Matrix:
+        held = self._relations[relation]
+        return held.rows[: held.used]
+
+    def size(self, relation: str) -> int:
+        held = self._relations.get(relation)
+        return 0 if held is None else held.used
+
+    def relations(self) -> Iterable[str]:
+        return self._relations

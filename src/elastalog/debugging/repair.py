@@ -9,21 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from elastalog.backends.protocol import Matrix
-from elastalog.debugging.connections import ConnectingProofs
+from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.investigation import FEW_ELEMENTS, Investigation, limits_for
-from elastalog.debugging.known_proofs import KnownProofs
-from elastalog.debugging.laboratory import Laboratory, Seconds
-from elastalog.debugging.open_corners import OpenCorners
+from elastalog.debugging.known_proofs import KnownProofs, ProofGrowth
 from elastalog.debugging.open_search import OpenTask, open_search
-from elastalog.debugging.open_switches import OpenSwitches
+from elastalog.debugging.open_switches import OpenCorners, OpenSwitches
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.parts import Parts
-from elastalog.debugging.polarity import Dependencies, dependencies
-from elastalog.debugging.proof_growth import ProofGrowth
-from elastalog.debugging.pursuit import Outcome, Plan, pursue
 from elastalog.debugging.reasons import steps_of
+from elastalog.debugging.sandbox import Sandbox, Seconds, WordSet
 from elastalog.debugging.search import News, NoSolution, judged, seconds_a_trial
-from elastalog.debugging.word_set import WordSet
+from elastalog.debugging.update_search import ConnectingProofs, Outcome, Plan, search_update
 from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
@@ -78,7 +73,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class RepairTask:
     """What is to be mended. `candidates`: the facts that may be inserted, and whether each is there, so that it may be
     deleted. Without unwanted facts nothing else changes; otherwise any explicit fact but those `kept` may be
     deleted."""
@@ -96,7 +91,7 @@ class Mending:
 
 
 @dataclass(frozen=True, slots=True)
-class Mender:
+class Repairer:
     """Mends one epoch."""
 
     epochs: Epochs
@@ -107,7 +102,7 @@ class Mender:
     seconds_allowed: float
     news: News
 
-    def mend(self, asked: Mending) -> Outcome:
+    def repair(self, asked: RepairTask) -> Outcome:
         """A smallest set of changes. What is proven by the question alone is; what is not is looked for among all
         explicit facts, where these are few."""
         end = time.monotonic() + self.seconds_allowed
@@ -121,29 +116,29 @@ class Mender:
         exact = self._among(asked, {**self.ground.changes(), **asked.candidates}, end)
         return exact if asked.weight(exact) <= asked.weight(outcome) else outcome
 
-    def _among(self, asked: Mending, changes: Mapping[WordFact, bool], end: float) -> Outcome:
+    def _among(self, asked: RepairTask, changes: Mapping[WordFact, bool], end: float) -> Outcome:
         """Mends by changes of which all are known beforehand."""
         investigation = Investigation(
             self.epochs, self.setting.dictionary, self.reading, changes, None, self.parts
         )  # fmt: skip
         plan = Plan(asked.goals, True, False, asked.kept, asked.weights)
         left = max(end - time.monotonic(), 0.1)
-        return pursue(investigation, plan, self.setting, self.reading, self.epochs, left, self.news)
+        return search_update(investigation, plan, self.setting, self.reading, self.epochs, left, self.news)
 
-    def _open(self, asked: Mending) -> Outcome:
+    def _open(self, asked: RepairTask) -> Outcome:
         inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
         signs, known_corners = self.ground.signs, self.ground.corners
         if inserted:
             bases = {*self.ground.explicit, *(name for name, _ in inserted)}
             signs, known_corners = dependencies(self.epochs.backend.program, bases), {}
         switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
-        laboratory = Laboratory(self.epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
+        sandbox = Sandbox(self.epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
         limits = partial(limits_for, self.epochs, self.parts)
-        corners = OpenCorners(laboratory, switches, signs, lambda name: limits((name,)), known_corners)
+        corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)
         connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
         task = OpenTask(
-            laboratory,
+            sandbox,
             switches,
             signs,
             asked.goals,
@@ -155,11 +150,11 @@ class Mender:
             self.news,
             connecting.look,
         )
-        found = judged(open_search(task), switches.weights, laboratory)
+        found = judged(open_search(task), switches.weights, sandbox)
         if isinstance(found, NoSolution):
-            return Outcome(found, (), (), laboratory.seconds)
+            return Outcome(found, (), (), sandbox.seconds)
         flipped = sorted((switches.known[i].fact for i in found.flipped), key=self._place)
-        return Outcome(found, tuple(flipped), connecting.all(), laboratory.seconds)
+        return Outcome(found, tuple(flipped), connecting.all(), sandbox.seconds)
 
     def _place(self, fact: WordFact) -> tuple[object, ...]:
         return fact[0], self.reading.sort_key(fact)
