@@ -103,7 +103,7 @@ class Settings:
     group_attempts: int = 4
     """Attempts to find the groups that a rule needs before all are explored."""
     most_idle_groups: int = 1_000
-    """Groups that nobody needs any more and that are kept anyway."""
+    """Groups that no rule needs any more and that are kept anyway."""
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a repair collects all of their derivations."""
 

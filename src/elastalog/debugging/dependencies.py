@@ -141,7 +141,7 @@ class Parts:
 
 
 def _may_fail(stratum: LogicalStratum) -> bool:
-    """Whether anything is computed. That may end in an error (see `planning.failing`), or go on for ever: rules that
+    """Whether anything is computed. That may end in an error (see `planning.goals`), or go on for ever: rules that
     make values, of texts and floats too, need not have an end in every state."""
     return stratum.aggregate is not None or any(
         goal.operator not in COMPARISONS or isinstance(goal.left, Apply) or isinstance(goal.right, Apply)
