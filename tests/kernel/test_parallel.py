@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import evaluating
-from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+from elastalog.backends.kernel import evaluation
+from elastalog.backends.kernel.bootstrap.machine_rounds import SharedGrowth
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
@@ -262,8 +262,8 @@ def test_strata_beside_each_other_are_evaluated_in_one_round(monkeypatch: pytest
         rounds.append([name for stratum in strata.values() for name in stratum.relations])
         return evaluate_together(strata, *arguments)
 
-    evaluate_together = evaluating.evaluate_together
-    monkeypatch.setattr(evaluating, "evaluate_together", noted)
+    evaluate_together = evaluation.evaluate_together
+    monkeypatch.setattr(evaluation, "evaluate_together", noted)
     facts = {"edge": graph(45, 160, seed=5).tolist()}
     relations = ["a", "b", "c", "spelled", "marked", "reach", "last"]
     found = []
@@ -425,11 +425,11 @@ def _others_at_work(work_of: Crew) -> set[threading.Thread]:
 def test_limits_hold_in_every_thread() -> None:
     """They are known by the context, which a new thread does not have by itself."""
     seen: list[int | None] = []
-    token = memory_limit.LIMIT.set(1 << 30)
+    token = quota.LIMIT.set(1 << 30)
     try:
-        Crew(3).do(lambda _: seen.append(memory_limit.LIMIT.get()), lambda: None)
+        Crew(3).do(lambda _: seen.append(quota.LIMIT.get()), lambda: None)
     finally:
-        memory_limit.LIMIT.reset(token)
+        quota.LIMIT.reset(token)
     assert seen == [1 << 30] * 3
 
 
@@ -540,7 +540,7 @@ def test_small_programs_load_no_operators_of_several_threads() -> None:
         "import sys, elastalog\n"
         "program = '.decl e, p(x: number, y: number)\\np(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).'\n"
         "elastalog.open(program, facts={{'e': [(i, i + 1) for i in range({size})]}}, jobs={jobs}, engine='local')\n"
-        "print('elastalog.backends.kernel.bootstrap.shared_growth' in sys.modules)"
+        "print('elastalog.backends.kernel.bootstrap.machine_rounds' in sys.modules)"
     )
     for jobs, size, expected in ((1, 300, "False"), (2, 20, "False"), (2, 300, "True")):
         command = [sys.executable, "-c", script.format(jobs=jobs, size=size)]

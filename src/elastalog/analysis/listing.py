@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, assert_never
 
-from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -23,10 +22,11 @@ from elastalog.analysis.program import (
     Value,
     Variable,
     Wildcard,
+    variables_in,
 )
 from elastalog.analysis.values import NIL, Branch, written
-from elastalog.analysis.variable_names import is_made_name, is_wildcard_name
-from elastalog.syntax.constants import write_string
+from elastalog.analysis.variables import is_made_name, is_wildcard_name
+from elastalog.syntax.keywords import write_string
 from elastalog.syntax.printer import print_comparison
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key, written
-from elastalog.syntax.constants import write_string
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import RelationChanges

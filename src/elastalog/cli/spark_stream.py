@@ -21,8 +21,7 @@ from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
 from elastalog.cli.store_options import folder_of, is_store
 from elastalog.cli.update_reports import print_changes, report_stats, stats_row
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ def _session(
 
 def _is_made_for(store: str, program: Program) -> bool:
     """Whether a store was made for a program, whatever updates have made of its rules since."""
-    from elastalog.storage.checked_files import read_checked
+    from elastalog.storage.filesystem import read_checked
     from elastalog.storage.manifest import read_manifest
 
     root = folder_of(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from elastalog.analysis.checked_variables import variables_in
+from elastalog.analysis.program import variables_in
 from elastalog.editing.occurrences import Occurrence
 from elastalog.editing.reading import Reading
 from elastalog.editing.rooms import Kind, Room

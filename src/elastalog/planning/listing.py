@@ -8,7 +8,7 @@ from typing import assert_never
 
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.planning.equivalences import kept_as_classes, why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics

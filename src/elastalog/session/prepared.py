@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import parameters_in
+from elastalog.analysis.query import parameter_values, parameters_in
 from elastalog.database import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.record_types import NotOfType
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.answers import PatternQuery
+    from elastalog.evaluation.queries import PatternQuery
     from elastalog.session.session import Session
 
 

@@ -13,8 +13,8 @@ from typing import assert_never
 
 import numpy as np
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.analysis.structures import is_constructor
 from elastalog.backends.spark.text_files import TextFile, TextFiles, texts_in
 from elastalog.backends.spark.user_functions import pickled_functions
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.diff_line import BadLineError, change, is_blank, relation_of, rule_in, unknown_relation

@@ -12,7 +12,7 @@ from elastalog.relations import faults
 from elastalog.relations.faults import shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
-from elastalog.syntax.constants import read_integer, read_string
+from elastalog.syntax.keywords import read_integer, read_string
 
 LINES = "diff"
 """What bad lines are gathered under that do not tell their relation."""

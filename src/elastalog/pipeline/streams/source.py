@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import noted
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
 from elastalog.pipeline.streams.steps import read_steps
 from elastalog.program import Program, RuleEdits, change_rules

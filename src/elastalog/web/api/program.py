@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from elastalog.diagnostics.render import render_json
+from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.web.answers import Committed

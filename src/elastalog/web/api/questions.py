@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from elastalog.analysis.listing import json_value
-from elastalog.analysis.parameters import parameter_from_json
+from elastalog.analysis.query import parameter_from_json
 from elastalog.provenance.fact import Fact
 from elastalog.web.api.forms import JSON, OTHER_FORMS, form_of, page_in
 from elastalog.web.api.models import FactText, Moment, PageTold, QueryGiven

@@ -5,7 +5,7 @@ Three ways, from cheap to dear:
   theirs;
 - no recursion: one pass over all derivations, each head keeping its lowest level and how many derivations attain it;
 - recursion: levels in order; a derivation that fires later than the next level, because of a fact of a lower relation,
-  waits in a calendar.
+  waits in a bucket queue.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from elastalog.backends.kernel.bootstrap.machine_rounds import GlobalLevels, Mac
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Setting
-from elastalog.backends.kernel.machine import calendar, layout
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import bucket_queue, layout
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -125,7 +125,7 @@ class GlobalLevelEvaluation:
             evaluate(self.stratum, recursive, self.relations, self.workers, self.watch)
             return
         carrying = [self._carry(variant) for variant in recursive.by_delta]
-        waiting = Calendar(self.own, self.watch)
+        waiting = BucketQueue(self.own, self.watch)
         setting = Setting(self.relations, self.flat, Scratch(self.watch))
         start = dict.fromkeys(self.stratum.relations, 0)
         stop = {relation.name: relation.used for relation in self.own}
@@ -197,9 +197,10 @@ class GlobalLevelEvaluation:
         return highest
 
 
-class Calendar:
-    """Derivations of a stratum that fire later than the next level (see `machine.calendar`), filed under the places of
-    their heads in `own`. When their level has come, their heads are inserted like those that are found at that time."""
+class BucketQueue:
+    """Derivations of a stratum that fire later than the next level (see `machine.bucket_queue`), filed under the places
+    of their heads in `own`. When their level has come, their heads are inserted like those that are found at that
+    time."""
 
     def __init__(self, own: Sequence[KernelRelation], watch: Watch) -> None:
         self._own = own
@@ -220,7 +221,7 @@ class Calendar:
         def take(block: Matrix, used: int) -> None:
             self._watch.derived(used)
             variant.derivations += used
-            while reason := calendar.put_off_block(workspace.address, block, used, level, place, head.width):
+            while reason := bucket_queue.put_off_block(workspace.address, block, used, level, place, head.width):
                 if reason == layout.NO_NODES:
                     workspace.reserve_nodes(used)
                 else:
@@ -232,7 +233,7 @@ class Calendar:
     def insert(self, level: int, counted: Mapping[str, int]) -> None:
         """Inserts the heads of the derivations that fire at a level."""
         workspace, block = self.workspace, self._block
-        while filled := calendar.take_due(workspace.address, level, block):
+        while filled := bucket_queue.take_due(workspace.address, level, block):
             head = self._own[workspace.machine.full]
             head.insert(block, 0, filled, counted[head.name])
 

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
@@ -88,8 +88,6 @@ class Workers:
             self._run_together(shared, bounds)
 
     def _is_shareable(self, body: Body) -> bool:
-        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
-
         known = self._shareable.get(body)
         if known is None:
             known = self._shareable[body] = is_shareable(body.variant)
@@ -132,13 +130,10 @@ class Workers:
 
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
-        if self.crew.number > 1:
-            from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+        from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds, SharedGrowth
 
-            return SharedGrowth(self.crew, stratum, self.watch)
-        from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
-
-        return MachineRounds(stratum, self.watch)
+        several = self.crew.number > 1
+        return SharedGrowth(self.crew, stratum, self.watch) if several else MachineRounds(stratum, self.watch)
 
     def end_round(self) -> None:
         """What else there is to be found in a round, and before the first one."""

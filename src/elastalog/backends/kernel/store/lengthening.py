@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.diagnostics import memory_limit, quota
+from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
 _MOST = 1 << 30
@@ -43,9 +43,9 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     if is_reserved:
         quota.take((length - former) * entry)
         if mapping is None:
-            memory_limit.require(used * entry, memory_limit.LIMIT.get())
+            quota.require(used * entry, quota.LIMIT.get())
     else:  # NumPy touches all of it
-        memory_limit.ask((length - former) * entry)
+        quota.ask((length - former) * entry)
     del array  # so that nobody refers to it
     if mapping is not None and size <= len(mapping):
         setattr(owner, name, _within(mapping, length, shape))
