@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
-from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
+from elastalog.backends.kernel.bootstrap.workers import NO_LIMIT, Progress, Run, expected_work
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
@@ -27,20 +27,7 @@ from elastalog.backends.kernel.machine.shares import Shared, wake
 from elastalog.backends.kernel.store.crew import Crew, Stopped
 from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
-from elastalog.late import dataclass
 from elastalog.settings import SETTINGS
-
-NO_LIMIT: Final = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is one."""
-
-    start: dict[str, int]
-    stop: dict[str, int]
-    iteration: int
-    is_done: bool
 
 
 class GlobalLevels(NamedTuple):
@@ -75,23 +62,17 @@ class MachineRounds:
         self._told = 0
         self.expected: Mapping[str, int] = {}
 
-    def run(
-        self,
-        start: Mapping[str, int],
-        stop: Mapping[str, int],
-        iteration: int,
-        most_found: int,
-        most_work: int = NO_LIMIT,
-    ) -> Progress:
-        """Runs iterations, from the one of the given number on, until the fixpoint, `most_found` facts, or one that
-        took more than `most_work`. Rows from `start` to `stop` of each relation are new. Not every iteration is told
-        the watch, but where it is whenever limits are looked at, and at the end."""
+    def run(self, progress: Progress, most_found: int, most_work: int = NO_LIMIT) -> Progress:
+        """Runs iterations, from where the evaluation is, until the fixpoint, `most_found` facts, or one that took more
+        than `most_work`. Not every iteration is told the watch, but where it is whenever limits are looked at, and at
+        the end."""
+        start, stop = progress.start, progress.stop
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
             row.is_checked = not self._relations[name].is_settled
             row.delta, row.delta_end = start.get(name, 0), stop.get(name, 0)
-        task.iteration, task.most_found, task.most_work = iteration, most_found, most_work
+        task.iteration, task.most_found, task.most_work = progress.iteration, most_found, most_work
         self._told = sum(stop[name] for name in self._own)
         began = time.perf_counter()
         try:
