@@ -107,9 +107,11 @@ class StrataContext:
 
 class StratumKind:
     """A stratum. `is_limited`: a `.limitsize` may have to cut it short. `is_maintained`: updates follow what changes in
-    it; otherwise every update that reaches it evaluates it anew. `is_driven`: the scheduler may enter it."""
+    it; otherwise every update that reaches it evaluates it anew. `is_driven`: the scheduler may enter it.
+    `is_explicit`: an update means nothing to it but that explicit facts go and come. `has_explicit_only`: its explicit
+    facts are all that it has. `is_one_round`: one round of its clauses is all that it needs."""
 
-    is_driven = False
+    is_driven = is_explicit = has_explicit_only = is_one_round = False
     _known_plan: MaintenancePlan | None = None
 
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
@@ -118,21 +120,6 @@ class StratumKind:
         self.held = context.held
         self.is_limited = context.program.is_limited(stratum)
         self.is_maintained = not self.is_limited
-
-    @property
-    def is_one_round(self) -> bool:
-        """Whether one round of its clauses is all that it needs."""
-        return False
-
-    @property
-    def is_explicit(self) -> bool:
-        """Whether an update means nothing to it but that explicit facts go and come."""
-        return False
-
-    @property
-    def has_explicit_only(self) -> bool:
-        """Whether its explicit facts are all that it has."""
-        return False
 
     def evaluate(self, variants: StratumVariants | None) -> None:
         """Brings its relations, which hold their explicit facts, to the fixpoint; with the variants of an earlier
@@ -226,13 +213,11 @@ class Classes(StratumKind):
 class Explicit(StratumKind):
     """A stratum without rules, whose facts have levels."""
 
-    @property
-    def is_explicit(self) -> bool:
-        return self.is_maintained
+    has_explicit_only = True
 
-    @property
-    def has_explicit_only(self) -> bool:
-        return True
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_explicit = self.is_maintained
 
 
 class Chosen(StratumKind):
@@ -306,16 +291,10 @@ class Plain(StratumKind):
 
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
         super().__init__(stratum, context)
+        takes_more = stratum.is_recursive or self.is_limited or self.held.annotation.is_kept
         self.is_driven = bool(stratum.clauses) and self.is_maintained
-
-    @property
-    def is_one_round(self) -> bool:
-        is_otherwise = self.stratum.is_recursive or self.is_limited or self.held.annotation.is_kept
-        return bool(self.stratum.clauses) and not is_otherwise
-
-    @property
-    def has_explicit_only(self) -> bool:
-        return not self.stratum.clauses
+        self.is_one_round = bool(stratum.clauses) and not takes_more
+        self.has_explicit_only = not stratum.clauses
 
     def evaluate(self, variants: StratumVariants | None) -> None:
         variants = self._variants() if variants is None else variants
@@ -345,9 +324,9 @@ class Plain(StratumKind):
 class GlobalLevels(Plain):
     """A stratum with rules whose facts have global levels."""
 
-    @property
-    def is_one_round(self) -> bool:
-        return False
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_one_round = False
 
     def evaluate(self, variants: StratumVariants | None) -> None:
         from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
@@ -421,15 +400,7 @@ class Merging(Plain):
     def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
         super().__init__(stratum, context)
         self.is_maintained = self.is_maintained and self.held.annotation.support is Support.LEVELS
-        self.is_driven = False
-
-    @property
-    def is_one_round(self) -> bool:
-        return False
-
-    @property
-    def has_explicit_only(self) -> bool:
-        return False
+        self.is_driven = self.is_one_round = self.has_explicit_only = False
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
         from elastalog.backends.kernel.bootstrap.merging import MergingWorkers

@@ -144,10 +144,13 @@ class Workers:
 
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:
         """Bodies of a stratum, for rounds in compiled code."""
-        from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds, SharedGrowth
+        if self.crew.number > 1:
+            from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
 
-        several = self.crew.number > 1
-        return SharedGrowth(self.crew, stratum, self.watch) if several else MachineRounds(stratum, self.watch)
+            return SharedGrowth(self.crew, stratum, self.watch)
+        from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
+
+        return MachineRounds(stratum, self.watch)
 
     def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
         """What else there is to be found in a round, and before the first one (0). `before`: where relations ended
