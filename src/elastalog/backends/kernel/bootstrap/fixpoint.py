@@ -243,7 +243,7 @@ def _go_on_in_machine(
             bodies = StratumBodies(
                 stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
             )
-            rounds = workers.in_machine(bodies)
+            rounds = workers.further_rounds(bodies)
         progress = rounds.run(progress, variants.still_planned_for, workers.most_work)
         if progress.is_done:
             return progress

@@ -191,7 +191,7 @@ class _LevelWorkers(Workers):
         self._small = self._small + 1 if found <= SETTINGS.few_at_a_level else 0
         return self._small >= SETTINGS.level_machine_after
 
-    def in_machine(self, stratum: StratumBodies) -> MachineRounds:
+    def further_rounds(self, stratum: StratumBodies) -> MachineRounds:
         bodies = [Body([variant]) for body in stratum.bodies for variant in body.members]
         alone = StratumBodies(stratum.number, stratum.own, bodies, stratum.relations, stratum.dictionary)
         return MachineRounds(alone, self.watch, GlobalLevels(self._flat, self._waiting.workspace))

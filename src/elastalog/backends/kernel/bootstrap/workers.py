@@ -165,6 +165,10 @@ class Workers:
         """Whether further rounds should run in compiled code, after one that found so many facts."""
         return self.is_plain and (steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from)
 
+    def further_rounds(self, stratum: StratumBodies) -> MachineRounds:
+        """The rounds that are left, in compiled code."""
+        return self.in_machine(stratum)
+
     def stay_in_machine(self, progress: Progress) -> bool:
         """Whether compiled code that has been left, though there are further rounds, should go on."""
         return True
