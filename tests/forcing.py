@@ -50,6 +50,8 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "separation_share": (1, ENOUGH),
     "bfc_plain_after": (0, 1, ENOUGH),
     "least_budget": (0, 3, ENOUGH),
+    "many_small_updates": (0, ENOUGH),
+    "small_update_sample": (1, 3),
     "group_attempts": (0, 1),
     "most_idle_groups": (0, 1),
     "share_indexes_from": (0,),

@@ -201,7 +201,8 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
 
 Pass: TypeAlias = Callable[[Draft], Outcome]
 
-PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+_DECLARED: Final[frozenset[Pass]] = frozenset((declare_types, declare_relations))
+_BEFORE_THE_LAST: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (with_lattices, frozenset()),
     (with_pairs, frozenset()),
     (declare_types, frozenset()),
@@ -210,28 +211,11 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
     (limit_rules, frozenset()),
-    (infer_types, frozenset((declare_types, declare_relations))),
-    (check_grounded, frozenset((declare_types, declare_relations))),
-    (stratify, frozenset((declare_types, declare_relations))),
-    (
-        number_rules,
-        frozenset(
-            (
-                with_lattices,
-                with_pairs,
-                declare_types,
-                declare_functors,
-                declare_relations,
-                resolve_names,
-                take_apart,
-                limit_rules,
-                infer_types,
-                check_grounded,
-                stratify,
-            )
-        ),
-    ),
+    (infer_types, _DECLARED),
+    (check_grounded, _DECLARED),
+    (stratify, _DECLARED),
 )
+PASSES: Final = (*_BEFORE_THE_LAST, (number_rules, frozenset(run for run, _ in _BEFORE_THE_LAST)))
 """Every pass with those that must have found no error before it runs. The others leave clauses at fault out, so that
 the passes after them speak about the sound ones."""
 

@@ -66,7 +66,7 @@ Kind: TypeAlias = Base | Structure
 
 
 def base_of(kind: Kind) -> Base:
-    """What the floors below inference see of a kind."""
+    """What the later passes and packages see of a kind."""
     return Base.RECORD if isinstance(kind, Structure) else kind
 
 

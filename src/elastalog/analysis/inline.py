@@ -144,7 +144,7 @@ class _Inliner:
         return self.body(body)
 
     def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
-        """A rule as others use it. What is a witness in it, and what a group, does not depend on who uses it."""
+        """A rule as others use it. What is a witness in it, and what a group, does not depend on these."""
         self.number = 0
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):

@@ -86,36 +86,32 @@ class _ClauseResolver:
                     elif type(term) in _NESTING:
                         pending.append(term)
             elif type(literal) is tree.Negation:
-                if arities.get(literal.atom.relation) != len(literal.atom.arguments):
-                    self.report_atom(literal.atom)
-                for term in literal.atom.arguments:
-                    if type(term) is tree.Variable:
-                        variables[term.name] = None
-                    elif type(term) in _NESTING:
-                        pending.append(term)
+                self.use_atom(literal.atom, pending)
             else:
                 pending.append(literal)
                 if type(literal) is not tree.Comparison:
                     shape = Shape.SPLIT
         for head in clause.heads:
-            if arities.get(head.relation) != len(head.arguments):
-                self.report_atom(head)
+            self.use_atom(head, pending)
             for term in head.arguments:
-                if type(term) is tree.Variable:
-                    variables[term.name] = None
-                elif type(term) is tree.Wildcard:
+                if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
-                elif type(term) in _NESTING:
-                    pending.append(term)
         if pending and self.walk(pending):
             shape = Shape.NESTED
         is_sound = self.findings.count == errors
         for name, variable in variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable)
-        if not is_sound:
-            return None
-        return shape
+        return shape if is_sound else None
+
+    def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
+        """Visits an atom that gives no variable a value: a head, or one that is negated."""
+        self.check_atom(atom)
+        for term in atom.arguments:
+            if type(term) is tree.Variable:
+                self.variables[term.name] = None
+            elif type(term) in _NESTING:
+                pending.append(term)
 
     def walk(self, pending: _Pending) -> bool:
         """Visit the nodes and all below them; whether there are aggregates or ranges."""

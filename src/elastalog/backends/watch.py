@@ -62,8 +62,6 @@ class Watch:
         self._allowed = 0
         self._begun = 0
         self._is_extended = False
-        self._left: Callable[[int], int] | None = None
-        self._lost = 0
         self._blocks = 0
         self._steps = 0
 
@@ -81,13 +79,10 @@ class Watch:
         whole: Callable[[], int | None] | None = None,
         *,
         is_extended: bool = False,
-        left: Callable[[int], int] | None = None,
     ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
         without end: asked once, when the first `derivations` are spent, which is seldom. `is_extended`:
-        it grows when the costlier half of the work is done (see `extend`). `left`: how large it is in all when
-        so many derivations are lost (see `lose`)."""
-        self._left, self._lost = left, 0
+        it grows when the costlier half of the work is done (see `extend`)."""
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
         self._allowed = derivations or 0
@@ -102,16 +97,6 @@ class Watch:
             spent = self.effort - self._begun + max(derivations, rows // ROWS_A_DERIVATION)
             self._budget = max(self._budget, self._begun + int(WITH_REST * spent))
         self._is_extended = False
-
-    def lose(self, derivations: int) -> None:
-        """So many of the derivations that there were are lost. Whoever evaluates anew need not make them: the budget is
-        smaller from now on, if somebody says how much is left."""
-        if self._left is None:
-            return
-        self._lost += derivations
-        budget = self._whole()
-        if budget is not None:
-            self._budget = min(budget, self._begun + self._left(self._lost))
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""

@@ -28,8 +28,8 @@ def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
       elastalog backup reach.store backups/monday
       elastalog verify backups/monday
     """
-    from elastalog.storage.backup import back_up
-    from elastalog.storage.objects.copying import copied_to
+    from elastalog.storage.administration import back_up
+    from elastalog.storage.objects.writing import copied_to
 
     with exit_codes(form, verbosity):
         copy = partial(back_up, folder_of(store))

@@ -67,7 +67,7 @@ def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Ve
 
 def _entries(store: str) -> tuple[LogEntry, ...]:
     """The log alone: no relation is loaded for it."""
-    from elastalog.storage.log import read_log
+    from elastalog.storage.administration import read_log
 
     return read_log(folder_of(store))
 

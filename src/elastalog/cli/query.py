@@ -89,7 +89,7 @@ def _answers(
         with opened_at(program, at, options, form, verbosity) as session:
             return session.query(query, parameters=values)
     from elastalog.program import with_arithmetic
-    from elastalog.session.asking_once import question
+    from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, form, verbosity), options.arithmetic)
     asked = question(loaded, query, values)

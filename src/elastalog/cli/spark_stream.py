@@ -205,7 +205,7 @@ def _session(
 
 def _is_made_for(store: str, program: Program) -> bool:
     """Whether a store was made for a program, whatever updates have made of its rules since."""
-    from elastalog.storage.checked_files import read_checked
+    from elastalog.storage.filesystem import read_checked
     from elastalog.storage.manifest import read_manifest
 
     root = folder_of(store)

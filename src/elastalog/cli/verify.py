@@ -37,7 +37,7 @@ def verify(store: str, recompute: bool, functors: str | None, form: str, verbosi
       elastalog verify reach.store --recompute
     """
     with exit_codes(form, verbosity), announcing(verbosity):
-        from elastalog.storage.verify import check_files
+        from elastalog.storage.administration import check_files
 
         found, files = check_files(folder_of(store))
         show_diagnostics(found, form, verbosity)

@@ -67,7 +67,7 @@ def whynot(
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
     """Values by variable; the types are those of the variables in the rules of the fact's relation."""
     from elastalog.analysis.pattern import parse_pattern
-    from elastalog.provenance.rule_variables import variables_of_rule
+    from elastalog.provenance.explain import variables_of_rule
 
     relation = parse_pattern(fact, session.program.checked).relation
     rules = [rule for rule in session.program.checked.rules if rule.head.relation == relation]

@@ -201,7 +201,7 @@ class Ansi:
 
 @cache
 def find_lexer() -> Any | None:
-    """The lexer registered with Pygments, by name since it belongs to a higher floor; None when there is none."""
+    """The lexer registered with Pygments, by name since it belongs to a higher layer; None when there is none."""
     try:
         from pygments.lexers import get_lexer_by_name
         from pygments.util import ClassNotFound

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.provenance.rendering import tree
-from elastalog.provenance.rendering.label import legend
+from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
 from elastalog.rdf.vocabulary import INCONSISTENT, TYPE, Names
 
 if TYPE_CHECKING:
@@ -42,13 +41,13 @@ def explain(db: Database, triple: Triple, depth: int | None = None) -> str:
     """Why a triple holds: its proof, IRIs shortened by prefixes."""
     names = Names.in_program(db)
     proof = db.explain(names.fact(triple_of(triple, names)), depth)
-    return names.shortened(f"{tree.render(proof)}\n\n{legend(proof)}")
+    return names.shortened(f"{render_tree(proof)}\n\n{legend(proof)}")
 
 
 def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
     """Why a triple does not hold: what its derivations lack, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    return names.shortened(tree.render_absence(db.why_not(names.fact(triple_of(triple, names)), limit)))
+    return names.shortened(render_absence_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
 
 
 def inconsistencies(db: Database) -> list[str]:

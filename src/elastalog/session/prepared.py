@@ -12,7 +12,7 @@ from elastalog.database import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.record_types import NotOfType
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.answers import PatternQuery
+    from elastalog.evaluation.queries import PatternQuery
     from elastalog.session.session import Session
 
 

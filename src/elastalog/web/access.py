@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
 from elastalog.session import Session
-from elastalog.storage.faults import epoch_unknown
+from elastalog.storage.errors import epoch_unknown
 from elastalog.web import faults
 from elastalog.web.earlier import Earlier
 from elastalog.web.limits import Limits

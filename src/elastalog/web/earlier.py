@@ -12,7 +12,7 @@ from threading import TIMEOUT_MAX
 import elastalog
 from elastalog.diagnostics.quota import lifted, time_left, within
 from elastalog.session import Session
-from elastalog.storage import faults
+from elastalog.storage import errors
 
 
 class Earlier:
@@ -38,7 +38,7 @@ class Earlier:
                 self._kept.move_to_end(epoch)
                 return known
             if self._store is None:
-                raise faults.no_history()
+                raise errors.no_history()
             # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
             left = time_left(TIMEOUT_MAX)
             with lifted(), within(left):  # it is kept for others: only its time is the question's

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from elastalog.analysis.program import Value
 from elastalog.database import Written
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.evaluation.changes import RuleTexts
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.statistics import Statistics
-from elastalog.evaluation.update import RuleTexts
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import Proof

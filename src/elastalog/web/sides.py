@@ -23,10 +23,9 @@ from contextlib import contextmanager, nullcontext
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
-from elastalog.evaluation.update import Update
 from elastalog.session import Session
 
 log = logging.getLogger("elastalog.web")

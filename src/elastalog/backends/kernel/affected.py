@@ -52,7 +52,7 @@ class KernelReach:
         return self.done
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
-        """How the update under way reaches a stratum: see `Backend.reached`."""
+        """How the update under way reaches a stratum: see `UpdateChanges.reached`."""
         done = self.done
         if len(done.changed) != self._changes_followed:
             self._follow_changes()
@@ -73,8 +73,8 @@ class KernelReach:
         return size
 
     def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that the update under way reaches: see `Backend.affected`. Costs what they are, not what there
-        are."""
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
+        not on that of all strata."""
         strata, changed = self._evaluation.program.strata, self.done.changed
         places = list(self._concerned)
         heapify(places)

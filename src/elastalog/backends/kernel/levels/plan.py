@@ -32,7 +32,7 @@ class MaintenancePlan:
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
     never counted, needs all (`backward`, planned when it is first asked for). `forks`: others of the same start, by
-    forward variants (see `planning.forks`). `flat` are the relations below whose facts count as level 0. Without
+    forward variants (see `planning.variants`). `flat` are the relations below whose facts count as level 0. Without
     `looks_back` there are no variants backwards. `is_global`: strata above hear of facts that have another level."""
 
     def __init__(

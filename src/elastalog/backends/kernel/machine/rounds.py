@@ -4,7 +4,7 @@ Facts are few and rounds may be many thousand, so what counts is the cost of a s
 runs without returning until something must be done in Python: memory to grow, an expression to evaluate, limits to look
 at. Then it leaves off, and is called again to go on: where it is stands in the records (see `layout`).
 
-Where a variant forks (see `planning.forks`), each fact of a delta must go one way and no other. So both indexes are
+Where a variant forks (see `planning.variants`), each fact of a delta must go one way and no other. So both indexes are
 brought up to date before the first of the two variants begins, and as they only grow between rounds, both find the same
 lengths.
 """

@@ -95,9 +95,7 @@ class MachineRun:
                 self._act(machine.depth, self._rows_of_block())
             case layout.CHECK:
                 derived, rows = machine.derived, machine.work
-                if machine.phase == layout.LOSING:
-                    self.watch.lose(derived)
-                else:
+                if machine.phase != layout.LOSING:
                     # What comes back now was lost before, but for what is new.
                     self.watch.extend(derived, rows)
                 machine.derived = 0
