@@ -56,7 +56,7 @@ class Watch:
         self.derivations = 0
         self.effort = 0
         self.rows = 0
-        self.spared = 0.0
+        self.spared = 0
         self.rounds = 0
         self.touched = 0
         self._budget: int | None = None

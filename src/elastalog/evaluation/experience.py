@@ -39,7 +39,7 @@ _USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.11
 after the other, and lead nowhere."""
 
 
-def bootstrap_cost(derivations: int, rows: int, rounds: int, spared: float = 0.0) -> float:
+def bootstrap_cost(derivations: int, rows: int, rounds: int, spared: int = 0) -> float:
     """What a bootstrap has cost, from what was counted (see `Watch`); nothing but derivations where it was evaluated
     elsewhere. What it costs to begin it, and to compare, is left aside. An update has no help of other threads, so what
     they spare a bootstrap makes it the better choice sooner."""

@@ -154,7 +154,7 @@ class Elastic:
         work.how, work.reason = "update", counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 
-    def _counted(self) -> tuple[int, int, float]:
+    def _counted(self) -> tuple[int, int, int]:
         """The rows and rounds of evaluations from the start, until now, and what threads have spared them."""
         return self.watch.rows, self.watch.rounds, self.watch.spared
 
