@@ -82,3 +82,14 @@ def test_contributing_shows_the_layers_that_are_checked() -> None:
 def test_every_package_is_in_a_layer() -> None:
     packages = {path.parent.name for path in (ROOT / "src" / "elastalog").glob("*/__init__.py")}
     assert packages <= set().union(*layers_of_the_contract())
+
+
+@pytest.mark.parametrize("name", ["layers", "life"])
+def test_pictures_of_the_code_are_those_of_today(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python scripts/pictures.py` draws them again."""
+    from scripts import pictures
+
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    getattr(pictures, f"{name}_picture")()
+    drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == (ROOT / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")

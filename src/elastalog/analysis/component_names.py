@@ -136,7 +136,7 @@ def parameters_around(definition: Definition) -> frozenset[str]:
 
 
 def is_open(definition: Definition | None) -> bool:
-    """Whether a component or one around it inherits from a parameter, so that it may hold what nobody knows yet."""
+    """Whether a component or one around it inherits from a parameter, so that what it holds is not known yet."""
     while definition is not None:
         names = parameters_around(definition)
         if any(base.name in names for base in definition.component.bases):

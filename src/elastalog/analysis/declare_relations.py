@@ -189,33 +189,11 @@ def _deprecated_directives(item: RelationDeclaration) -> list[Directive]:
 
 # --- directives ------------------------------------------------------------------------------------------------------
 
+_OF_TEXTS: Final = ("IO", "filename", "delimiter", "headers", "rfc4180", "compress")
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "input": (
-            "IO",
-            "filename",
-            "delimiter",
-            "headers",
-            "rfc4180",
-            "compress",
-            "columns",
-            "dbname",
-            "name",
-            "format",
-            "base",
-        ),
-        "output": (
-            "IO",
-            "filename",
-            "delimiter",
-            "headers",
-            "rfc4180",
-            "compress",
-            "dbname",
-            "name",
-            "format",
-            "prefixes",
-        ),
+        "input": (*_OF_TEXTS, "columns", "dbname", "name", "format", "base"),
+        "output": (*_OF_TEXTS, "dbname", "name", "format", "prefixes"),
         "printsize": ("IO",),
         "limitsize": ("n",),
     }
@@ -242,7 +220,7 @@ def read_directives(
 ) -> dict[str, list[Directive]]:
     """The directives of each declared relation, in the order written, those at fault reported and left out.
     `ignores_extra_fields`: text files may have more columns than their relations. A program that is opened again may
-    be that of somebody else: its files stay below the folders given."""
+    come from another user: its files stay below the folders given."""
     program = draft.tree
 
     def directive(item: tree.Directive, name: str, parameters: dict[str, str]) -> Directive:

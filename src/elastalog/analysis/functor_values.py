@@ -308,7 +308,7 @@ def weekday(text: str) -> int | None:
 
 
 def add_days(text: str, days: int) -> str | None:
-    """A date so many days later, in the form that it was given."""
+    """The date `days` days later, in the form that it was given."""
     moment = _moment(text)
     try:
         return None if moment is None else (moment + timedelta(days)).date().isoformat() + text[10:]
@@ -317,7 +317,7 @@ def add_days(text: str, days: int) -> str | None:
 
 
 def add_seconds(text: str, seconds: int) -> str | None:
-    """A time so many seconds later, to the second or with the fraction that it was given."""
+    """A time some seconds later, to the second or with the fraction that it was given."""
     moment = _moment(text)
     try:
         later = None if moment is None else (moment + timedelta(seconds=seconds)).isoformat()

@@ -2,8 +2,8 @@
 
 For each relation there is a *pattern*: the columns that get a value wherever the relation is read on the way to a goal,
 from constants or from what stands before in the rule. A relation `@demand.R` has the values that are asked for in these
-columns, rules for it say who asks, and the rules of R hold only for what is asked for. So R has all facts that anyone
-on the way to a goal asks for, and perhaps no others: it must not be read for anything else.
+columns, rules for it say where they come from, and the rules of R hold only for what is asked for. So R has all facts
+that are asked for on the way to a goal, and perhaps no others: it must not be read for anything else.
 
 What a rule computes is not asked for in its own recursion: `p(n) :- p(n + 1), n > 0.` would ask for ever greater
 numbers.

@@ -125,7 +125,7 @@ class Clause:
 
     @property
     def is_handing_on(self) -> bool:
-        """Whether it hands explicit facts on to their relation: no derivation to anybody who asks for some."""
+        """Whether it hands explicit facts on to their relation: such a clause gives no derivations."""
         return self.rule is None and not is_hidden_name(self.head)
 
     @property
@@ -186,7 +186,7 @@ class EquivalenceRule:
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
-    facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
+    facts only say which values to consider, so they count as level 0 where they are read. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
     most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
     the relation itself are the pairs that generate it. `needed`: the hidden relation of the facts that this one, which

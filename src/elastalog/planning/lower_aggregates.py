@@ -41,7 +41,7 @@ MOST_GROUPINGS: Final = 4
 doubles the clauses. Beyond, these groups are handled as they are needed."""
 
 MOST_JUDGED: Final = 8
-"""The same of a subsumption, for which groups cannot be handled later."""
+"""Such lists in a subsumption, for which groups cannot be handled later: with more it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class _BodyWithAggregates:
         ]
 
     def _has_too_many_groupings(self) -> bool:
-        """Whether counts and sums are over so many lists of variables that alternatives are no way to tell groups of
+        """Whether counts and sums are over too many lists of variables for alternatives to tell groups of
         nothing. A subsumption has no other."""
         lists = {
             tuple(g.name for g in literal.groups) for literal in self.aggregations.values() if _has_default(literal)
@@ -309,7 +309,7 @@ class _BodyWithAggregates:
         return name
 
     def _required_domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str:
-        """The same, if need be of the values that recursion will have found."""
+        """The domain of an aggregate, if need be of the values that recursion will have found."""
         is_known = self.scope.binding(names) is not None
         if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
             raise ElastalogError([self._unbound_group(literal, names)])

@@ -1,7 +1,7 @@
 """Groups of aggregates that only recursion knows.
 
 An aggregate is folded below the recursion that reads it, for the groups that it is told. Where its body only tests a
-variable (`count : { item(y), y < x }`) and the rule gets that one's values by recursion, nobody knows them beforehand.
+variable (`count : { item(y), y < x }`) and the rule gets that one's values by recursion, they are not known beforehand.
 So there is a relation of the values that are *handled*, which is given from outside: the aggregate is folded for these,
 and the rule holds for no others. What it would need, had it no such guard, is *needed*: a relation above the recursion.
 An epoch is complete when all that is needed is handled (see `evaluation.needed_groups`).
@@ -31,7 +31,7 @@ def may_await_groups(program: CheckedProgram) -> bool:
 
 def await_groups(lowering: Lowering, rule: Rule, scope: Scope, names: Collection[str]) -> bool:
     """Makes it known in a scope which values recursion will have found for variables. Returns whether that can be: a
-    subsumption judges facts that are gone before anybody hears of them."""
+    subsumption judges facts that are gone before groups could be handled."""
     if rule.head.relation.endswith(MARK):
         return False
     bases = {variable.name: variable.base for variable in assigned_variables(rule.body)}

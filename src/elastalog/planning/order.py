@@ -174,7 +174,7 @@ def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = (
 
 def _for_the_head_only(tests: Mapping[int, Test], given: set[str]) -> list[int]:
     """Equations that can fail and define variables which nothing in the body needs, but for other such equations; atoms
-    and whoever begins give some variables their values."""
+    and the start give some variables their values."""
     late = {i: name for i, test in tests.items() if can_fail(test) and (name := _defined(test, given)) is not None}
     while True:
         needed = {v.name for i, test in tests.items() if i not in late for v in variables_in(test)}

@@ -86,7 +86,7 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
 
 def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
     """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them, also through
-    a hidden relation: what it would have held before nobody knows."""
+    a hidden relation: what that would have held before is not known."""
     found: set[str] = set()
     read = set(equivalences)
     while read:

@@ -203,8 +203,8 @@ def _advice(path: str) -> str:
 
 
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
-    """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
-    it; None: nothing."""
+    """The program with another arithmetic, which becomes part of its text, so that a store keeps it; None: as it is
+    written."""
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program

@@ -52,7 +52,8 @@ Fetch = Callable[[str], FactWords]
 """The facts of a relation with their annotations, now."""
 
 WriteElsewhere = Callable[[Path, Mapping[str, tuple[str, ...]], int], Mapping[str, FileEntry]]
-"""Writes files of relations for a store in a folder, given its layout and the epoch; see `storage.elsewhere`."""
+"""Writes files of relations for a store in a folder, given its layout and the epoch; see
+`evaluation.stored.written_elsewhere`."""
 
 PROGRAM = "program.dl"
 

@@ -104,7 +104,7 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
-            # Both only join lists: what was made counts as old, and nobody looks through it as soon as this ends. So
+            # Both only join lists: what was made counts as old, and is not searched as soon as this ends. So
             # does all else that is young, which must not happen often, or garbage is never found.
             gc.freeze()
             gc.unfreeze()

@@ -262,7 +262,7 @@ class Pragma:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`.plan 0:(2,1), 1:(1,2)`: for each version of the rule before it, an order of its atoms, from 1. Without a
-    version it is `.strict`, which leaves the order to who evaluates it, as it is a hint."""
+    version it is `.strict`, which leaves the order to the planner, as it is a hint."""
 
     versions: tuple[tuple[int, tuple[int, ...]], ...]
     span: Span

@@ -54,7 +54,7 @@ class Marks(Enum):
     EAGER = "eager"
     LINKED = "linked"
     AUTO = "auto"
-    """Linked ones where they pay (see `marks_choice`)."""
+    """Linked ones where they pay (see `MarksChoice`)."""
 
 
 @dataclass(slots=True)
