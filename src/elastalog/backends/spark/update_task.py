@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
 from elastalog.backends.spark.groups import groups_concerned, only_groups
 from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade, Worked

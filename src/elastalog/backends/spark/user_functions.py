@@ -16,8 +16,7 @@ from typing import Any
 
 from elastalog.analysis.program import UserFunctor
 from elastalog.planning.logical import Clause
-from elastalog.relations.functions import OfRecords, Vectorised
-from elastalog.relations.libraries import LibraryFunction
+from elastalog.relations.functions import LibraryFunction, OfRecords, Vectorised
 
 Functions = Mapping[str, Callable[..., Any]]
 

@@ -14,7 +14,7 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_lines import json_rows, row_of_json, table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.faults import Fault
-from elastalog.relations.json_rows import JsonValues
+from elastalog.relations.rows import JsonValues
 from elastalog.relations.schema import Schema
 
 _WHITE = re.compile(r"[ \t\n\r]*")

@@ -31,8 +31,7 @@ from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
 from elastalog.pipeline.spark.refusals import absolute, reading
 from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
-from elastalog.relations.column_order import goes_by_name, places_by_name
-from elastalog.relations.schema import Column, Schema, schema_named
+from elastalog.relations.schema import Column, Schema, goes_by_name, places_by_name, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,10 +25,9 @@ from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
-from elastalog.relations.column_order import column_order
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import Words
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, column_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,9 +19,8 @@ from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
-from elastalog.relations.column_order import columns_given, places_by_name
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, columns_given, places_by_name
 from elastalog.relations.tables import joined, table_of_columns
 
 OPERATION = "op"

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
 from elastalog.relations.faults import Fault
-from elastalog.relations.json_rows import JsonValues
+from elastalog.relations.rows import JsonValues
 from elastalog.web.api.models import Problem
 from elastalog.web.auth import may_write
 from elastalog.web.problems import PROBLEM
