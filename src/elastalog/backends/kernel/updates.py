@@ -8,10 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.maintenance import KernelMaintenance
+from elastalog.backends.kernel.maintenance import KernelMaintenance, KernelReach
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
