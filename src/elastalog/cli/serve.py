@@ -37,8 +37,7 @@ def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None
     with exit_codes(form, verbosity):
         require_web()
         with announcing(verbosity), opened_service(program, wanted, chosen, form, verbosity) as (service, settings):
-            from elastalog.web.app import make_app, without_pages
-            from elastalog.web.serving import address_of, listen, serve
+            from elastalog.web.app import address_of, listen, make_app, serve, without_pages
 
             listening = listen(wanted.host, wanted.port)
             address = address_of(listening, wanted.host)

@@ -21,9 +21,8 @@ from elastalog.cli.store_options import is_store, writing
 
 if TYPE_CHECKING:
     from elastalog.session import Session
-    from elastalog.web.limits import Limits
     from elastalog.web.service import Service
-    from elastalog.web.settings import Settings
+    from elastalog.web.settings import Limits, Settings
 
 PORT = 8642
 
@@ -150,7 +149,7 @@ def settings_of(wanted: ServiceOptions) -> Settings:
 def _limits(wanted: ServiceOptions) -> Limits:
     from dataclasses import replace
 
-    from elastalog.web.limits import Limits
+    from elastalog.web.settings import Limits
 
     given = {
         "seconds": wanted.question_time, "memory": wanted.question_memory, "replicas": wanted.replicas,

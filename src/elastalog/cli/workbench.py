@@ -64,9 +64,8 @@ def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity
 def _serve(
     service: Service, settings: Settings, wanted: ServiceOptions, title: str, is_demo: bool, opens: bool
 ) -> None:
-    from elastalog.web.app import make_app
-    from elastalog.web.pages.mounting import mount_pages
-    from elastalog.web.serving import address_of, listen, serve
+    from elastalog.web.app import address_of, listen, make_app, serve
+    from elastalog.web.pages.frame import mount_pages
 
     listening = listen(wanted.host, wanted.port)
     app = make_app(service, settings)

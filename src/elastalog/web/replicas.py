@@ -8,6 +8,8 @@ question at a time on each, which are made when they are needed and follow when 
 A question that is in the way of a commit, on the first or on a second that has to follow, is stopped; it starts over on
 a replica. A commit waits no longer than 100 ms for questions, in all: if one on the second does not stop, readers wait
 for that commit instead.
+
+Earlier epochs are opened from the store when they are asked for, a few at a time.
 """
 
 from __future__ import annotations
@@ -16,18 +18,22 @@ import logging
 import sys
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from threading import TIMEOUT_MAX
 
+import elastalog
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.diagnostics.quota import Quota
+from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.update import Update
 from elastalog.session import Session
+from elastalog.storage import faults
 
 log = logging.getLogger("elastalog.web")
 
@@ -58,7 +64,7 @@ class Replica:
         self.session = self.pending = None
 
 
-class Sides:
+class Replicas:
     """Readers and questions come in any thread; `commit` and `follow` are for one thread alone."""
 
     def __init__(self, first: Session, *, is_twofold: bool = True, replicas: int = 1) -> None:
@@ -74,7 +80,7 @@ class Sides:
         self._readers: dict[Session, list[Quota | None]] = {first: []}
         self._behind: Pending = deque()
         self._free = [Replica() for _ in range(replicas if is_twofold else 0)]
-        self._replicas = tuple(self._free)
+        self._spare = tuple(self._free)
         self._wanted = 0
         self._since = 0.0
         self._begun = first.epoch
@@ -115,7 +121,7 @@ class Sides:
     @property
     def has_replicas(self) -> bool:
         """Whether there are sessions for questions alone."""
-        return bool(self._replicas)
+        return bool(self._spare)
 
     @contextmanager
     def replica(self) -> Iterator[Session]:
@@ -222,7 +228,7 @@ class Sides:
         with self._gate:
             if self._second is not None:
                 self._behind.append((update, record))
-            for replica in self._replicas:
+            for replica in self._spare:
                 if replica.pending is not None:
                     replica.pending.append((update, record))
                     if replica in self._free and len(replica.pending) > MOST_PENDING:
@@ -301,3 +307,42 @@ def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> b
             return False
         pending.popleft()
     return True
+
+
+class Earlier:
+    """Sessions by epoch; each is read by one thread at a time, and beside whatever else goes on. `most` are kept."""
+
+    def __init__(self, store: Path | None, most: int) -> None:
+        self._store = store
+        self._most = most
+        self._kept: OrderedDict[int, Session] = OrderedDict()
+        self._opening = threading.Lock()
+
+    @contextmanager
+    def at(self, epoch: int) -> Iterator[Session]:
+        """A block in which an earlier epoch is read. Raises ElastalogError if it is not kept."""
+        session = self._open(epoch)
+        with session.engine.exclusively():
+            yield session
+
+    def _open(self, epoch: int) -> Session:
+        with self._opening:
+            known = self._kept.get(epoch)
+            if known is not None:
+                self._kept.move_to_end(epoch)
+                return known
+            if self._store is None:
+                raise faults.no_history()
+            # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
+            left = time_left(TIMEOUT_MAX)
+            with lifted(), within(left):  # it is kept for others: only its time is the question's
+                session = elastalog.open(store=elastalog.Store(self._store, read_only=True, at=epoch))
+            self._kept[epoch] = session
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)  # closed when nobody reads it any more
+            return session
+
+    def close(self) -> None:
+        """Lets them all go."""
+        with self._opening:
+            self._kept.clear()
