@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from elastalog.cli.workbench import workbench
+from elastalog.cli.service import workbench
 from elastalog.web.pages.demo import first_facts, open_demo, updates
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elastalog.cli.prompt import history_file
+from elastalog.cli.shell import history_file
 from elastalog.pipeline import own_folder as module
 from elastalog.pipeline.own_folder import NotOurs, folder_of_this_process, own_folder, user_cache
 from elastalog.pipeline.spark import java

@@ -17,7 +17,7 @@ from elastalog.backends.spark.messages import rounds_reached
 from elastalog.backends.spark.news import StratumNews
 from elastalog.backends.spark.ways import SETTING
 from elastalog.backends.watch import Progress, Watch
-from elastalog.cli.profile import profile_lines
+from elastalog.cli.reports import profile_lines
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.spark.without_spark import tasks_in_this_process
 

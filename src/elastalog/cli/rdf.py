@@ -10,8 +10,17 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, together, verbosity_options
-from elastalog.cli.session_options import Jobs, announcing, bad_rows_option, max_bad_rows_option, show_reports
-from elastalog.cli.store_options import at_option, reading, store_argument, writing
+from elastalog.cli.session_options import (
+    Jobs,
+    announcing,
+    at_option,
+    bad_rows_option,
+    max_bad_rows_option,
+    reading,
+    show_reports,
+    store_argument,
+    writing,
+)
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode

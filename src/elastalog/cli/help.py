@@ -1,4 +1,4 @@
-"""`elastalog doctor`"""
+"""`elastalog doctor`, `elastalog completion` and `elastalog explain-error`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Final
 
 import click
 
 from elastalog import __version__
+from elastalog.cli.exits import WRONG_USAGE, exit_codes
 from elastalog.cli.session_options import announcing
 
 OPTIONAL: Final = {
@@ -120,3 +122,70 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+_WHERE: Final = {
+    "bash": "~/.bashrc",
+    "zsh": "~/.zshrc",
+    "fish": "~/.config/fish/completions/elastalog.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(_WHERE)))
+def completion(shell: str) -> None:
+    """Print what makes a command shell complete the commands and options of elastalog.
+
+    \b
+    Examples:
+      elastalog completion bash >> ~/.bashrc
+      elastalog completion fish > ~/.config/fish/completions/elastalog.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from elastalog.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "elastalog", "_ELASTALOG_COMPLETE").source())
+
+
+@click.command("explain-error")
+@click.argument("code", required=False)
+def explain_error(code: str | None) -> None:
+    """Explain an error code.
+
+    Shows why it is an error, a program that has it and the same program mended. Without CODE, lists all codes.
+
+    \b
+    Examples:
+      elastalog explain-error E0412
+      elastalog explain-error | grep -i aggregate
+    """
+    with exit_codes():
+        from elastalog.diagnostics.catalogue import CATALOGUE
+
+        if code is None:
+            for entry in CATALOGUE.values():
+                click.echo(f"{entry.code}  {entry.title}")
+            return
+        found = CATALOGUE.get(_normal_form(code))
+        if found is None:
+            from elastalog.diagnostics.nearest import nearest
+
+            wanted = _normal_form(code)
+            of_same_stage = [known for known in CATALOGUE if known[:3] == wanted[:3]]
+            near = nearest(wanted, of_same_stage) or nearest(wanted, CATALOGUE)
+            hint = f"did you mean {near}?" if near else "`elastalog explain-error` lists all codes"
+            click.echo(f"unknown error code `{code[:40]}`: {hint}", err=True)
+            sys.exit(WRONG_USAGE)
+        paragraphs = "\n\n".join(fill(paragraph, 100) for paragraph in found.explanation.split("\n\n"))
+        click.echo(f"{found.code}: {found.title}\n\n{paragraphs}\n")
+        click.echo(f"Wrong:\n\n{indent(found.example.strip(), '    ')}\n")
+        click.echo(f"Right:\n\n{indent(found.fix.strip(), '    ')}")
+
+
+def _normal_form(code: str) -> str:
+    """`e412`, `412` and `E0412` are the same code."""
+    digits = code.strip().upper().removeprefix("E")
+    return f"E{digits.zfill(4)}" if digits.isascii() and digits.isdigit() else code

@@ -1,42 +1,31 @@
-"""Commands that explain: `explain`, `explainnegation`, `whynot`, and how they show it."""
+"""Commands that explain (`explain`, `whynot`) and those that find what broke something (`localise`, `suggest`)."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_literal, show_rule
-from elastalog.cli.explanations import FORMS, rendered, value_from
-from elastalog.cli.shell_commands.command import Command, Piece
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.cli.questions import FORMS, rendered, value_from
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Rule, Value
-    from elastalog.cli.shell_commands.state import ShellState
+    from elastalog.debugging.answers import Answer
     from elastalog.provenance.absence import Absence
-    from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
 
-
-@dataclass(slots=True)
-class ExplanationSettings:
-    """How explanations are shown, and the places where the last proof ended."""
-
-    depth: int = 4
-    form: str = "auto"
-    output: Path | None = None
-    ends: tuple[Fact, ...] = ()
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, signed
+from elastalog.cli.shell_commands.updates import change_lines
 
 
 def _explain(state: ShellState, arguments: Piece) -> None:
     fact = _fact(state, "explain", arguments)
-    try:
+    with arguments.placing():
         proof = state.session.explain(fact, state.explanations.depth)
-    except ElastalogError as error:
-        raise arguments.place(error) from None
     _show_proof(state, proof)
 
 
@@ -63,12 +52,9 @@ def _subproof(state: ShellState, arguments: Piece) -> None:
 
 
 def _whynot(state: ShellState, arguments: Piece) -> None:
-    if not arguments.text:
-        raise arguments.error("E0652", "`whynot` needs a fact", advice="write it as `whynot path(1, 4)`")
-    try:
+    require_some("whynot", arguments, "a fact", "write it as `whynot path(1, 4)`")
+    with arguments.placing():
         absence = state.session.why_not(arguments.text)
-    except ElastalogError as error:
-        raise arguments.place(error) from None
     _show(state, absence)
 
 
@@ -81,10 +67,8 @@ def _explainnegation(state: ShellState, arguments: Piece) -> None:
     from elastalog.provenance.rule_variables import variables_of_rule
 
     fact = Fact(*_fact(state, "explainnegation", arguments))
-    try:
+    with arguments.placing():
         state.session.why_not(fact, 1)  # an error if it holds
-    except ElastalogError as error:
-        raise arguments.place(error) from None
     rules = [rule for rule in state.session.program.checked.rules if rule.head.relation == fact.relation]
     if not rules:
         _show(state, state.session.why_not(fact))
@@ -185,15 +169,12 @@ def _show(state: ShellState, shown: Proof | Absence, is_asked_for: bool = False)
 
 
 def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple[Value, ...]]:
-    if not arguments.text:
-        raise arguments.error("E0652", f"`{command}` needs a fact", advice=f"write it as `{command} path(1, 4)`")
-    try:
+    require_some(command, arguments, "a fact", f"write it as `{command} path(1, 4)`")
+    with arguments.placing():
         return state.session.engine.fact(arguments.text)
-    except ElastalogError as error:
-        raise arguments.place(error) from None
 
 
-COMMANDS: Final = (
+EXPLAINING: Final = (
     Command("explain", "explain R(1, 2)", "show why a fact holds", _explain, completes="relations"),
     Command("subproof", "subproof N", "go on where the last proof was cut", _subproof),
     Command(
@@ -209,3 +190,113 @@ COMMANDS: Final = (
     Command("format", "format FORM", f"how explanations are shown: {', '.join(FORMS)}", _format),
     Command("output", "output [FILE]", "write explanations to a file, or to the terminal", _output, completes="files"),
 )  # fmt: skip
+
+
+def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
+    """Takes the faults of a command as the question."""
+    require_some(command, arguments, "faults", f"write it as `{command} +path(1, 4) -path(2, 3)`")
+    sides: dict[str, list[str]] = {"+": [], "-": []}
+    for sign, piece in signed(arguments):
+        with piece.placing():
+            state.session.engine.fact(piece.text)
+        sides[sign].append(piece.text)
+    asked = state.debugging
+    asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
+
+
+def _news(state: ShellState) -> Callable[[str], None] | None:
+    return state.say if state.is_interactive else None
+
+
+def _localise(state: ShellState, arguments: Piece) -> None:
+    _take_faults(state, "localise", arguments)
+    asked = state.debugging
+    with arguments.placing():
+        _show_answer(state, state.session.localise(asked.unwanted, asked.missing, on_progress=_news(state)))
+
+
+def _suggest(state: ShellState, arguments: Piece) -> None:
+    _take_faults(state, "suggest", arguments)
+    _suggest_again(state, arguments)
+
+
+def _suggest_again(state: ShellState, arguments: Piece) -> None:
+    asked = state.debugging
+    asked.suggestion = None
+    with arguments.placing():
+        asked.suggestion = state.session.suggest(
+            asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state)
+        )
+    _show_answer(state, asked.suggestion)
+
+
+def _reject(state: ShellState, arguments: Piece) -> None:
+    asked = state.debugging
+    if not asked.unwanted and not asked.missing:
+        raise arguments.error("E0652", "nothing was suggested", advice="ask with `suggest +path(1, 4)` first")
+    require_some("reject", arguments, "an element", "write it as `reject +edge(3, 4)`, or with a rule")
+    asked.rejected += [f"{sign}{piece.text}" for sign, piece in signed(arguments)]
+    _suggest_again(state, arguments)
+
+
+def _apply(state: ShellState, arguments: Piece) -> None:
+    require_nothing("apply", arguments)
+    suggestion = state.debugging.suggestion
+    if suggestion is None:
+        raise arguments.error("E0652", "there is no suggestion to apply", advice="ask with `suggest +path(1, 4)` first")
+    state.debugging.suggestion = None
+    state.changes = suggestion.apply()
+    state.say_first(change_lines(state.changes), state.changes.impact, "`changes` shows all")
+    state.say(f"epoch {state.session.epoch}: {counted(len(suggestion.elements), 'element')} undone")
+
+
+def _show_answer(state: ShellState, answer: Answer) -> None:
+    state.debugging.proofs = answer.proofs
+    state.say_all(str(answer).split("\n"))
+
+
+def _proofs(state: ShellState, arguments: Piece) -> None:
+    require_nothing("proofs", arguments)
+    for proof in state.debugging.proofs:
+        state.say_all(rendered(proof, state.explanations.form).split("\n"))
+        state.say("")
+
+
+def _blame(state: ShellState, arguments: Piece) -> None:
+    require_some("blame", arguments, "a fact", "write it as `blame path(1, 4)`")
+    with arguments.placing():
+        state.say_all(str(state.session.blame(arguments.text)).split("\n"))
+
+
+DEBUGGING: Final = (
+    Command(
+        "localise",
+        "localise +R(1) -S(2)",
+        "show which part of the last update made +facts appear and -facts disappear",
+        _localise,
+        completes="relations",
+    ),
+    Command(
+        "suggest",
+        "suggest +R(1) -S(2)",
+        "show the smallest part of the last update to undo, against the same faults",
+        _suggest,
+        completes="relations",
+    ),
+    Command(
+        "reject",
+        "reject +E(1)",
+        "suggest again, while parts of the update stay applied",
+        _reject,
+        completes="relations",
+    ),
+    Command("apply", "apply", "undo what was suggested, as a new update", _apply),
+    Command("proofs", "proofs", "show the proofs that connect the last answer with its faults", _proofs),
+    Command(
+        "blame",
+        "blame R(1, 2)",
+        "show the epoch a fact last came or went in, and why",
+        _blame,
+        completes="relations",
+    ),
+)
