@@ -12,9 +12,8 @@ import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import shell
 from elastalog.cli.main import cli
-from elastalog.cli.shell_commands import Piece, ShellState
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
-from elastalog.cli.shell_commands.script import split, statements
+from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 

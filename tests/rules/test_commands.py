@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 import elastalog
 from elastalog.cli import compare
 from elastalog.cli.main import cli
-from elastalog.cli.shell_commands.command import Piece
-from elastalog.cli.shell_commands.debugging import signed
+from elastalog.cli.shell_commands.state import Piece, signed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.pipeline.files.diff import parse_diff
