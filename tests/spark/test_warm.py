@@ -13,7 +13,8 @@ import elastalog
 
 pytest.importorskip("pyspark")
 
-from elastalog.pipeline.spark.warm import archive_of, archive_options
+from elastalog.pipeline.spark.session import archive_of
+from elastalog.pipeline.spark.warm import archive_options
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def _checkpoint(store: str | None, source: str, is_table: bool) -> str | None:
 
 def _is_table(spark: Any, source: str, relation: str | None) -> bool:
     """Whether a source is a table, not a folder. What is neither is said now, before anything is evaluated."""
-    from elastalog.pipeline.spark.streamed_tables import is_table_name, require_table
+    from elastalog.pipeline.spark.streams import is_table_name, require_table
 
     if not is_table_name(source) or Path(source).is_dir():
         if relation is not None:

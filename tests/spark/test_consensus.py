@@ -10,9 +10,10 @@ import pytest
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.backends.spark import renumber, strata, ways
-from elastalog.backends.spark.agreement import Agreement
+from elastalog.backends.spark import consensus, strata
+from elastalog.backends.spark.consensus import IdConsensus
 from elastalog.backends.spark.jobs import NoBarrier
+from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from elastalog.backends.spark.values import Values
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
@@ -62,7 +63,7 @@ def follow(text: str, session: Any, seed: int, updates: int, **options: Any) -> 
 @pytest.mark.parametrize("way", ["files", "network"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_levels_and_counts_are_those_of_the_kernel(tmp_path: Path, name: str, way: str) -> None:
-    with tasks_in_this_process(tmp_path, **{ways.SETTING: way}) as session:
+    with tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session:
         follow(PROGRAMS[name], session, 1, 4, budget=None)
 
 
@@ -87,7 +88,7 @@ def test_files_of_agreed_words_are_not_written_anew(tmp_path: Path, monkeypatch:
     def fails(*_: Any) -> None:
         raise AssertionError("a file is written anew")
 
-    monkeypatch.setattr(renumber, "write_anew", fails)
+    monkeypatch.setattr(consensus, "write_anew", fails)
     with tasks_in_this_process(tmp_path) as session:
         follow(PROGRAMS["texts"], session, 5, 2, budget=None)
 
@@ -96,13 +97,13 @@ def test_what_the_driver_numbers_otherwise_is_evaluated_in_the_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when somebody else has given the session a text meanwhile."""
-    take = renumber.Renumbering.of
+    take = consensus.Renumbering.of
 
-    def taken(sent: Values, made: Any, dictionary: Dictionary) -> renumber.Renumbering:
+    def taken(sent: Values, made: Any, dictionary: Dictionary) -> consensus.Renumbering:
         dictionary.symbols.encode_one("meanwhile")
         return take(sent, made, dictionary)
 
-    monkeypatch.setattr(renumber.Renumbering, "of", staticmethod(taken))
+    monkeypatch.setattr(consensus.Renumbering, "of", staticmethod(taken))
     facts = {"edge": [(1, 2), (2, 3)]}
     with (
         tasks_in_this_process(tmp_path) as session,
@@ -115,7 +116,7 @@ def test_what_the_driver_numbers_otherwise_is_evaluated_in_the_driver(
 def test_two_tasks_number_alike_what_they_made_differently() -> None:
     values = Values(("a",), np.array([7], np.int64).tobytes())
     one, other = values.dictionary(), values.dictionary()
-    tasks = [Agreement(values, one), Agreement(values, other)]
+    tasks = [IdConsensus(values, one), IdConsensus(values, other)]
     bases = (Base.SYMBOL, Base.NUMBER)
 
     def row(dictionary: Dictionary, text: str, number: int) -> list[int]:

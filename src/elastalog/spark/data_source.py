@@ -23,13 +23,11 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.schema import Schema
-from elastalog.spark.native.options import ReadOptions, WriteOptions, folder_of, refused
-from elastalog.spark.native.stored_rows import arrow_fields, readable
+from elastalog.spark.stored_rows import ReadOptions, WriteOptions, arrow_fields, folder_of, readable, refused
 
 if TYPE_CHECKING:
-    from elastalog.spark.native.feed import ChangeReader
-    from elastalog.spark.native.reading import RelationReader
-    from elastalog.spark.native.writing import UpdateWriter
+    from elastalog.spark.reading import ChangeReader, RelationReader
+    from elastalog.spark.writing import UpdateWriter
 
 _SPARK_TYPES: Mapping[pa.DataType, DataType] = {
     pa.int64(): LongType(),
@@ -76,7 +74,7 @@ class ElastalogSource(DataSource):
 
     def reader(self, schema: StructType) -> RelationReader:
         """Of `spark.read`."""
-        from elastalog.spark.native.reading import RelationReader
+        from elastalog.spark.reading import RelationReader
 
         options, epoch, relation = self._relation()
         if options.changes:
@@ -86,7 +84,7 @@ class ElastalogSource(DataSource):
 
     def streamReader(self, schema: StructType) -> ChangeReader:  # noqa: N802  # Spark's name
         """Of `spark.readStream`."""
-        from elastalog.spark.native.feed import FEED, ChangeReader
+        from elastalog.spark.reading import FEED, ChangeReader
 
         options, _, relation = self._relation()
         if not options.changes:  # Spark asks for the columns before it says what for
@@ -96,7 +94,7 @@ class ElastalogSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> UpdateWriter:
         """Of `df.write`."""
-        from elastalog.spark.native.writing import UpdateWriter
+        from elastalog.spark.writing import UpdateWriter
 
         if overwrite:
             message = "a store is not overwritten: rows are an update of it"
@@ -112,7 +110,7 @@ class ElastalogSource(DataSource):
 
 
 def _with_feed(schema: Schema, kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
-    from elastalog.spark.native.feed import FEED
+    from elastalog.spark.reading import FEED
 
     for name in FEED:
         if name in kinds:

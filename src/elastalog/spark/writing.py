@@ -16,8 +16,7 @@ import elastalog
 from elastalog.pipeline.spark.frames import with_integers
 from elastalog.pipeline.streams.changes import OPERATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import schema_named
-from elastalog.spark.native.options import WriteOptions, folder_of, refused
-from elastalog.spark.native.stored_rows import stored_schemas
+from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, stored_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
