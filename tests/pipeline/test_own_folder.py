@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from elastalog.cli.shell import history_file
-from elastalog.pipeline import own_folder as module
-from elastalog.pipeline.own_folder import NotOurs, folder_of_this_process, own_folder, user_cache
+from elastalog.folders import local as module
+from elastalog.folders.local import NotOurs, folder_of_this_process, own_folder, user_cache
 from elastalog.pipeline.spark import session
 
 OTHER_USER = 12345

@@ -320,7 +320,7 @@ def _format(path: str, write: bool, only_check: bool) -> bool:
     """Whether the layout of a program differs from its text."""
     from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.diagnostics.source import Source
-    from elastalog.pipeline.files.atomic import replacing
+    from elastalog.pipeline.files.paths import replacing
     from elastalog.program import read_program_text
     from elastalog.syntax.format import format_program
 

@@ -76,7 +76,7 @@ def give_explanation(text: str, path: str | None) -> None:
 
 def write_explanation(text: str, path: str) -> None:
     """Writes an explanation to a file, which appears whole or not at all."""
-    from elastalog.pipeline.files.atomic import replacing
+    from elastalog.pipeline.files.paths import replacing
 
     with replacing(Path(path)) as out:
         out.write(text.encode() + b"\n")

@@ -192,7 +192,7 @@ def report_stats(rows: Sequence[dict[str, Any]], place: str) -> None:
         return
     import json
 
-    from elastalog.pipeline.files.atomic import replacing
+    from elastalog.pipeline.files.paths import replacing
 
     with replacing(Path(place)) as out:
         out.write(json.dumps(rows, indent=2).encode() + b"\n")

@@ -232,7 +232,7 @@ def _print_profile(session: Session) -> None:
 
 def _write_profile(session: Session, path: Path) -> None:
     from elastalog.cli.reports import profile_json
-    from elastalog.pipeline.files.atomic import replacing
+    from elastalog.pipeline.files.paths import replacing
 
     with replacing(path) as out:
         out.write(profile_json(session).encode() + b"\n")

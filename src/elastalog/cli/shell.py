@@ -27,7 +27,7 @@ from elastalog.cli.session_options import (
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
 from elastalog.diagnostics.source import Source
-from elastalog.pipeline.own_folder import own_folder
+from elastalog.folders.local import own_folder
 
 if TYPE_CHECKING:
     from elastalog.cli.shell_commands.state import Piece, ShellState

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import elastalog
 from elastalog.pipeline.spark.frames import with_integers
-from elastalog.pipeline.streams.changes import OPERATION, numbered, read_changes, relation_column
+from elastalog.pipeline.streams import OPERATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import schema_named
 from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, stored_schemas
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.diff import Diff
+from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.spark.frames import absolute
 from elastalog.relations.schema import Schema
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.spark.cluster import is_stopped
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.own_folder import folder_of_this_process, own_folder, user_cache
+from elastalog.folders.local import folder_of_this_process, own_folder, user_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,9 +23,8 @@ from elastalog.folders.addresses import without_secrets
 from elastalog.folders.files import remove
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import unpacked
-from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
-from elastalog.pipeline.files.format import Format, Kind
-from elastalog.pipeline.files.json_lines import read_json_lines
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
+from elastalog.pipeline.files.json_files import read_json_lines
 from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, BadRows, settle

@@ -31,7 +31,7 @@ from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import BadRows, settle
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
-from elastalog.pipeline.streams.changes import (
+from elastalog.pipeline.streams import (
     OPERATION,
     RELATION,
     named_relation,

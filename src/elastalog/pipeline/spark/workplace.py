@@ -20,8 +20,8 @@ import pyarrow as pa
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import inside, is_address, without_secrets
 from elastalog.folders.files import files_at
+from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import UnreachableError
-from elastalog.pipeline.own_folder import folder_of_this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,27 +1,36 @@
-"""Rows that are changes: `op` is `+` or `-`.
+"""Update streams without Spark, and rows that are changes.
 
-Which relation a row is about is in a column `relation`; then columns `a1`, `a2`, … hold the values in order of the
-attributes, unused ones empty. Without such a column, all rows are about the relation the table is named after, and
-columns have the names of its attributes.
+The updates of a stream: a folder holds one update an entry (a diff file, a table with a column `op`, or a folder of
+them), applied in natural order of their names: `2.diff` before `10.diff`. A single CSV, TSV or Parquet file holds all
+of them: a column `step` says which update a row belongs to, steps are applied in ascending order.
+
+Of a row that is a change, `op` is `+` or `-`. Which relation it is about is in a column `relation`; then columns `a1`,
+`a2`, … hold the values in order of the attributes, unused ones empty. Without such a column, all rows are about the
+relation the table is named after, and columns have the names of its attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import PurePath
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.pipeline.files.diff import Diff
+from elastalog.diagnostics.noted import noted
+from elastalog.pipeline.files.allowance import read_bounded
+from elastalog.pipeline.files.diff import Diff, read_diff, update_files
+from elastalog.pipeline.files.parquet import read_in_batches
 from elastalog.pipeline.files.policy import BadRow
+from elastalog.program import Program, RuleEdits, change_rules
 from elastalog.relations import faults
 from elastalog.relations.column_order import columns_given, places_by_name
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, schemas_of
 from elastalog.relations.tables import joined, table_of_columns
 
 OPERATION = "op"
@@ -160,3 +169,81 @@ def column_as(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.Ch
 def fault(place: str, message: str, advice: str) -> ElastalogError:
     """What is wrong with rows of changes."""
     return ElastalogError([Diagnostic("E0904", message, help=advice, location=place)])
+
+
+def read_steps(path: Path, schemas: Mapping[str, Schema]) -> Iterator[tuple[int, Diff]]:
+    """The updates of a table, in order of their steps."""
+    table, place = _read(path), str(path)
+    for wanted in ("step", "op"):
+        if wanted not in table.column_names:
+            raise fault(place, f"`{path.name}` has no column `{wanted}`", "every row needs a `step` and an `op`")
+    table = numbered(table)
+    steps = column_as(place, table, "step", pa.int64())
+    for step in sorted(pc.unique(steps).to_pylist()):
+        yield int(step), read_changes(table.filter(pc.equal(steps, step)), schemas, path.stem, place)
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        data = read_bounded(path, is_gzip=False)
+        if path.suffix.lower() == ".parquet":
+            table = read_in_batches(data, str(path))
+            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+            return pa.table(plain, names=table.column_names)
+        from pyarrow import csv
+
+        form = csv.ParseOptions(delimiter="\t" if b"\t" in data.split(b"\n", 1)[0] else ",")
+        names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
+        text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+        return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        raise fault(str(path), f"`{path.name}` cannot be read: {error}", "it must be CSV, TSV or Parquet") from None
+
+
+T = TypeVar("T")
+
+
+def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
+    """Each item with the one after it, None after the last. At most one item is read ahead."""
+    iterator = iter(items)
+    try:
+        present = next(iterator)
+    except StopIteration:
+        return
+    for following in iterator:
+        yield present, following
+        present = following
+    yield present, None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedUpdate:
+    """`batch` identifies the update within its stream: the name of its file, or its step."""
+
+    batch: str
+    diff: Diff
+
+
+def read_stream(path: Path | str, program: Program, *, keep_bad: bool = False) -> Iterator[StreamedUpdate]:
+    """The updates of a stream of a program in order. Those of a folder are read when they are asked for; facts may
+    belong to relations that an update before declares. `keep_bad` as in `read_diff`; a single file of all updates is
+    right or wrong as a whole."""
+    path = Path(path)
+    if path.is_file():
+        for step, diff in read_steps(path, schemas_of(program.checked)):
+            yield StreamedUpdate(str(step), diff)
+        return
+    for part in update_files(path):
+        update = StreamedUpdate(part.name, _read_part(part, program, keep_bad))
+        yield update
+        if update.diff.changes_rules:
+            edits = RuleEdits(update.diff.added_rules, update.diff.removed_rules)
+            with noted(f"in {part.name}"):
+                program = change_rules(program, edits).after
+
+
+def _read_part(part: Path, program: Program, keep_bad: bool) -> Diff:
+    def with_added(rules: tuple[str, ...]) -> Mapping[str, Schema]:
+        return schemas_of(change_rules(program, RuleEdits(rules)).after.checked)
+
+    return read_diff(part, schemas_of(program.checked), with_added, keep_bad=keep_bad)
