@@ -19,12 +19,12 @@ from pygls.protocol import LanguageServerProtocol
 from elastalog import __version__
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Severity
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing import Desk, complete, definition, hover, outline, references, rename, repairs
-from elastalog.editing.complete import Proposal, Sort
-from elastalog.editing.outline import Entry, coloured
-from elastalog.editing.places import Place, file_of, offset, position
-from elastalog.editing.references import included_at
-from elastalog.editing.rooms import Kind
+from elastalog.editing.complete import Proposal, Sort, complete
+from elastalog.editing.hover import Entry, coloured, hover, outline
+from elastalog.editing.references import definition, included_at, references, rename
+from elastalog.editing.repairs import repairs
+from elastalog.editing.scopes import Kind, Place, file_of, offset, position
+from elastalog.editing.workspace import Workspace
 from elastalog.program.preprocessing import Preprocessing
 from elastalog.syntax.format import format_program
 
@@ -178,7 +178,7 @@ class Server(LanguageServer):
         self.options = options
         self.facts = facts
         self.counts: dict[str, dict[str, int]] = {}
-        self.desk = Desk((), options)
+        self.programs = Workspace((), options)
         self.encoding = "utf-16"
         self.takes_snippets = False
         self._waiting: dict[str, asyncio.Task[None]] = {}
@@ -190,7 +190,7 @@ class Server(LanguageServer):
         folders = [uris.to_fs_path(folder.uri) for folder in given.workspace_folders or ()]
         if not folders and given.root_uri:
             folders = [uris.to_fs_path(given.root_uri)]
-        self.desk = Desk([folder for folder in folders if folder], self.options)
+        self.programs = Workspace([folder for folder in folders if folder], self.options)
         completion = given.capabilities.text_document and given.capabilities.text_document.completion
         item = completion.completion_item if completion else None
         self.takes_snippets = bool(item and item.snippet_support)
@@ -200,11 +200,11 @@ class Server(LanguageServer):
     def place(self, document: Any, position: types.Position) -> tuple[str, int, Source]:
         """The file, the character in it, and its text."""
         file = file_at(document.uri)
-        source = self.desk.source(file)
+        source = self.programs.source(file)
         return file, offset(source, position.line, position.character, self.encoding), source
 
     def locations(self, places: Sequence[Any]) -> list[types.Location]:
-        return [location_of(place, self.desk.source, self.encoding) for place in places]
+        return [location_of(place, self.programs.source, self.encoding) for place in places]
 
     # --- diagnostics -----------------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class Server(LanguageServer):
 
     async def _check(self, file: str, pause: float) -> None:
         await asyncio.sleep(pause)
-        findings = self.desk.findings(file)
+        findings = self.programs.findings(file)
         # A file that is not included any more keeps no findings.
         for each in {*findings, *self._published.get(file, ())}:
             found = findings.get(each, ())
@@ -235,7 +235,7 @@ class Server(LanguageServer):
             task.add_done_callback(self._tasks.discard)
 
     async def _count(self, file: str, facts: str) -> None:
-        root = self.desk.reading(file).file
+        root = self.programs.reading(file).file
         counted = await asyncio.get_running_loop().run_in_executor(None, count_facts, root, facts, self.options)
         if counted is not None:
             self.counts[root] = counted
@@ -291,7 +291,7 @@ def _initialized(ls: Server, given: types.InitializedParams) -> None:
 
 def _opened(ls: Server, given: types.DidOpenTextDocumentParams) -> None:
     file = file_at(given.text_document.uri)
-    ls.desk.write(file, given.text_document.text)
+    ls.programs.write(file, given.text_document.text)
     ls.check_soon(file, 0)
     ls.count_soon(file)
 
@@ -299,24 +299,24 @@ def _opened(ls: Server, given: types.DidOpenTextDocumentParams) -> None:
 def _changed(ls: Server, given: types.DidChangeTextDocumentParams) -> None:
     file = file_at(given.text_document.uri)
     for change in given.content_changes[-1:]:
-        ls.desk.write(file, change.text)
+        ls.programs.write(file, change.text)
     ls.check_soon(file)
 
 
 def _saved(ls: Server, given: types.DidSaveTextDocumentParams) -> None:
-    ls.desk.refresh()
+    ls.programs.refresh()
     file = file_at(given.text_document.uri)
     ls.check_soon(file, 0)
     ls.count_soon(file)
 
 
 def _closed(ls: Server, given: types.DidCloseTextDocumentParams) -> None:
-    ls.desk.close(file_at(given.text_document.uri))
+    ls.programs.close(file_at(given.text_document.uri))
 
 
 def _files_changed(ls: Server, given: types.DidChangeWatchedFilesParams) -> None:
-    ls.desk.refresh()
-    for file in ls.desk.files:
+    ls.programs.refresh()
+    for file in ls.programs.files:
         ls.check_soon(file)
 
 
@@ -325,21 +325,21 @@ def _files_changed(ls: Server, given: types.DidChangeWatchedFilesParams) -> None
 
 def _hover(ls: Server, given: types.HoverParams) -> types.Hover | None:
     file, at, _ = ls.place(given.text_document, given.position)
-    reading = ls.desk.reading(file)
+    reading = ls.programs.reading(file)
     text = hover(reading, file, at, ls.counts.get(reading.file))
     return None if text is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
 
 
 def _definition(ls: Server, given: types.DefinitionParams) -> list[types.Location]:
     file, at, source = ls.place(given.text_document, given.position)
-    found = included_at(source, at, ls.options.include) or definition(ls.desk.reading(file), file, at)
+    found = included_at(source, at, ls.options.include) or definition(ls.programs.reading(file), file, at)
     return ls.locations([found] if found is not None else [])
 
 
 def _references(ls: Server, given: types.ReferenceParams) -> list[types.Location]:
     file, at, _ = ls.place(given.text_document, given.position)
-    readings = ls.desk.readings(file)
-    found = ls.desk.reading(file).at(file, at)
+    readings = ls.programs.readings(file)
+    found = ls.programs.reading(file).at(file, at)
     if found is None:
         return []
     is_wanted = given.context.include_declaration
@@ -348,7 +348,7 @@ def _references(ls: Server, given: types.ReferenceParams) -> list[types.Location
 
 def _prepare_rename(ls: Server, given: types.PrepareRenameParams) -> types.Range | None:
     file, at, source = ls.place(given.text_document, given.position)
-    found = ls.desk.reading(file).at(file, at)
+    found = ls.programs.reading(file).at(file, at)
     if found is None:
         return None
     # Behind the last character counts too.
@@ -360,31 +360,31 @@ def _prepare_rename(ls: Server, given: types.PrepareRenameParams) -> types.Range
 def _rename(ls: Server, given: types.RenameParams) -> types.WorkspaceEdit:
     file, at, _ = ls.place(given.text_document, given.position)
     try:
-        places = rename(ls.desk.readings(file), file, at, given.new_name)
+        places = rename(ls.programs.readings(file), file, at, given.new_name)
     except ElastalogError as fault:
         raise JsonRpcInvalidParams(str(fault.diagnostics[0].message)) from None
     changes: dict[str, list[types.TextEdit]] = {}
     for place in places:
-        where = range_of(ls.desk.source(place.file), place.span, ls.encoding)
+        where = range_of(ls.programs.source(place.file), place.span, ls.encoding)
         changes.setdefault(uri_of(place.file), []).append(types.TextEdit(where, given.new_name))
     return types.WorkspaceEdit(changes)
 
 
 def _completion(ls: Server, given: types.CompletionParams) -> types.CompletionList:
     file, at, source = ls.place(given.text_document, given.position)
-    found = complete(ls.desk.reading(file), source, at)
+    found = complete(ls.programs.reading(file), source, at)
     items = [item_of(proposal, rank, ls.takes_snippets) for rank, proposal in enumerate(found)]
     return types.CompletionList(is_incomplete=False, items=items)
 
 
 def _actions(ls: Server, given: types.CodeActionParams) -> list[types.CodeAction]:
     file = file_at(given.text_document.uri)
-    source = ls.desk.source(file)
+    source = ls.programs.source(file)
     wanted = given.range
     start = offset(source, wanted.start.line, wanted.start.character, ls.encoding)
     end = offset(source, wanted.end.line, wanted.end.character, ls.encoding)
     made = []
-    for reading, diagnostic in ls.desk.findings(file).get(file, ()):
+    for reading, diagnostic in ls.programs.findings(file).get(file, ()):
         shown = diagnostic_of(diagnostic, ls.encoding)
         for index, repair in enumerate(repairs(reading, diagnostic)):
             span = repair.place.span
@@ -401,7 +401,7 @@ def _end(source: Source, shown: types.Diagnostic, ls: Server) -> int:
 
 
 def _formatting(ls: Server, given: types.DocumentFormattingParams) -> list[types.TextEdit]:
-    source = ls.desk.source(file_at(given.text_document.uri))
+    source = ls.programs.source(file_at(given.text_document.uri))
     text, _ = format_program(source)
     if text == source.text:
         return []
@@ -410,13 +410,13 @@ def _formatting(ls: Server, given: types.DocumentFormattingParams) -> list[types
 
 def _symbols(ls: Server, given: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     file = file_at(given.text_document.uri)
-    source = ls.desk.source(file)
-    return [symbol_of(entry, source, ls.encoding) for entry in outline(ls.desk.reading(file), file)]
+    source = ls.programs.source(file)
+    return [symbol_of(entry, source, ls.encoding) for entry in outline(ls.programs.reading(file), file)]
 
 
 def _colours(ls: Server, given: types.SemanticTokensParams) -> types.SemanticTokens:
     file = file_at(given.text_document.uri)
-    return colours_of(coloured(ls.desk.reading(file), file), ls.desk.source(file), ls.encoding)
+    return colours_of(coloured(ls.programs.reading(file), file), ls.programs.source(file), ls.encoding)
 
 
 _FEATURES: Final[dict[str, Any]] = {

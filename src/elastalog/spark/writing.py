@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-import elastalog
 from elastalog.pipeline.spark.frames import with_integers
 from elastalog.pipeline.streams import OPERATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import schema_named
+from elastalog.session import open as open_session
 from elastalog.spark.stored_rows import WriteOptions, folder_of, refused, stored_schemas
 
 if TYPE_CHECKING:
@@ -65,5 +65,5 @@ class UpdateWriter(DataSourceArrowWriter):
             return
         rows = with_integers(pa.concat_tables([pa.ipc.open_stream(stream).read_all() for stream in written]))
         options = self._options
-        with elastalog.open(store=options.store) as db, db.update(options.source, options.batch) as update:
+        with open_session(store=options.store) as db, db.update(options.source, options.batch) as update:
             update.take(read_changes(numbered(rows), update.schemas, options.relation, _PLACE))

@@ -24,7 +24,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import TIMEOUT_MAX
 
-import elastalog
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
@@ -33,6 +32,8 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.update import Update
 from elastalog.session import Session
+from elastalog.session import open as open_session
+from elastalog.session.settings import Store
 from elastalog.storage import faults
 
 log = logging.getLogger("elastalog.web")
@@ -336,7 +337,7 @@ class Earlier:
             # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
             left = time_left(TIMEOUT_MAX)
             with lifted(), within(left):  # it is kept for others: only its time is the question's
-                session = elastalog.open(store=elastalog.Store(self._store, read_only=True, at=epoch))
+                session = open_session(store=Store(self._store, read_only=True, at=epoch))
             self._kept[epoch] = session
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)  # closed when nobody reads it any more

@@ -1,20 +1,23 @@
-"""The files that an editor has open, and the programs that they are part of."""
+"""The files that an editor has open, and the programs that they are part of: those of a folder that include a file and
+are included by none themselves."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing.included import includes_in, roots_of
-from elastalog.editing.places import Place, file_of
 from elastalog.editing.reading import Reading, read
+from elastalog.editing.references import included_files
+from elastalog.editing.scopes import Place, file_of
 from elastalog.program import read_program_text
 from elastalog.program.preprocessing import Preprocessing
 
 
-class Desk:
+class Workspace:
     """Keeps one reading for each program, until one of its files changes. Files that are not open are those on disk."""
 
     def __init__(self, folders: Iterable[str] = (), options: Preprocessing | None = None) -> None:
@@ -122,3 +125,57 @@ def place_of_finding(reading: Reading, found: Diagnostic) -> Place:
         return Place(reading.file, Span(0, 0))
     origin = found.source.origin(label.span)
     return Place(file_of(origin.source), origin.span)
+
+
+MOST_FILES: Final = 5_000
+"""How many program files of a folder are looked at."""
+
+
+def roots_of(file: str, includes: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """The programs that a file is part of, in order; itself where nothing includes it. Files that include each other in
+    a circle are roots all."""
+    including: dict[str, set[str]] = {}
+    for each, included in includes.items():
+        for name in included:
+            including.setdefault(name, set()).add(each)
+    seen, waiting = {file}, [file]
+    while waiting:
+        for each in including.get(waiting.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
+    return tuple(sorted(each for each in seen if not including.get(each))) or (file,)
+
+
+def includes_in(
+    folders: Iterable[str], open_files: Iterable[str], text_of: Callable[[str], str | None], search: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """For every program file of some folders, and every one that is open, the files that it includes."""
+    found: dict[str, frozenset[str]] = {}
+    for file in (*open_files, *_program_files(folders)):
+        if file not in found:
+            text = text_of(file)
+            found[file] = frozenset(_resolved(Source(file, text), search)) if text is not None else frozenset()
+    return found
+
+
+def _resolved(source: Source, search: Iterable[str]) -> Iterable[str]:
+    for _, name in included_files(source):
+        for folder in (str(Path(source.name).parent), *search):
+            path = os.path.abspath(os.path.join(folder, name))
+            if os.path.isfile(path):
+                yield path
+                break
+
+
+def _program_files(folders: Iterable[str]) -> Iterable[str]:
+    left = MOST_FILES
+    for folder in folders:
+        for path, inner, files in os.walk(folder):
+            inner[:] = sorted(name for name in inner if not name.startswith(".") and name != "node_modules")
+            for name in sorted(files):
+                if name.endswith(".dl"):
+                    yield os.path.abspath(os.path.join(path, name))
+                    left -= 1
+                    if not left:
+                        return

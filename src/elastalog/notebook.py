@@ -1,4 +1,4 @@
-"""`%%datalog`: a cell of Datalog becomes a session, or a query of one.
+"""Notebooks: `%load_ext elastalog`, then cells `%%datalog` of Datalog; each becomes a session, or a query of one.
 
 %%datalog db --facts facts/
 .decl edge(from: number, to: number)
@@ -15,9 +15,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import elastalog
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.folders.addresses import is_address
+from elastalog.program import Program
+from elastalog.session import Session
+from elastalog.session import open as open_session
 
 _PARAMETER = re.compile(r"\?(\w+)")
 
@@ -38,16 +40,16 @@ def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
     if _is_program(cell):
         facts = _facts(options["facts"], variables) if "facts" in options else None
         earlier, store = variables.get(name), options.get("store")
-        program = elastalog.Program.parse(cell, "<cell>")
-        if isinstance(earlier, elastalog.Session) and _is_of(earlier, store):
+        program = Program.parse(cell, "<cell>")
+        if isinstance(earlier, Session) and _is_of(earlier, store):
             earlier.close()  # a store has one writer
-        session = elastalog.open(program, facts, store=store)
-        if isinstance(earlier, elastalog.Session):
+        session = open_session(program, facts, store=store)
+        if isinstance(earlier, Session):
             earlier.close()
         variables[name] = session
         return session
     asked = variables.get(name)
-    if not isinstance(asked, elastalog.Session):
+    if not isinstance(asked, Session):
         raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
     wanted = set(_PARAMETER.findall(cell)) & variables.keys()
     return asked.query(cell, parameters={word: variables[word] for word in wanted})
@@ -60,7 +62,7 @@ def _facts(word: str, variables: dict[str, Any]) -> Any:
     return variables.get(word, word)
 
 
-def _is_of(session: elastalog.Session, store: str | None) -> bool:
+def _is_of(session: Session, store: str | None) -> bool:
     return (
         store is not None
         and session.engine.store is not None
