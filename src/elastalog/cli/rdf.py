@@ -229,10 +229,10 @@ def explain(store: str, triple: str, at: int | None, verbosity: Verbosity) -> No
       elastalog rdf explain university.store 'ex:ann a ub:Student'
     """
     with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
-        from elastalog.rdf import triples
+        from elastalog.rdf import loading
         from elastalog.rdf.vocabulary import Names
 
         names = Names.in_program(session)
-        relation, values = names.fact(triples.triple_of(triple, names))
+        relation, values = names.fact(loading.triple_of(triple, names))
         holds = values in session[relation]
-        click.echo(triples.explain(session, triple) if holds else triples.why_not(session, triple))
+        click.echo(loading.explain(session, triple) if holds else loading.why_not(session, triple))
