@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastalog.analysis.dependencies import Uses, components, in_order
+from elastalog.analysis.stratify import Uses, components, in_order
 from elastalog.diagnostics.source import Span
 
 EDGES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from elastalog.analysis.build_typed import TypedBuilder
-from elastalog.analysis.check import PASSES
+from elastalog.analysis.check import PASSES, flatten
 from elastalog.analysis.draft import Draft, FlatClause, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.flatten import flatten
-from elastalog.analysis.infer import StructuredTypes, infer
+from elastalog.analysis.infer import StructuredTypes, infer, simple_rule
 from elastalog.analysis.infer_types import infer_types
 from elastalog.analysis.resolve_names import constructors_of
-from elastalog.analysis.simple_types import simple_rule
 from elastalog.diagnostics.source import Source
 from elastalog.program.program import examine
 from elastalog.syntax.parser import parse

@@ -10,7 +10,7 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.debugging import collection, investigation
-from elastalog.debugging.parts import Parts
+from elastalog.debugging.dependencies import Parts
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
 from tests.debugging.test_random import NEGATION, POSITIVE, debug

@@ -9,9 +9,9 @@ import pytest
 
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.diagnostics.memory_limit import LEAST, ask, resident_bytes
+from elastalog.diagnostics.quota import LEAST, ask, resident_bytes
 from elastalog.relations.wide import WideTable
 
 FAR = 1 << 50
@@ -47,7 +47,7 @@ def test_a_wide_table_that_may_not_grow_is_as_before(monkeypatch: pytest.MonkeyP
     table = WideTable()
     known = np.arange(2**40, 2**40 + 1000)
     ids = table.intern(known)
-    monkeypatch.setattr(memory_limit, "resident_bytes", lambda: FAR)
+    monkeypatch.setattr(quota, "resident_bytes", lambda: FAR)
     more = np.arange(2**41, 2**41 + 200_000)
     with Watch(memory=FAR + LEAST // 2).within(None), pytest.raises(LimitReached):
         table.intern(more)
@@ -70,7 +70,7 @@ def test_a_wide_table_doubles_its_slots() -> None:
 def test_a_relation_that_may_not_grow_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     relation = KernelRelation("r", 1, is_annotated=True)
     relation.load(np.arange(1000, dtype=np.int32).reshape(-1, 1))
-    monkeypatch.setattr(memory_limit, "resident_bytes", lambda: FAR)
+    monkeypatch.setattr(quota, "resident_bytes", lambda: FAR)
     with Watch(memory=FAR + LEAST // 2).within(None), pytest.raises(LimitReached):
         relation.reserve(1_000_000)
     assert relation.find(np.array([[7], [2000]], np.int32)).tolist() == [7, -1]

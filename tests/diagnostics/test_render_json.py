@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import json
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label
-from elastalog.diagnostics.render import render_json
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, render_json
 from elastalog.diagnostics.source import Source, Span
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastalog.diagnostics import colour
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, Severity
-from elastalog.diagnostics.render import render_text
+from elastalog.diagnostics import excerpt
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, Severity, render_text
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.highlight import DatalogLexer
 
@@ -156,7 +155,7 @@ def test_the_text_of_an_exception_is_what_is_rendered() -> None:
 
 def test_colours_change_nothing_but_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     lexer = DatalogLexer(stripnl=False, ensurenl=False)
-    monkeypatch.setattr(colour, "find_lexer", lambda: lexer)
+    monkeypatch.setattr(excerpt, "find_lexer", lambda: lexer)
     text = '\tp("日本", 5) :- q(x). // note'
     labels = (label(text, "5", "five"), label(text, "q(x)", "atom", primary=False))
     diagnostic = Diagnostic("E0110", "message", labels, ("n",), "h", source=Source("test.dl", text))
@@ -168,7 +167,7 @@ def test_colours_change_nothing_but_colours(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_colours_without_a_registered_lexer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(colour, "find_lexer", lambda: None)
+    monkeypatch.setattr(excerpt, "find_lexer", lambda: None)
     diagnostic = Diagnostic("E0110", "message", (Label(Span(0, 1)),), source=Source("test.dl", "p(5)."))
     assert "p(5)." in render_text(diagnostic, color=True)
 

@@ -22,8 +22,7 @@ from pyarrow import parquet
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.memory_limit import resident_bytes
-from elastalog.diagnostics.quota import Quota
+from elastalog.diagnostics.quota import Quota, resident_bytes
 from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files

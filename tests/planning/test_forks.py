@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.planning.forks import first_key, handicap, other_ways
-from elastalog.planning.variants import plan_from_goal
+from elastalog.planning.variants import first_key, handicap, other_ways, plan_from_goal
 from tests.planning.test_order import Sizes, clause
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.planning.lookups import last_lookups
+from elastalog.planning.goals import last_lookups
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from elastalog.program.preprocessing import macros
+from elastalog.program import macros
 
 LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
 

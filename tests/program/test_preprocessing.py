@@ -10,11 +10,10 @@ from click.testing import CliRunner
 
 import elastalog
 from elastalog.cli.main import cli
-from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.diagnostics.render import render_json, render_text
+from elastalog.diagnostics.diagnostic import ElastalogError, render_json, render_text
 from elastalog.diagnostics.source import Source
-from elastalog.program import Program, read_program_text
-from elastalog.program.preprocessing import macros, preprocess, preprocessing
+from elastalog.program import Program, macros, read_program_text
+from elastalog.program.preprocessing import preprocess, preprocessing
 
 DECLARED = ".decl p(x: number)\n.output p\n"
 

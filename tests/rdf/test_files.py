@@ -193,6 +193,8 @@ def test_functors_of_terms() -> None:
         f'"2024-01-01T01:00:00+01:00"^^<{xsd}dateTime>': ("2024-01-01T00:00:00Z", f"<{xsd}dateTime>", ""),
         f'"many"^^<{xsd}integer>': ("many", f"<{xsd}integer>", ""),
         '"a\\tb\\u0041\\""': ('a\tbA"', f"<{xsd}string>", ""),
+        f'"-0.0"^^<{xsd}double>': ("0.0", f"<{xsd}double>", ""),
+        '"\\UFFFFFFFF\\uD800"': ("\\UFFFFFFFF\\uD800", f"<{xsd}string>", ""),  # no characters
         '"chat"@fr-BE': ("chat", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>", "fr-be"),
     }
     program = """.decl t(x: symbol)

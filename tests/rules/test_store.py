@@ -16,8 +16,8 @@ from elastalog.evaluation.stored import DurableEpochs
 from elastalog.program import rule_texts
 from elastalog.session import Session
 from elastalog.storage import failpoints
+from elastalog.storage.administration import check_files
 from elastalog.storage.manifest import Options
-from elastalog.storage.verify import check_files
 from tests.engine.judging import facts_of
 from tests.rules.playing import apply, case_of, step_of
 from tests.rules.test_random import is_stratified

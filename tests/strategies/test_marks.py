@@ -9,7 +9,7 @@ import pytest
 import elastalog
 from elastalog.backends.sets import Facts, SetMaintenance, size
 from elastalog.evaluation.strategies import dred
-from elastalog.evaluation.strategies.marking import Marking
+from elastalog.evaluation.strategies.look_ahead import Marking
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update

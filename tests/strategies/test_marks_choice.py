@@ -8,8 +8,7 @@ import pytest
 
 import elastalog
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.evaluation.strategies.marking import Marks
-from elastalog.evaluation.strategies.marks_choice import LEAST_SAVING, MarksChoice
+from elastalog.evaluation.strategies.look_ahead import LEAST_SAVING, Marks, MarksChoice
 
 
 def played(number: int, plain: int, marked: int) -> list[Marks]:

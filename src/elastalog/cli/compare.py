@@ -13,7 +13,7 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
 from elastalog.cli.options import duration, format_option, program_argument, verbosity_options
-from elastalog.program.preprocessing.options import Preprocessing
+from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import ElastalogError
@@ -266,7 +266,7 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
 
 def _reason(fault: ElastalogError) -> str:
     """The first of its diagnostics in a line, with the file that it is about."""
-    from elastalog.diagnostics.noted import origin
+    from elastalog.diagnostics.diagnostic import origin
 
     first = fault.diagnostics[0]
     return first.message if origin(first) is None else f"{origin(first)}: {first.message}"

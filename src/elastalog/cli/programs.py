@@ -46,7 +46,7 @@ def _tree(source: Source) -> Iterator[str]:
 
 
 def _flat(source: Source) -> Iterator[str]:
-    from elastalog.analysis.flatten import flatten
+    from elastalog.analysis.check import flatten
     from elastalog.syntax.parser import parse
     from elastalog.syntax.printer import print_item
 

@@ -171,7 +171,7 @@ def _answers(
         with opened_at(program, at, options, form, verbosity) as session:
             return session.query(query, parameters=values)
     from elastalog.program import with_arithmetic
-    from elastalog.session.asking_once import question
+    from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, form, verbosity), options.arithmetic)
     asked = question(loaded, query, values)
@@ -284,7 +284,7 @@ def whynot(
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
     """Values by variable; the types are those of the variables in the rules of the fact's relation."""
     from elastalog.analysis.pattern import parse_pattern
-    from elastalog.provenance.rule_variables import variables_of_rule
+    from elastalog.provenance.explain import variables_of_rule
 
     relation = parse_pattern(fact, session.program.checked).relation
     rules = [rule for rule in session.program.checked.rules if rule.head.relation == relation]

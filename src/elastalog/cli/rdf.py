@@ -132,7 +132,7 @@ def check(
       elastalog rdf check family.owl people.ttl
     """
     with exit_codes(form, verbosity), announcing(verbosity):
-        from elastalog.provenance.rendering import tree
+        from elastalog.provenance.rendering.text import render_tree
         from elastalog.rdf.loading import open_translation, translate
 
         made = translate(ontology, *data, base=base, imports=_imported(imports))
@@ -140,7 +140,7 @@ def check(
         with open_translation(made) as session:
             wrong = sorted(session["inconsistent"])
             for values in wrong:
-                click.echo(made.names.shortened(tree.render(session.explain(("inconsistent", values)))))
+                click.echo(made.names.shortened(render_tree(session.explain(("inconsistent", values)))))
             if verbosity != "quiet":
                 classes = sum(kind == "class" for kind, _ in made.names.relations)
                 properties = len(made.names.relations) - classes

@@ -17,7 +17,7 @@ import click
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key, written
 from elastalog.cli.exits import Verbosity
-from elastalog.syntax.constants import write_string
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram

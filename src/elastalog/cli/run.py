@@ -182,7 +182,7 @@ def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: V
     """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
     from dataclasses import replace
 
-    from elastalog.analysis.dependencies import needed_for
+    from elastalog.analysis.stratify import needed_for
     from elastalog.pipeline.files.loading import inputs_of, is_missing, not_needed
     from elastalog.planning.demand import outputs_of
 

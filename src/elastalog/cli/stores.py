@@ -228,7 +228,7 @@ def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Ve
 
 def _entries(store: str) -> tuple[LogEntry, ...]:
     """The log alone: no relation is loaded for it."""
-    from elastalog.storage.log import read_log
+    from elastalog.storage.administration import read_log
 
     return read_log(folder_of(store))
 
@@ -410,8 +410,8 @@ def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
       elastalog backup reach.store backups/monday
       elastalog verify backups/monday
     """
-    from elastalog.storage.backup import back_up
-    from elastalog.storage.objects.copying import copied_to
+    from elastalog.storage.administration import back_up
+    from elastalog.storage.objects.writing import copied_to
 
     with exit_codes(form, verbosity):
         copy = partial(back_up, folder_of(store))
@@ -441,7 +441,7 @@ def verify(store: str, recompute: bool, functors: str | None, form: str, verbosi
       elastalog verify reach.store --recompute
     """
     with exit_codes(form, verbosity), announcing(verbosity):
-        from elastalog.storage.verify import check_files
+        from elastalog.storage.administration import check_files
 
         found, files = check_files(folder_of(store))
         show_diagnostics(found, form, verbosity)

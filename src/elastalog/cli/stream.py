@@ -29,8 +29,7 @@ from elastalog.cli.session_options import (
     session_options,
     show_reports,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.noted import noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def _session(
 
 def _is_made_for(store: str, program: Program) -> bool:
     """Whether a store was made for a program, whatever updates have made of its rules since."""
-    from elastalog.storage.checked_files import read_checked
+    from elastalog.storage.filesystem import read_checked
     from elastalog.storage.manifest import read_manifest
 
     root = folder_of(store)

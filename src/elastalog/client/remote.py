@@ -11,7 +11,7 @@ from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import stays_here
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.draft import DraftUpdate, once_committed
+from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import values_of_fact

@@ -15,16 +15,13 @@ from dataclasses import dataclass, replace
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.delta_debugging import minimise
-from elastalog.debugging.known_proofs import KnownProofs, OpenCondition, conditions_on
-from elastalog.debugging.laboratory import Laboratory, NoState
-from elastalog.debugging.open_corners import OpenCorners
-from elastalog.debugging.open_switches import Concern, OpenSwitches
+from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
+from elastalog.debugging.known_proofs import KnownProofs, OpenCondition, ProofGrowth, conditions_on
+from elastalog.debugging.open_switches import Concern, OpenCorners, OpenSwitches
 from elastalog.debugging.oracles import MOST_CONDITIONS, Goals, Witness
-from elastalog.debugging.polarity import BOTH, POSITIVE, Dependencies
-from elastalog.debugging.proof_growth import ProofGrowth
 from elastalog.debugging.reasons import NeedsCorner
-from elastalog.debugging.search import RESERVED, Found, News, NoSolution
+from elastalog.debugging.sandbox import NoState, Sandbox
+from elastalog.debugging.search import RESERVED, Found, News, NoSolution, minimise
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.evaluation.trials import Limits
 from elastalog.provenance.reading import WordFact
@@ -45,7 +42,7 @@ OTHER_FACTS = "other facts that rules negate may do with fewer"
 class OpenTask:
     """What to search for. `limits`: how much of the program decides about the goals, None if all of it."""
 
-    laboratory: Laboratory
+    sandbox: Sandbox
     switches: OpenSwitches
     signs: Dependencies
     goals: Goals
@@ -168,14 +165,14 @@ class _Search:
         try:
             return program.solve(self._deadline)
         finally:
-            self._task.laboratory.seconds.solving += time.perf_counter() - began
+            self._task.sandbox.seconds.solving += time.perf_counter() - began
 
     def _by_known_proofs(self, flipped: frozenset[int]) -> list[OpenCondition]:
         began = time.perf_counter()
         try:
             return conditions_on(self._task.proofs, self._task.goals.absent, flipped, MOST_CONDITIONS)
         finally:
-            self._task.laboratory.seconds.provenance += time.perf_counter() - began
+            self._task.sandbox.seconds.provenance += time.perf_counter() - began
 
     def _by_trial(self, flipped: frozenset[int], first: Limits | None = None) -> list[OpenCondition]:
         """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
@@ -183,7 +180,7 @@ class _Search:
             try:
                 if first is None:
                     return self._tried(flipped, lambda changes: self._wrong(flipped, changes))
-                with self._task.laboratory.flipped(flipped, first) as changes:
+                with self._task.sandbox.flipped(flipped, first) as changes:
                     return self._wrong(flipped, changes)
             except NeedsCorner as needed:
                 self._task.corners.try_corner(needed.relation)
@@ -198,22 +195,22 @@ class _Search:
         self, flipped: frozenset[int], look: Callable[[ChangedWords], list[OpenCondition]]
     ) -> list[OpenCondition]:
         try:
-            with self._task.laboratory.flipped(flipped, self._task.limits) as changes:
+            with self._task.sandbox.flipped(flipped, self._task.limits) as changes:
                 return look(changes)
         except BudgetExceeded:
-            with self._task.laboratory.flipped(flipped) as changes:
+            with self._task.sandbox.flipped(flipped) as changes:
                 return look(changes)
 
     def _wrong(self, flipped: frozenset[int], changes: ChangedWords) -> list[OpenCondition]:
         task = self._task
-        wrong, lacking = task.goals.unmet(task.laboratory.are_present(task.goals.all))
+        wrong, lacking = task.goals.unmet(task.sandbox.are_present(task.goals.all))
         if not wrong and not lacking:
             task.witness(changes)
             return []
         began = time.perf_counter()
         task.growth.grow(wrong, flipped, changes)
         state = task.proofs.state(flipped)
-        task.laboratory.seconds.provenance += time.perf_counter() - began
+        task.sandbox.seconds.provenance += time.perf_counter() - began
         found = [state.condition(fact) for fact in wrong]
         return found + [OpenCondition(self._lacking(fact, flipped), flipped) for fact in lacking]
 
@@ -244,8 +241,8 @@ class _Search:
             return True
         task = self._task
         try:
-            with task.laboratory.moved(flipped, flipped ^ turned, task.limits):
-                return task.laboratory.are_present([fact])[0]
+            with task.sandbox.moved(flipped, flipped ^ turned, task.limits):
+                return task.sandbox.are_present([fact])[0]
         except (NoState, BudgetExceeded):
             return True
 
@@ -279,5 +276,5 @@ class _Search:
 
     def _unmet(self, flipped: frozenset[int]) -> list[OpenCondition]:
         task = self._task
-        wrong, lacking = task.goals.unmet(task.laboratory.are_present(task.goals.all))
+        wrong, lacking = task.goals.unmet(task.sandbox.are_present(task.goals.all))
         return [OpenCondition(Concern(), flipped)] if wrong or lacking else []

@@ -9,14 +9,13 @@ import numpy as np
 
 from elastalog.backends.protocol import Matrix
 from elastalog.debugging.answers import What
+from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.planning.logical import GIVEN, is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
-from elastalog.storage.equivalences import equivalences_in, turns_of_pair
-from elastalog.storage.history import turns
+from elastalog.storage.history import equivalences_in, turns, turns_of_pair
 from elastalog.storage.store import Store
 
 

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from elastalog.backends.protocol import Matrix
 from elastalog.debugging.answers import What
+from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.rewriting import FACT, borrowed_program
-from elastalog.evaluation.update import RuleTexts, Update
-from elastalog.planning.lower import guard_of
+from elastalog.planning.logical import guard_of
 from elastalog.planning.transition import Transition, transition
 from elastalog.program import Program, rule_texts, shown_rule, with_rules
 from elastalog.provenance.reading import WordFact

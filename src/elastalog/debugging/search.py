@@ -11,14 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 
-from elastalog.debugging.delta_debugging import minimise
+from elastalog.debugging.graph import Model
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.laboratory import Laboratory, NoState, Seconds
-from elastalog.debugging.model import Model
-from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, Witness
-from elastalog.debugging.trial_oracle import TrialOracle
+from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, TrialOracle, Witness
+from elastalog.debugging.sandbox import NoState, Sandbox, Seconds
 from elastalog.debugging.zero_one import TOLERANCE, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.provenance.explain import Setting
 
@@ -60,9 +58,9 @@ def seconds_a_trial(allowed: float) -> float:
     return max(_SHARE_OF_A_TRIAL * allowed, LEAST_SECONDS)
 
 
-def judged(found: Found | NoSolution, weights: Sequence[float], laboratory: Laboratory) -> Found | NoSolution:
+def judged(found: Found | NoSolution, weights: Sequence[float], sandbox: Sandbox) -> Found | NoSolution:
     """What was found, called a smallest, or none, only if no state was given up that might be one."""
-    if not laboratory.has_given_up:
+    if not sandbox.has_given_up:
         return found
     if isinstance(found, NoSolution):
         return NoSolution(is_proven=False)
@@ -81,7 +79,7 @@ class Task:
     """What to search for: switches with weights, goals, and the time given. `model`: an exact one, if there is one;
     `may_want_model`: none was looked for so far."""
 
-    laboratory: Laboratory
+    sandbox: Sandbox
     setting: Setting
     investigation: Investigation
     goals: Goals
@@ -96,7 +94,7 @@ class Task:
 
     @property
     def seconds(self) -> Seconds:
-        return self.laboratory.seconds
+        return self.sandbox.seconds
 
 
 def search(task: Task) -> Found | NoSolution:
@@ -119,7 +117,7 @@ def _solve(task: Task, deadline: float) -> Found | NoSolution:
     oracle = _oracle(task, deadline)
     known = 0
     for number in count(1):
-        task.laboratory.backend.watch.check()
+        task.sandbox.backend.watch.check()
         if number == PATIENCE:
             if task.may_want_model:
                 raise WantsModel
@@ -145,10 +143,10 @@ def _solve(task: Task, deadline: float) -> Found | NoSolution:
 
 def _oracle(task: Task, deadline: float) -> Oracle:
     if task.model is None:
-        return TrialOracle(task.laboratory, task.setting, task.investigation.signs, task.goals, deadline, task.witness)
+        return TrialOracle(task.sandbox, task.setting, task.investigation.signs, task.goals, deadline, task.witness)
     graph = task.model.graph
     task.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
-    return GraphOracle(task.model, task.goals, task.laboratory, task.investigation.limits(task.goals.all))
+    return GraphOracle(task.model, task.goals, task.sandbox, task.investigation.limits(task.goals.all))
 
 
 def _state_derivations(task: Task, program: ZeroOneProgram) -> None:
@@ -175,10 +173,54 @@ def _fall_back(task: Task, bound: float, why: str, end: float) -> Found | NoSolu
 
 def _is_solution(task: Task, flipped: frozenset[int], is_last: bool = False) -> bool:
     try:
-        with task.laboratory.flipped(flipped) as changes:
-            wrong, lacking = task.goals.unmet(task.laboratory.are_present(task.goals.all))
+        with task.sandbox.flipped(flipped) as changes:
+            wrong, lacking = task.goals.unmet(task.sandbox.are_present(task.goals.all))
             if is_last:
                 task.witness(changes)
     except NoState:
         return False
     return not wrong and not lacking
+
+
+def minimise(
+    elements: Sequence[int], is_enough: Callable[[Sequence[int]], bool], deadline: float | None = None
+) -> tuple[list[int], bool]:
+    """A small part of elements that is still enough, when all of them are; and whether it was reached before the
+    deadline."""
+    kept = list(elements)
+    parts = 2
+    while len(kept) >= 2:
+        pieces = _split(kept, parts)
+        smaller: list[int] | None = None
+        following = parts
+        for piece in pieces:
+            if _is_over(deadline):
+                return kept, False
+            if is_enough(piece):
+                smaller, following = piece, 2
+                break
+        if smaller is None and parts > 2:
+            for piece in pieces:
+                if _is_over(deadline):
+                    return kept, False
+                left = set(piece)
+                rest = [element for element in kept if element not in left]
+                if is_enough(rest):
+                    smaller, following = rest, max(parts - 1, 2)
+                    break
+        if smaller is not None:
+            kept, parts = smaller, following
+        elif parts >= len(kept):
+            break
+        else:
+            parts = min(2 * parts, len(kept))
+    return kept, True
+
+
+def _split(elements: list[int], parts: int) -> list[list[int]]:
+    ends = [len(elements) * i // parts for i in range(parts + 1)]
+    return [elements[a:b] for a, b in pairwise(ends) if b > a]
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.program import variables_in
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Occurrence, Reading
 from elastalog.editing.scopes import Kind, Place, Scope, Symbol, file_of, offset_in, place_of, verbatim_place

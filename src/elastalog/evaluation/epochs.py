@@ -19,11 +19,11 @@ from elastalog.backends.changed_words import impact_of
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation import needed_groups
+from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
 from elastalog.evaluation.trials import Limits, Trial
-from elastalog.evaluation.update import NO_RULES, RuleTexts, Update
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 

@@ -17,10 +17,10 @@ from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation import needed_groups
-from elastalog.evaluation.inverse import go_back
+from elastalog.evaluation.changes import Update
+from elastalog.evaluation.needed_groups import go_back
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
-from elastalog.evaluation.update import Update
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 

@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.diagnostics.noted import noted
 from elastalog.pipeline.files.allowance import read_bounded
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
 from elastalog.pipeline.files.parquet import read_in_batches

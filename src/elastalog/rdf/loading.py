@@ -18,8 +18,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
-from elastalog.provenance.rendering import tree
-from elastalog.provenance.rendering.label import legend
+from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
 from elastalog.rdf.ontology import Outside, read_ontology
 from elastalog.rdf.rules import Rule, constant, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
@@ -268,13 +267,13 @@ def explain(db: Database, triple: Triple, depth: int | None = None) -> str:
     """Why a triple holds: its proof, IRIs shortened by prefixes."""
     names = Names.in_program(db)
     proof = db.explain(names.fact(triple_of(triple, names)), depth)
-    return names.shortened(f"{tree.render(proof)}\n\n{legend(proof)}")
+    return names.shortened(f"{render_tree(proof)}\n\n{legend(proof)}")
 
 
 def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
     """Why a triple does not hold: what its derivations lack, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    return names.shortened(tree.render_absence(db.why_not(names.fact(triple_of(triple, names)), limit)))
+    return names.shortened(render_absence_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
 
 
 def inconsistencies(db: Database) -> list[str]:

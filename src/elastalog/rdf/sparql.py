@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from elastalog.analysis.rdf_terms import literal_of, literal_text
+from elastalog.analysis.functor_values import literal_of, literal_text
 from elastalog.diagnostics.arguments import require_package, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import html_table

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import Value
     from elastalog.database import Written
     from elastalog.diagnostics.diagnostic import Diagnostic
-    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.changes import Changes, RuleTexts, Update
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.pending import PendingUpdate
-    from elastalog.evaluation.update import RuleTexts, Update
     from elastalog.relations.facts import Relation
-    from elastalog.session.initial_facts import Rows
-    from elastalog.session.materialisation import Materialisation
+    from elastalog.session.materialisation import Materialisation, Rows
     from elastalog.session.observing import Observer
     from elastalog.session.session import Session
 

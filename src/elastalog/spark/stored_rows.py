@@ -27,10 +27,10 @@ from elastalog.pipeline.spark.frames import UNSIGNED, absolute, path_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.words import ARROW_TYPES, Dictionary
-from elastalog.storage import faults
-from elastalog.storage.checked_files import require_digest
+from elastalog.storage import errors
 from elastalog.storage.columns import COUNT, LEVEL
-from elastalog.storage.equivalences import equivalences_in
+from elastalog.storage.filesystem import require_digest
+from elastalog.storage.history import equivalences_in
 from elastalog.storage.parts import last_states
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
@@ -62,7 +62,7 @@ def readable(root: Path, relation: str, epoch: int | None) -> tuple[int, Schema]
     state, schemas = _state_and_schemas(root, epoch)
     schema = schema_named(schemas, relation)
     if relation in equivalences_in(state.layout):
-        raise faults.kept_as_classes(root, relation)
+        raise errors.kept_as_classes(root, relation)
     return state.epoch, schema
 
 
@@ -166,7 +166,7 @@ def _row_groups(path: Path, width: int, first: int, last: int) -> Iterator[FactW
     try:
         file = parquet.ParquetFile(path)
     except FileNotFoundError:
-        raise faults.missing(path) from None
+        raise errors.missing(path) from None
     end = 0
     for group in range(file.metadata.num_row_groups):
         begin, end = end, end + file.metadata.row_group(group).num_rows

@@ -16,12 +16,10 @@ from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import snapshots
-from elastalog.storage.checked_files import write_checked
-from elastalog.storage.compaction import merged
-from elastalog.storage.entries import LogEntry
-from elastalog.storage.filesystem import FileSystem
+from elastalog.storage.entries import LogEntry, ProgramChange
+from elastalog.storage.filesystem import FileSystem, write_checked
 from elastalog.storage.manifest import Manifest, Segment, Snapshot
-from elastalog.storage.program_change import ProgramChange
+from elastalog.storage.snapshots import merged
 from elastalog.storage.state import StoredState
 
 

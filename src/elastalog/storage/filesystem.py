@@ -1,16 +1,27 @@
-"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints.
+"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints;
+and files that are written once and never changed, with their checksums.
 
-Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down,
-to know what a power failure could leave.
+Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down, to
+know what a power failure could leave.
+
+Descriptors belong to the process that opened them. A forked child inherits every descriptor, and with it the lock on
+the file: closed by the parent, a store would stay locked for as long as the child lives. So the child closes its copies
+before it does anything else, which leaves the parent's lock alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import threading
+import weakref
+from collections.abc import Callable
+from hashlib import file_digest, sha256
 from pathlib import Path
 
-from elastalog.storage import failpoints
+from elastalog.late import dataclass
+from elastalog.storage import errors, failpoints
 
 
 class FileSystem:
@@ -120,3 +131,82 @@ class FileSystem:
 
     def _make(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
+
+
+class OwnDescriptor:
+    """An open file. `number` is None once it is closed, and from the beginning in a forked child."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, opening: Callable[[], int]) -> None:
+        with _OPENING:  # no other thread forks between the opening and the list
+            self.number: int | None = opening()
+            _OPEN.add(self)
+
+    def close(self) -> None:
+        """Gives up the file; again is no error."""
+        number, self.number = self.number, None
+        if number is not None:
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+_OPENING = threading.RLock()
+_OPEN: weakref.WeakSet[OwnDescriptor] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for descriptor in list(_OPEN):
+        descriptor.close()
+    _OPENING.release()
+
+
+os.register_at_fork(before=_OPENING.acquire, after_in_parent=_OPENING.release, after_in_child=_after_fork_in_child)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file, by its path within the store, its size and SHA-256."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+def write_checked(files: FileSystem, root: Path, name: str, data: bytes, purpose: str) -> FileEntry:
+    """Writes a file, flushed to the disk."""
+    files.create(root / name, data, purpose)
+    return FileEntry(name, len(data), sha256(data).hexdigest())
+
+
+def read_checked(root: Path, entry: FileEntry) -> bytes:
+    """The content of a file, after its checksum. Raises StoreDamaged when it is not what was written."""
+    path = root / entry.name
+    data = read_bytes(path)
+    if len(data) != entry.bytes:
+        raise errors.damaged(path, f"it has {len(data):,} bytes instead of {entry.bytes:,}")
+    if sha256(data).hexdigest() != entry.sha256:
+        raise errors.damaged(path, "its checksum does not match")
+    return data
+
+
+def require_digest(path: Path, entry: FileEntry, source: Path) -> None:
+    """Raises StoreDamaged unless a file has its checksum, without holding it in memory. `source`: where it is from."""
+    try:
+        with path.open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != entry.sha256:
+                raise errors.damaged(source, "its checksum does not match")
+    except FileNotFoundError:
+        raise errors.missing(source) from None
+    except OSError as error:
+        raise errors.not_readable(source, error) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of a store."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise errors.missing(path) from None
+    except OSError as error:
+        raise errors.not_readable(path, error) from None

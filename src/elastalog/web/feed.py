@@ -11,8 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.update import NO_RULES, RuleTexts
+from elastalog.evaluation.changes import NO_RULES, Changes, RuleTexts
 from elastalog.web import errors
 
 MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4

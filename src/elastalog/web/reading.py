@@ -14,11 +14,10 @@ from elastalog.database import Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, RuleTexts
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.statistics import Statistics
-from elastalog.evaluation.update import RuleTexts
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
@@ -26,7 +25,7 @@ from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
 from elastalog.storage.entries import LogEntry
-from elastalog.storage.faults import epoch_unknown
+from elastalog.storage.errors import epoch_unknown
 from elastalog.storage.history import Turn
 from elastalog.web import errors, rules
 from elastalog.web.calls import Worker, asks

@@ -27,14 +27,13 @@ from threading import TIMEOUT_MAX
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
-from elastalog.evaluation.update import Update
 from elastalog.session import Session
 from elastalog.session import open as open_session
 from elastalog.session.settings import Store
-from elastalog.storage import faults
+from elastalog.storage import errors
 
 log = logging.getLogger("elastalog.web")
 
@@ -333,7 +332,7 @@ class Earlier:
                 self._kept.move_to_end(epoch)
                 return known
             if self._store is None:
-                raise faults.no_history()
+                raise errors.no_history()
             # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
             left = time_left(TIMEOUT_MAX)
             with lifted(), within(left):  # it is kept for others: only its time is the question's

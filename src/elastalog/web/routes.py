@@ -16,8 +16,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from elastalog import __version__
-from elastalog.analysis.parameters import parameter_from_json
-from elastalog.diagnostics.render import render_json
+from elastalog.analysis.query import parameter_from_json
+from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.web import errors

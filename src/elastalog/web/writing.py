@@ -12,7 +12,7 @@ from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
-from elastalog.session.initial_facts import Rows
+from elastalog.session.materialisation import Rows
 from elastalog.storage.entries import LogEntry
 from elastalog.web import errors, rules
 from elastalog.web.calls import asks, commits

@@ -15,8 +15,7 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.diagnostics.memory_limit import resident_bytes
-from elastalog.diagnostics.quota import Quota, within
+from elastalog.diagnostics.quota import Quota, resident_bytes, within
 from elastalog.web import replicas
 from elastalog.web.feed import Event
 from elastalog.web.service import Service

@@ -15,7 +15,7 @@ from elastalog.backends.gpu.arrays import Arrays, out_of_memory
 from elastalog.backends.gpu.carrying import Carrier
 from elastalog.backends.gpu.folding import folded, why_not
 from elastalog.backends.gpu.rounds import StratumRounds
-from elastalog.backends.kernel.bootstrap.begun import Begun
+from elastalog.backends.kernel.bootstrap.fixpoint import Begun
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Placed, StratumElsewhere

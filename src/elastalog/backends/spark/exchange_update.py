@@ -18,7 +18,7 @@ import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,

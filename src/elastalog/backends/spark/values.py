@@ -24,8 +24,8 @@ from typing import Any, assert_never
 import numpy as np
 import pyarrow as pa
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, UserFunctor, Variable
-from elastalog.analysis.structures import is_constructor
 from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test

@@ -61,10 +61,10 @@ def _whynot(state: ShellState, arguments: Piece) -> None:
 def _explainnegation(state: ShellState, arguments: Piece) -> None:
     """Asks for a rule and for values of its variables, as the thesis does."""
     from elastalog.analysis.program import Comparison
-    from elastalog.provenance.comparisons import define
+    from elastalog.provenance.explain import variables_of_rule
     from elastalog.provenance.fact import Fact
-    from elastalog.provenance.instantiate import match_atom
-    from elastalog.provenance.rule_variables import variables_of_rule
+    from elastalog.provenance.ground import define
+    from elastalog.provenance.joins import match_atom
 
     fact = Fact(*_fact(state, "explainnegation", arguments))
     with arguments.placing():

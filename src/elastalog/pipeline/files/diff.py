@@ -19,9 +19,8 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.diagnostics.noted import noted
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
@@ -36,7 +35,7 @@ from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
-from elastalog.syntax.constants import read_integer, read_string
+from elastalog.syntax.keywords import read_integer, read_string
 
 pc = late.module("pyarrow.compute")
 

@@ -6,8 +6,7 @@ from functools import partial
 
 from nicegui import ui
 
-from elastalog.debugging.answers import Answer, Localisation, Suggestion
-from elastalog.debugging.elements import Element
+from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof

@@ -12,7 +12,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import ClauseDerivations
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.planning.logical import Clause, LogicalProgram
 from elastalog.planning.steps import ROW
 from elastalog.planning.variants import plan_backward
@@ -65,7 +65,7 @@ class BackwardEvaluation:
         blocks: list[Matrix] = []
 
         def keep(block: Matrix, used: int) -> None:
-            memory_limit.ask(4 * used * width)
+            quota.ask(4 * used * width)
             blocks.append(block[:used, :width].copy())
 
         start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)

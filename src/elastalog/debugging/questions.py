@@ -1,0 +1,156 @@
+"""What users write in questions: faults, elements of updates, weights; checked, and as the backend holds them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from elastalog.backends.protocol import Backend
+from elastalog.debugging import errors
+from elastalog.debugging.rules import RuleElements
+from elastalog.debugging.sandbox import are_present
+from elastalog.diagnostics.arguments import listed, require_mapping
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.program import single_rule
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.reading import Reading, WordFact
+
+MOST_FACTS = 1_000
+"""Facts as written that are remembered within an epoch."""
+
+_FAULTS = 'write facts as in the language, `["path(1, 4)"]`, or as pairs, `[("path", (1, 4))]`'
+_ELEMENTS = 'write elements as in a diff file: `["+edge(1, 2)"]`'
+
+Written: TypeAlias = str | tuple[str, Any]
+"""A fact as text or as relation and values; an element in the same ways, with `+` or `-` before it, or alone."""
+
+ReadFact: TypeAlias = Callable[[Any], tuple[str, tuple[Any, ...]]]
+
+Sides: TypeAlias = tuple[tuple[Fact, ...], tuple[Fact, ...]]
+"""Unwanted facts and missing ones."""
+
+Came: TypeAlias = Callable[[WordFact], bool | None]
+"""Whether a fact that may be an element came or went; None if it is none."""
+
+Refuse: TypeAlias = Callable[[str], ElastalogError]
+"""The error that something is no element."""
+
+
+class Asking:
+    """`read_fact` checks facts as the user writes them. The same ones are often asked about again: they are remembered
+    until `forget`. `rules`: those that are among the elements."""
+
+    def __init__(self, backend: Backend, reading: Reading, read_fact: ReadFact, rules: RuleElements | None) -> None:
+        self._backend = backend
+        self._reading = reading
+        self._read_fact = read_fact
+        self._rules = rules
+        self._facts: dict[Any, Fact] = {}
+        self._word_facts: dict[Fact, WordFact] = {}
+
+    def forget(self) -> None:
+        self._facts.clear()
+        self._word_facts.clear()
+
+    # --- facts -----------------------------------------------------------------------------------------------------
+
+    def sides(self, unwanted: Sequence[Written], missing: Sequence[Written]) -> Sides:
+        """Faults, each once."""
+        unwanted_facts, missing_facts = (
+            tuple(dict.fromkeys(map(self.fact, facts_in(f"{name} facts are given in a list", side))))
+            for name, side in (("unwanted", unwanted), ("missing", missing))
+        )
+        if not unwanted_facts and not missing_facts:
+            raise errors.no_faults()
+        for fact in unwanted_facts:
+            if fact in missing_facts:
+                raise errors.both_ways(fact)
+        return unwanted_facts, missing_facts
+
+    def fact(self, written: Written) -> Fact:
+        self._reading.look()
+        try:
+            # 1, 1.0 and True are equal, but not all of them are values of a column.
+            key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
+            found = self._facts.get(key)
+        except (TypeError, IndexError, KeyError):
+            return Fact(*self._read_fact(written))  # no fact at all, as this will say, or one with values in a list
+        if found is None:
+            if len(self._facts) >= MOST_FACTS:
+                self.forget()
+            found = self._facts[key] = Fact(*self._read_fact(written))
+        return found
+
+    def words(self, facts: Iterable[Fact]) -> tuple[WordFact, ...]:
+        """The words of those facts whose values all occur somewhere."""
+        found = map(self.word_fact, facts)
+        return tuple(words for words in found if words is not None)
+
+    def word_fact(self, fact: Fact) -> WordFact | None:
+        """The words of a fact, None if a value occurs in no fact at all."""
+        found = self._word_facts.get(fact)
+        if found is None:
+            found = self._reading.words(fact)
+            if found is not None:
+                self._word_facts[fact] = found
+        return found
+
+    def hold(self, facts: Iterable[Fact]) -> list[bool]:
+        """Which facts hold in the present state."""
+        known = [self.word_fact(fact) for fact in facts]
+        present = iter(are_present(self._backend, [words for words in known if words is not None]))
+        return [words is not None and next(present) for words in known]
+
+    # --- elements --------------------------------------------------------------------------------------------------
+
+    def rejected(self, given: Sequence[Written], came: Came, refuse: Refuse) -> tuple[WordFact, ...]:
+        """Elements that stay applied, each once."""
+        elements = listed("rejected elements are given in a list", given, _ELEMENTS)
+        return tuple(dict.fromkeys(self._element(element, came, refuse) for element in elements))
+
+    def weights(self, given: Mapping[Any, Any], came: Came, refuse: Refuse) -> dict[WordFact, float]:
+        require_mapping("weights are numbers by element", given, 'give a mapping, as `{"+edge(1, 2)": 2}`')
+        found = {}
+        for element, weight in given.items():
+            is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not is_number or not 0 < weight < math.inf:
+                raise errors.bad_weight(element, weight)
+            found[self._element(element, came, refuse)] = float(weight)
+        return found
+
+    def _element(self, written: Written, came: Came, refuse: Refuse) -> WordFact:
+        """The fact of an element, for a rule its guard. An update does only one thing to a fact, so the sign can be
+        left out."""
+        sign: str | None = None
+        if isinstance(written, str):
+            text = written.strip()
+            if text[:1] in ("+", "-"):
+                sign, written = text[0], text[1:]
+        elif _is_signed(written):
+            sign, written = written
+        if isinstance(written, str) and ":-" in written:
+            # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
+            fact: Fact | str = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
+            words = None if self._rules is None else self._rules.fact_of(str(fact))
+        else:
+            fact = self.fact(written)
+            words = self._reading.words(fact)
+        has_come = None if words is None else came(words)
+        if words is None or has_come is None or (sign is not None and has_come != (sign == "+")):
+            raise refuse(f"{sign or ''}{fact}")
+        return words
+
+
+def _is_signed(written: Any) -> bool:
+    return isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-")
+
+
+def facts_in(told: str, given: Any) -> tuple[Any, ...]:
+    """Faults as given: a fact alone, in either way to write it, or several. A fact alone is a tuple that begins with
+    the bare name of a relation; a list, or a tuple that begins with a fact, holds several."""
+    match given:
+        case (str() as name, tuple() | list()) if isinstance(given, tuple) and "(" not in name:
+            return (given,)
+    return listed(told, given, _FAULTS)
