@@ -50,7 +50,7 @@ class Evaluation:
     @contextmanager
     def measured(self) -> Iterator[None]:
         """Measures the evaluation within the block."""
-        from elastalog.backends.kernel.bootstrap import machine_rounds
+        from elastalog.backends.kernel.bootstrap import shared_growth
         from elastalog.backends.kernel.store import crew
         from elastalog.session.materialisation import Materialisation
 
@@ -81,11 +81,11 @@ class Evaluation:
             make_room(rounds)
             self.together -= time.thread_time() - began
 
-        evaluate, make_room, do = Materialisation.bootstrap, machine_rounds.SharedGrowth._make_room, crew.Crew.do
+        evaluate, make_room, do = Materialisation.bootstrap, shared_growth.SharedGrowth._make_room, crew.Crew.do
         with (
             patch.object(Materialisation, "bootstrap", bootstrap),
             patch.object(crew.Crew, "do", timed),
-            patch.object(machine_rounds.SharedGrowth, "_make_room", by_one),
+            patch.object(shared_growth.SharedGrowth, "_make_room", by_one),
         ):
             yield
 

@@ -246,7 +246,8 @@ def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.Mon
     with elastalog.open(program, facts={"e": [(i, i + 1) for i in range(5)]}, engine="local") as db:
         for _ in range(2):  # what was laid out before counts as little as what never was
             maintenance = db._backend.updates.maintenance  # type: ignore[attr-defined]
-            maintenance.plans.clear()
+            for kind in db._backend.evaluation.kinds.values():  # type: ignore[attr-defined]
+                kind.forget()
             maintenance.scheduler._record.stamp = -1
             monkeypatch.setattr(scheduler, moment, interrupt)
             STAMPS.take()

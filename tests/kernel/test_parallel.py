@@ -16,7 +16,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import evaluation
-from elastalog.backends.kernel.bootstrap.machine_rounds import SharedGrowth
+from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
@@ -540,7 +540,7 @@ def test_small_programs_load_no_operators_of_several_threads() -> None:
         "import sys, elastalog\n"
         "program = '.decl e, p(x: number, y: number)\\np(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).'\n"
         "elastalog.open(program, facts={{'e': [(i, i + 1) for i in range({size})]}}, jobs={jobs}, engine='local')\n"
-        "print('elastalog.backends.kernel.bootstrap.machine_rounds' in sys.modules)"
+        "print('elastalog.backends.kernel.bootstrap.shared_growth' in sys.modules)"
     )
     for jobs, size, expected in ((1, 300, "False"), (2, 20, "False"), (2, 300, "True")):
         command = [sys.executable, "-c", script.format(jobs=jobs, size=size)]

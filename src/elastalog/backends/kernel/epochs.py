@@ -18,6 +18,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.shifts import Shift
+from elastalog.backends.kernel.strata import Ranked
 from elastalog.backends.protocol import ClauseDerivations
 from elastalog.planning.logical import LogicalStratum
 
@@ -85,7 +86,8 @@ class KernelReplays:
     def replay(self, stratum: LogicalStratum) -> KernelReplay | None:
         """Evaluates a stratum again, beside what is held of it, outside an update."""
         evaluation, held = self._evaluation, self._evaluation.held
-        if stratum.number in evaluation.ranked and evaluation.ranks.has(stratum, held.relations, evaluation.dictionary):
+        kind = evaluation.kinds[stratum.number]
+        if isinstance(kind, Ranked) and kind.has_ranks():
             return None
         relations = {name: held.relations[name] for name in stratum.reads}
         for name in stratum.relations:

@@ -11,7 +11,6 @@ import numpy as np
 from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.evaluation import KernelEvaluation
-from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.maintenance import KernelMaintenance
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
@@ -96,20 +95,9 @@ class KernelUpdates:
 
     def refold(self, stratum: LogicalStratum) -> None:
         """Maintains an aggregate, or the classes of an equivalence: see `Backend.refold`."""
-        evaluation, done = self.evaluation, self.transaction
-        equivalence = stratum.equivalence
-        if equivalence is not None:
-            changed = classes.refold(equivalence, done.changed[equivalence.pairs], self.held.relations)
-            if len(changed):
-                done.changed[equivalence.relation] = changed
-            return
-        assert stratum.aggregate is not None
-        changed = aggregates.refold(
-            stratum.aggregate, self.maintenance.below(stratum), self.held.relations, evaluation.dictionary,
-            evaluation.program, self.held.annotation.is_global,
-        )  # fmt: skip
+        name, changed = self.evaluation.kinds[stratum.number].refold(self.transaction.changed)
         if len(changed):
-            done.changed[stratum.aggregate.relation] = changed
+            self.transaction.changed[name] = changed
 
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated. Where what was
@@ -118,7 +106,7 @@ class KernelUpdates:
         variants = self.evaluation.variants.get(stratum.number)
         if variants is None or not variants.suit(stratum):
             variants = None
-            self.maintenance.forget(stratum)
+            self.evaluation.kinds[stratum.number].forget()
         for name in stratum.relations:
             old = done.replaced[name] = held.relations[name]
             if name in held.vectors:
@@ -162,7 +150,7 @@ class KernelUpdates:
     def forget(self, stratum: LogicalStratum) -> None:
         """A stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""
         self.evaluation.variants.pop(stratum.number, None)
-        self.maintenance.forget(stratum)
+        self.evaluation.kinds[stratum.number].forget()
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Bootstrap of a stratum with choice domains or subsumption: rounds of its own.
+"""Bootstrap of a stratum with choice domains or subsumption.
 
 What the rules give in a round is set aside. At its end the candidates of a relation with a choice domain are gone
 through in ascending order, and one is taken if every one of its keys is still free; it is free as long as no fact of
@@ -18,14 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -340,86 +341,70 @@ def evaluate_chosen(
 ) -> None:
     """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. `record` is told of every
     fact that leaves."""
+    dominance = Dominance(stratum, relations, stored, variants.dictionary, source, watch, record)
     own = [relations[name] for name in stratum.relations]
     choosers = {
         relation.name: _Chooser(stored[relation.name], relation, variants.dictionary)
         for relation in own
         if stored[relation.name].choices
     }
-    dominance = Dominance(stratum, relations, stored, variants.dictionary, source, watch, record)
-    start = {relation.name: 0 for relation in own}
-    stop = {relation.name: relation.used for relation in own}
-    iteration = 1
-    while True:
-        found = _candidates(variants, relations, own, Bounds(start, stop), iteration == 1, watch)
-        came: dict[str, tuple[Matrix, Vector]] = {}
-        for relation in own:
-            rows, counts = dominance.new_ones(relation, found[relation.name])
-            chooser = choosers.get(relation.name)
-            if chooser is not None:
-                taken = chooser.choose(rows)
-                rows, counts = rows[taken], counts[taken]
-            came[relation.name] = rows, counts
-        came = dominance.settle(came, iteration)
-        start = {relation.name: relation.used for relation in own}
-        for relation in own:
-            _append(relation, *came[relation.name], iteration)
-            relation.extend_indexes()
-        stop = {relation.name: relation.used for relation in own}
-        new = sum(stop.values()) - sum(start.values())
-        watch.iteration(stratum.number, iteration, new)
-        watch.check()
-        if not new or not variants.by_delta:
-            break
-        variants.adapt()
-        iteration += 1
-    dominance.finish()
-    for relation in own:
-        relation.present = relation.used
-        relation.trim()
+    evaluate(stratum, variants, relations, _ChoosingWorkers(own, relations, watch, dominance, choosers), watch)
 
 
-def _candidates(
-    variants: StratumVariants,
-    relations: Mapping[str, KernelRelation],
-    own: Sequence[KernelRelation],
-    bounds: Bounds,
-    is_first: bool,
-    watch: Watch,
-) -> dict[str, KernelRelation]:
-    """What the rules give in a round, each fact with the number of its derivations."""
-    found = {relation.name: KernelRelation(relation.name, relation.width, is_annotated=True) for relation in own}
-    scratch = Scratch(watch)
+class _ChoosingWorkers(Workers):
+    """Sets aside what the rules give in a round, each fact with the number of its derivations; at its end some
+    enter."""
 
-    def run(variant: BoundVariant, first: int, last: int) -> None:
-        head = found[variant.clause.head]
+    is_plain: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        own: Sequence[KernelRelation],
+        relations: Mapping[str, KernelRelation],
+        watch: Watch,
+        dominance: Dominance,
+        choosers: Mapping[str, _Chooser],
+    ) -> None:
+        super().__init__(relations, watch)
+        self._own = own
+        self._dominance = dominance
+        self._choosers = choosers
+        self._found: dict[str, KernelRelation] = {}
+
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
+        head, watch = self._found[variant.clause.head], self.watch
 
         def insert(block: Matrix, used: int) -> None:
             head.insert(block, 0, used, 0)
             watch.derived(used)
 
-        before = scratch.derivations
-        variant.run(relations, first, last, bounds, scratch, insert)
-        variant.derivations += scratch.derivations - before
+        return insert
 
-    if is_first:
-        for variant in variants.once:
-            name = variant.gather.relation
-            run(variant, 0, 1 if name is None else relations[name].used)
-    for variant in variants.by_delta:
-        name = variant.gather.relation
-        assert name is not None
-        if bounds.start[name] < bounds.stop[name]:
-            run(variant, bounds.start[name], bounds.stop[name])
-    return found
+    def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
+        """Of what was found the facts that are chosen, and that no other dominates, enter."""
+        first = before
+        if iteration:
+            came: dict[str, tuple[Matrix, Vector]] = {}
+            for relation in self._own:
+                rows, counts = self._dominance.new_ones(relation, self._found[relation.name])
+                chooser = self._choosers.get(relation.name)
+                if chooser is not None:
+                    taken = chooser.choose(rows)
+                    rows, counts = rows[taken], counts[taken]
+                came[relation.name] = rows, counts
+            came = self._dominance.settle(came, iteration)
+            first = {relation.name: relation.used for relation in self._own}
+            for relation in self._own:
+                rows, counts = came[relation.name]
+                relation.insert(np.ascontiguousarray(rows), 0, len(rows), relation.used)
+                if relation.is_annotated:
+                    relation.count[first[relation.name] : relation.used] = counts
+            self.watch.check()
+        self._found = {each.name: KernelRelation(each.name, each.width, is_annotated=True) for each in self._own}
+        return first
 
-
-def _append(relation: KernelRelation, rows: Matrix, counts: Vector, level: int) -> None:
-    first = relation.used
-    relation.insert(np.ascontiguousarray(rows), 0, len(rows), first)
-    if relation.is_annotated:
-        relation.level[first : relation.used] = level
-        relation.count[first : relation.used] = counts
+    def finish(self) -> None:
+        self._dominance.finish()
 
 
 class _Chooser:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
-from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
+from elastalog.backends.kernel.bootstrap.workers import Progress, Run, Workers, whole_run
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -191,74 +191,66 @@ def evaluate(
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
 ) -> bool:
-    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
-    if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
+    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint: the
+    loop of all bootstraps. `workers` derive what follows from the delta of a round, settle what they have found, and
+    say which iteration is next. False if it stopped before, because a relation has as many facts as `limits` allows it
+    (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
-    workers.end_round()
-    start = {relation.name: 0 for relation in own}
-    stop = {relation.name: relation.used for relation in own}
-    iteration = 1
+    workers.settle(0, {})
+    progress = Progress(dict.fromkeys(stratum.relations, 0), {relation.name: relation.used for relation in own}, 1)
     if begun is not None:
-        iteration = begun.rounds + 1
-        start = {name: begun.before_last_round(name) for name in stratum.relations}
+        before_last = {name: begun.before_last_round(name) for name in stratum.relations}
+        progress = Progress(before_last, progress.stop, begun.rounds + 1)
     steps = 0
     is_complete = True
-    while True:
-        bounds = Bounds(start, stop)
-        runs = variants.runs(start, stop, is_first=iteration == 1)
-        workers.run_round(runs, bounds, stop)
-        workers.end_round()
-        found = 0
-        start = stop
+    while not progress.is_done:
+        iteration, before = progress.iteration, progress.stop
+        runs = variants.runs(progress.start, before, is_first=iteration == 1)
+        workers.run_round(runs, Bounds(progress.start, before), before)
+        start = workers.settle(iteration, before)
         stop = {relation.name: relation.used for relation in own}
+        found = sum(stop.values()) - sum(start.values())
         for relation in own:
-            new = slice(start[relation.name], relation.used)
-            found += new.stop - new.start
             if relation.is_annotated:
-                relation.level[new] = iteration
+                relation.level[start[relation.name] : relation.used] = iteration
         watch.iteration(stratum.number, iteration, found)
-        if not found:
-            break
-        if not variants.by_delta:
+        following = workers.next_iteration(iteration, found) if variants.by_delta else None
+        if following is None:
             break
         variants.adapt()
         workers.extend_indexes(own)
         if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
             is_complete = False
             break
-        iteration += 1
         steps += 1 + len(runs)
-        is_much = steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from
-        if is_much and workers.is_plain and not limits:
-            _finish_in_machine(stratum, variants, workers, start, stop, iteration)
-            break
+        progress = Progress(start, stop, following)
+        if not limits and workers.prefer_machine(found, steps):
+            progress = _go_on_in_machine(stratum, variants, workers, progress)
+    workers.finish()
     for relation in own:
         relation.present = relation.used
         relation.trim()
     return is_complete
 
 
-def _finish_in_machine(
-    stratum: LogicalStratum,
-    variants: StratumVariants,
-    workers: Workers,
-    start: Mapping[str, int],
-    stop: Mapping[str, int],
-    iteration: int,
-) -> None:
-    """The rest of an evaluation, in compiled code: left only when plans are to be made anew."""
+def _go_on_in_machine(
+    stratum: LogicalStratum, variants: StratumVariants, workers: Workers, progress: Progress
+) -> Progress:
+    """Goes on in compiled code, which is left to make plans anew: to the end, or as long as that is worth it."""
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
             bodies = StratumBodies(
                 stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
             )
-            rounds = workers.in_machine(bodies)
-        progress = rounds.run(start, stop, iteration, variants.still_planned_for)
+            rounds = workers.further_rounds(bodies)
+        progress = rounds.run(progress, variants.still_planned_for, workers.most_work)
         if progress.is_done:
-            return
-        start, stop, iteration = progress.start, progress.stop, progress.iteration
+            return progress
         variants.adapt()
+        if not workers.stay_in_machine(progress):
+            workers.extend_indexes([workers.relations[name] for name in stratum.relations])
+            return progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,46 +1,19 @@
-"""Handing the rounds of a bootstrap to the machine (see `machine.growth`), alone or in several threads (see
-`machine.shares`).
-
-A thread makes one call and stays in compiled code to the fixpoint: large rounds are shared, small ones are run by one
-thread while the others sleep. It leaves off when a relation is full, when plans are to be made anew, where something is
-to be done in Python, and now and then to look at limits.
-"""
+"""Handing the rounds of a bootstrap to the machine (see `machine.growth`)."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from ctypes import addressof, memmove, sizeof
-from functools import cached_property
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
-from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
+from elastalog.backends.kernel.bootstrap.workers import NO_LIMIT, Progress
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.machine.shares import Shared, wake
-from elastalog.backends.kernel.store.crew import Crew, Stopped
-from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
-from elastalog.late import dataclass
-from elastalog.settings import SETTINGS
-
-NO_LIMIT: Final = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is one."""
-
-    start: dict[str, int]
-    stop: dict[str, int]
-    iteration: int
-    is_done: bool
 
 
 class GlobalLevels(NamedTuple):
@@ -75,23 +48,17 @@ class MachineRounds:
         self._told = 0
         self.expected: Mapping[str, int] = {}
 
-    def run(
-        self,
-        start: Mapping[str, int],
-        stop: Mapping[str, int],
-        iteration: int,
-        most_found: int,
-        most_work: int = NO_LIMIT,
-    ) -> Progress:
-        """Runs iterations, from the one of the given number on, until the fixpoint, `most_found` facts, or one that
-        took more than `most_work`. Rows from `start` to `stop` of each relation are new. Not every iteration is told
-        the watch, but where it is whenever limits are looked at, and at the end."""
+    def run(self, progress: Progress, most_found: int, most_work: int = NO_LIMIT) -> Progress:
+        """Runs iterations, from where the evaluation is, until the fixpoint, `most_found` facts, or one that took more
+        than `most_work`. Not every iteration is told the watch, but where it is whenever limits are looked at, and at
+        the end."""
+        start, stop = progress.start, progress.stop
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
             row.is_checked = not self._relations[name].is_settled
             row.delta, row.delta_end = start.get(name, 0), stop.get(name, 0)
-        task.iteration, task.most_found, task.most_work = iteration, most_found, most_work
+        task.iteration, task.most_found, task.most_work = progress.iteration, most_found, most_work
         self._told = sum(stop[name] for name in self._own)
         began = time.perf_counter()
         try:
@@ -141,270 +108,3 @@ class MachineRounds:
                     member.start_rows += code.started
                     member.seconds += seconds * code.looked / looked / len(body.members)
                 code.made = code.looked = code.started = 0
-
-
-MOST_WORK = 1 << 19
-"""Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
-
-_NOW: Final = -1
-"""Work that is allowed to a machine which is to leave off."""
-
-
-class SharedGrowth(MachineRounds):
-    """The bodies of a stratum, laid out for a machine in each of so many threads, which have the relations and indexes
-    of one plan in common. Each has a copy of the code of variants, where it notes what it has done."""
-
-    def __init__(self, crew: Crew, stratum: StratumBodies, watch: Watch) -> None:
-        super().__init__(stratum, watch)
-        self._crew = crew
-        self._threads = crew.number
-        self._lock = threading.Lock()
-        self._runs = [self._run]
-        self._tables: list[Table[VariantCode]] = [self._plan.code.variants]
-        self._tasks = [self._task]
-        self._full: set[str] = set()
-        self._is_stopped = False
-
-    @cached_property
-    def _shared(self) -> Shared:
-        """What machines share; the others are made with it."""
-        plan = self._plan
-        for thread in range(1, self._threads):
-            self._add_machine(thread)
-        growing = [place for place, (name, _) in enumerate(plan.keys) if name in self._rows]
-        shared = Shared(self._tables, len(plan.names), growing, addressof(self._task))
-        for task in self._tasks[1:]:
-            task.sharing = shared.address
-        for body, work in zip(self.bodies, shared.bodies, strict=True):
-            work.is_shared, work.heads = is_shareable(body.variant), len(body.members)
-        return shared
-
-    def _add_machine(self, thread: int) -> None:
-        plan, workspace = self._plan, Workspace()
-        task = growth.GrowthTask(thread=thread)
-        table = Table(VariantCode, len(self.bodies))
-        memmove(table.address, plan.code.variants.address, sizeof(VariantCode) * len(self.bodies))
-        workspace.attach(plan, task)
-        workspace.machine.variants = table.address
-        self._runs.append(MachineRun(plan, workspace, self._relations, self._own, self._watch))
-        self._tasks.append(task)
-        self._tables.append(table)
-
-    def _codes(self) -> Sequence[Sequence[VariantCode]]:
-        return [list(table) for table in self._tables]
-
-    def _go_on(self) -> int:
-        task = self._task
-        reason = layout.OTHERWISE if self._is_small() else layout.GO_ON
-        while True:
-            if reason != layout.OTHERWISE:
-                reason = self._share()
-            if reason == layout.NO_INDEX:
-                self._make_indexes()
-                continue
-            if reason == layout.OTHERWISE:
-                task.most_work = SETTINGS.machine_share_from
-                reason = self._alone()
-                if reason == layout.LARGE and task.most_found >= 0:
-                    continue
-            return reason
-
-    def _is_small(self) -> bool:
-        """Whether the next round needs no threads."""
-        rows = [self._plan.relations[code.start] for code in self._plan.code.variants]
-        runs = [Run(body, row.delta, row.delta_end) for body, row in zip(self.bodies, rows, strict=True)]
-        return sum(map(expected_work, runs)) < SETTINGS.machine_share_from
-
-    def _make_indexes(self) -> None:
-        """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
-        plan = self._plan
-        probes = (
-            plan.code.probes[probe]
-            for code, work in zip(plan.code.variants, self._shared.bodies, strict=True)
-            if work.work
-            for probe in range(code.first_probe, code.first_probe + code.probes)
-        )
-        needed = {probe.index for probe in probes if probe.kind == layout.INDEXED}
-        missing = [place for place in sorted(needed) if plan.indexes[place].is_missing]
-        left = [place for place in missing if not self._is_large(place)]
-        for place in missing:
-            if self._is_large(place):  # all threads make it
-                plan.extend_index(place, self._relations)
-
-        def work(thread: int) -> None:
-            while left:
-                try:
-                    place = left.pop()
-                except IndexError:  # another thread was faster
-                    return
-                plan.extend_index(place, self._relations)
-
-        if len(left) > 1:
-            self._crew.do(work, left.clear)
-        else:
-            work(0)
-
-    def _is_large(self, place: int) -> bool:
-        return self._relations[self._plan.keys[place][0]].used >= self._threads * SETTINGS.divide_index_from
-
-    # --- shared rounds ---------------------------------------------------------------------------------------------
-
-    def _share(self) -> int:
-        """Runs rounds in all threads; returns why no further one: see `machine.shares`. When a relation is full all
-        threads leave off where they are, and go on there when it has room."""
-        plan, sharing = self._plan, self._shared.record
-        for body, work in zip(self.bodies, self._shared.bodies, strict=True):
-            member = body.members[0]
-            work.started, work.made, work.looked = member.start_rows, member.derivations, member.rows
-        self._open_heads()
-        self._divide_indexes()
-        sharing.stage, sharing.reason = layout.ENTERING, layout.GO_ON
-        for machine_run in self._runs:
-            machine = machine_run.workspace.machine
-            machine.stage = layout.ENTERING
-            machine.served = machine.derived = machine.work = 0
-        self._is_stopped = False
-        self._task.sharing = self._shared.address
-        plan.is_ahead = True
-        try:
-            self._crew.do(self._work, self._stop)
-            while self._full:
-                self._make_room()
-                self._crew.do(self._work, self._stop)
-            plan.keep(self._relations, self._own)
-        except BaseException:
-            plan.keep(self._relations, self._own)
-            # Nobody knows which rows they hold now.
-            for name in self._own:
-                self._relations[name].drop_outdated_indexes()
-            raise
-        finally:
-            self._full.clear()
-            self._task.sharing = 0
-        self._watch.step()
-        self._tell()
-        return sharing.reason
-
-    def _open_heads(self) -> None:
-        """The relations of the stratum are ready for rows of all threads."""
-        for name, row in self._rows.items():
-            relation = self._relations[name]
-            # About as many facts as in the round before.
-            expected = self.expected.get(name, row.delta_end - row.delta)
-            turn = turn_for(expected, self._threads)
-            # In the end every thread may have a turn that it has only begun.
-            size = relation.used + expected + 2 * self._threads * turn
-            if relation.used < SETTINGS.least_shared_growth:
-                relation.reserve(max(size, relation.used + SETTINGS.least_shared_room))
-            elif size <= relation.full:
-                relation.reserve_rows(size)
-            self._give_out(name, turn)
-
-    def _give_out(self, name: str, turn: int) -> None:
-        """From now on threads are given rows behind those that there are, so many at a time."""
-        relation, number = self._relations[name], self._plan.number[name]
-        give_out(self._shared.turns[number], relation.used, turn)
-        self._plan.refresh_relation(number, relation)
-
-    def _make_room(self) -> None:
-        """Makes rows dense, and room for more, where there was none."""
-        for name in self._full:
-            relation, turns = self._relations[name], self._shared.turns[self._plan.number[name]]
-            relation.used = close_gaps(
-                relation.rows, relation.table, relation.shift, relation.count, relation.level, self._rows[name].used,
-                relation.room, turns,
-            )  # fmt: skip
-            turn = int(turns[TURN])
-            relation.reserve(
-                relation.used + max(relation.used // 4, SETTINGS.least_shared_room, 2 * self._threads * turn)
-            )
-            self._give_out(name, turn)
-        self._full.clear()
-
-    def _divide_indexes(self) -> None:
-        """The indexes that grow can be extended by all threads."""
-        for place, (name, columns) in enumerate(self._plan.keys):
-            if name in self._rows and not self._plan.indexes[place].is_missing:
-                index = self._relations[name].index_to_extend(columns)
-                assert index is not None
-                index.divide(self._threads)
-                self._plan.refresh_index(place, index)
-
-    def _work(self, thread: int) -> None:
-        """What one thread does of shared rounds, until they end or a relation is full."""
-        machine_run, sharing = self._runs[thread], self._shared.record
-        machine, address = machine_run.workspace.machine, machine_run.workspace.address
-        while True:
-            # Before it is looked whether a relation is full: who finds one full after that takes it away again.
-            self._allow(thread)
-            if self._full:
-                return
-            reason = growth.grow(address)
-            if self._is_stopped:
-                raise Stopped
-            if sharing.reason != layout.GO_ON:
-                break
-            match reason:
-                case layout.NO_ROOM if self._tasks[thread].is_solo:
-                    self._know_rows(self._plan.names[machine.full])
-                    machine_run.serve(reason)
-                case layout.NO_ROOM:
-                    self._full.add(self._plan.names[machine.full])
-                    self._call_back()
-                case layout.CHECK:
-                    self._count(thread)
-                case layout.NO_INDEX if machine.stage == layout.REOPENING:
-                    self._give_room(machine.full_index)
-                case layout.NO_INDEX:
-                    self._know_index(machine.full_index)
-                    machine_run.serve(reason)
-                case _:
-                    machine_run.serve(reason)
-        self._count(thread)
-
-    def _stop(self) -> None:
-        """A thread has failed: the others leave off."""
-        self._is_stopped = True
-        self._call_back()
-
-    def _know_rows(self, name: str) -> None:
-        """Tells a relation how far the machines have come with it."""
-        self._relations[name].used = self._rows[name].used
-
-    def _know_index(self, place: int) -> None:
-        """The same for an index."""
-        self._know_rows(self._plan.keys[place][0])
-        self._plan.know_index(place, self._relations)
-
-    def _give_room(self, place: int) -> None:
-        """An index is full that all threads extend, which wait now."""
-        plan = self._plan
-        name, columns = plan.keys[place]
-        self._know_rows(name)
-        relation = self._relations[name]
-        index = relation.index_to_extend(columns)
-        assert index is not None
-        if not index.make_room(relation.rows, relation.used):
-            index.extend(relation.rows, relation.used)
-        plan.refresh_index(place, index)
-
-    def _allow(self, thread: int) -> None:
-        machine = self._runs[thread].workspace.machine
-        machine.work_allowed = MOST_WORK
-        machine.derived_allowed = max(self._watch.allowance(MOST_WORK), 1)
-
-    def _call_back(self) -> None:
-        """All machines leave off as soon as they can."""
-        for machine_run in self._runs:
-            machine_run.workspace.machine.work_allowed = _NOW
-        wake(self._shared.address)
-
-    def _count(self, thread: int) -> None:
-        """Counts what a thread has done since it was last counted, and looks at limits."""
-        machine = self._runs[thread].workspace.machine
-        derived, work = machine.derived, machine.work
-        machine.derived = 0
-        machine.work_before += work
-        machine.work = 0
-        with self._lock:
-            self._watch.derived(derived, work)

@@ -7,9 +7,10 @@ relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 
@@ -45,18 +46,26 @@ class _LaidOut:
     index_homes: Vector
 
 
+class Scheduled(Protocol):
+    """A stratum that a drive may enter, if it `is_driven`; `plan` says how it is maintained."""
+
+    @property
+    def stratum(self) -> LogicalStratum: ...
+    @property
+    def is_driven(self) -> bool: ...
+    @property
+    def plan(self) -> MaintenancePlan: ...
+
+
 class UpdateScheduler:
-    """The drives through the strata of a program. `plan_of`: how a stratum is maintained, unless it is not `is_driven`.
-    `vectors`: those of the dense strategy. `changed` of a drive under way: the entries of relations that changed, which
-    it adds to."""
+    """The drives through the strata of a program. `vectors`: those of the dense strategy. `changed` of a drive under
+    way: the entries of relations that changed, which it adds to."""
 
     def __init__(
         self,
-        strata: Sequence[LogicalStratum],
+        strata: Sequence[Scheduled],
         relations: Mapping[str, KernelRelation],
         homes: Homes,
-        plan_of: Callable[[LogicalStratum], MaintenancePlan],
-        is_driven: Callable[[LogicalStratum], bool],
         watch: Watch,
         is_global: bool,
         vectors: Mapping[str, Vectors],
@@ -64,7 +73,6 @@ class UpdateScheduler:
         self._strata = strata
         self._relations = relations
         self._homes = homes
-        self._plan_of = plan_of
         self._watch = watch
         self._vectors = vectors
         self._workspace = Workspace()
@@ -73,7 +81,7 @@ class UpdateScheduler:
         self._laid_out: dict[int, _LaidOut] = {}
         self._readers: dict[str, list[int]] = {name: [] for name in homes.names}
         for place, stratum in enumerate(strata):
-            for name in stratum.reads:
+            for name in stratum.stratum.reads:
                 self._readers[name].append(place)
         self.changed: dict[str, Vector] = {}
         self._given: dict[str, Vector] = {}
@@ -81,7 +89,7 @@ class UpdateScheduler:
         self._first: Vector = np.empty(0, np.int32)
         self.is_under_way = False
         self._stamp = -1
-        self._never: Vector = np.array([not is_driven(stratum) for stratum in strata], np.int64)
+        self._never: Vector = np.array([not stratum.is_driven for stratum in strata], np.int64)
         self._make_tables()
 
     def _make_tables(self) -> None:
@@ -155,8 +163,7 @@ class UpdateScheduler:
     def give(self, place: int, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> None:
         """Explicit facts of the stratum at a place, which has rules, go and come: it is to be entered, unless it is
         known already."""
-        stratum = self._strata[place]
-        for name in stratum.relations:
+        for name in self._strata[place].stratum.relations:
             if name not in self._given and (name in deleted or name in inserted):
                 relation, nothing = self._relations[name], np.empty(0, np.int32)
                 if name in deleted:
@@ -169,7 +176,7 @@ class UpdateScheduler:
                 self._reached[place] = 1
 
     def _look_for_explicit(self, place: int) -> None:
-        plan = self._plan_of(self._strata[place])
+        plan = self._strata[place].plan
         before = plan.machine
         plan.look_for_explicit()
         if plan.machine is not before:
@@ -285,9 +292,9 @@ class UpdateScheduler:
 
     def _lay_out(self, place: int) -> None:
         """Writes down where the relations and indexes of a stratum are, and its code."""
-        stratum, relations, record = self._strata[place], self._relations, self._table[place]
-        plan = self._plan_of(stratum).machine
-        for name in stratum.relations:
+        own, relations, record = self._strata[place].stratum.relations, self._relations, self._table[place]
+        plan = self._strata[place].plan.machine
+        for name in own:
             if name in self._vectors:
                 plan.relations[plan.number[name]].vectors = self._vectors[name].address
         found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
@@ -300,9 +307,7 @@ class UpdateScheduler:
             return
         # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
         self._laid_out.pop(place, None)
-        self._runs[place] = MachineRun(
-            plan, self._workspace, relations, stratum.relations, self._watch, vectors=self._vectors
-        )
+        self._runs[place] = MachineRun(plan, self._workspace, relations, own, self._watch, vectors=self._vectors)
         for name in plan.names:
             relations[name].whereabouts.number = self._homes.numbers[name]
         places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
