@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
-    from elastalog.session.observing import Observer
+    from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings
 
 log = logging.getLogger("elastalog.session")
