@@ -114,6 +114,8 @@ class Settings:
     """Rows to be added to one index from which several threads add those of some keys each."""
     divide_table_from: int = 1 << 17
     """Rows from which several threads fill a set table."""
+    thread_gain: float = 0.65
+    """The power of the number of threads by which rounds that they share are faster: as measured with 2 to 16."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it."""
     least_shared_room: int = 1 << 16

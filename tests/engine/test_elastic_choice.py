@@ -16,6 +16,7 @@ from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Featu
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
+from tests.forcing import forced
 
 STRATUM = LogicalStratum(0, ("r",), (), None, is_recursive=True)
 
@@ -220,6 +221,21 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
 )
 def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
     assert bootstrap_cost(1_000, rows, rounds) == cost
+
+
+def test_what_threads_spare_a_bootstrap_makes_it_cheaper() -> None:
+    """The same evaluation, shared by sixteen threads: an update may cost less before it is abandoned for one."""
+    facts = {"edge": [(number, number + 1) for number in range(300)]}
+    program = """.decl edge(a: number, b: number)
+    .decl path(a: number, b: number)
+    path(a, b) :- edge(a, b).
+    path(a, c) :- path(a, b), edge(b, c)."""
+    allowed = []
+    for threads in (1, 16):
+        with forced(machine_after=0, machine_share_from=0), elastalog.open(program, facts, jobs=threads) as db:
+            forecast = db.forecast(deleted={"edge": facts["edge"][:30]})
+            allowed += [choice.derivations_allowed or 0 for choice in forecast if "path" in choice.relations]
+    assert allowed[1] < 0.6 * allowed[0]
 
 
 def test_costs_grow_with_changes_from_the_nearest_size_class() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -10,7 +10,7 @@ from elastalog.analysis.draft import Draft, Field, Outcome, Structure, TypeMeani
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.tree import BranchDeclaration, FunctorDeclaration, TypeDeclaration
+from elastalog.syntax.tree import BranchDeclaration, FunctorDeclaration, Tree, TypeDeclaration
 
 BASE_TYPES: dict[str, TypeMeaning] = {
     base.value: TypeMeaning(base.value, base, ()) for base in Base if base is not Base.RECORD
@@ -75,6 +75,23 @@ def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings
         if not unknown:
             known[name] = declaration
     return known
+
+
+def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
+    """The names of some types and of those that are declared as subtypes, aliases or unions of them."""
+    below: dict[str, list[str]] = {}
+    for item in program.items:
+        if type(item) is TypeDeclaration:
+            for name, _ in item.parents:
+                below.setdefault(name, []).append(item.name)
+    found: set[str] = set()
+    pending = list(tops)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += below.get(name, ())
+    return found
 
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
+from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
 from elastalog.analysis.scopes import with_witnesses
@@ -100,13 +101,8 @@ def _rewritten(
 
 def _record_types(program: tree.Tree) -> set[str]:
     """The names of types that come down to records."""
-    declared = [item for item in program.items if type(item) is tree.TypeDeclaration]
-    found = {item.name for item in declared if any(not branch.name for branch in item.branches)}
-    size = -1
-    while size < len(found):
-        size = len(found)
-        found.update(item.name for item in declared if any(name in found for name, _ in item.parents))
-    return found
+    declared = (item for item in program.items if type(item) is tree.TypeDeclaration)
+    return types_below(program, [item.name for item in declared if any(not branch.name for branch in item.branches)])
 
 
 class _Inliner:

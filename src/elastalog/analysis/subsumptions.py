@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.variables import equal_name, wildcard_name
@@ -44,7 +45,6 @@ from elastalog.syntax.tree import (
     Subsumption,
     Term,
     Tree,
-    TypeDeclaration,
     Variable,
     Wildcard,
 )
@@ -135,7 +135,7 @@ def with_lattices(draft: Draft) -> Outcome:
     findings = Findings(draft.tree.source)
     lattices = _declared(declared, findings)
     subsumed = {item.dominated.relation: item for item in draft.tree.items if type(item) is Subsumption}
-    floats = _floats(draft.tree)
+    floats = types_below(draft.tree, ["float"])
     columns: dict[str, dict[int, Lattice]] = {}
     made: list[Item] = []
     for item in improving:
@@ -229,21 +229,6 @@ def _may_improve(
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
-
-
-def _floats(tree: Tree) -> set[str]:
-    """The names of types that come down to floats."""
-    below: dict[str, list[str]] = {}
-    for item in tree.items:
-        if type(item) is TypeDeclaration and item.parents:
-            below.setdefault(item.parents[0][0], []).append(item.name)
-    found, pending = set(), ["float"]
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += below.get(name, ())
-    return found
 
 
 def _meaning(item: RelationDeclaration, lattices: Mapping[int, Lattice], floats: set[str]) -> Iterator[Item]:

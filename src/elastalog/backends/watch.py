@@ -41,7 +41,8 @@ class Watch:
     `quota`: what the work may take; `memory`: bytes that this process may have. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
-    little; updates have `touched` facts. All of it is the same whenever the same is done."""
+    little; of these rows, `spared` is what one thread did not have to do, since others helped; updates have `touched`
+    facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Watch:
         self.derivations = 0
         self.effort = 0
         self.rows = 0
+        self.spared = 0
         self.rounds = 0
         self.touched = 0
         self._budget: int | None = None

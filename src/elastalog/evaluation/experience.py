@@ -39,14 +39,16 @@ _USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.11
 after the other, and lead nowhere."""
 
 
-def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
-    """What a bootstrap has cost, from what was counted; nothing but derivations where it was evaluated elsewhere. What
-    it costs to begin it, and to compare, is left aside."""
+def bootstrap_cost(derivations: int, rows: int, rounds: int, spared: int = 0) -> float:
+    """What a bootstrap has cost, from what was counted (see `Watch`); nothing but derivations where it was evaluated
+    elsewhere. What it costs to begin it, and to compare, is left aside. An update has no help of other threads, so what
+    they spare a bootstrap makes it the better choice sooner."""
     if not rounds:
         return float(derivations)
     usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
     in_vain = max(rows - usual, 0.0)
-    return _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain + _OF_ROUND * rounds
+    joins = _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain
+    return joins * (1 - spared / max(rows, 1)) + _OF_ROUND * rounds
 
 
 # --- what is learnt --------------------------------------------------------------------------------------------------

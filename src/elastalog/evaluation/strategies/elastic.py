@@ -46,8 +46,8 @@ class Elastic:
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
             now = self._counted()
-            rows, rounds = (after - first for after, first in zip(now, before, strict=True))
-            cost, inputs = bootstrap_cost(derivations, rows, rounds), sum(map(backend.stored, stratum.reads))
+            rows, rounds, spared = (after - first for after, first in zip(now, before, strict=True))
+            cost, inputs = bootstrap_cost(derivations, rows, rounds, spared), sum(map(backend.stored, stratum.reads))
             self.costs.bootstrapped(stratum, derivations, inputs, cost, rows)
             before = now
 
@@ -100,8 +100,8 @@ class Elastic:
         before, touched = self._counted(), watch.touched
         features = _features(backend, stratum, changes, self._is_loss)
         derivations = backend.rebuild(stratum)
-        rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
-        cost = bootstrap_cost(derivations, rows, rounds)
+        rows, rounds, spared = (now - then for now, then in zip(self._counted(), before, strict=True))
+        cost = bootstrap_cost(derivations, rows, rounds, spared)
         costs.bootstrapped(stratum, derivations, features.inputs, cost, rows)
         costs.rebuilt(stratum, features, watch.touched - touched)
         work.cost = round(rebuild_cost(cost, features.facts) + (work.cost or 0))
@@ -154,9 +154,9 @@ class Elastic:
         work.how, work.reason = "update", counted(changes, "changed input") if forecast is None else forecast.why
         _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 
-    def _counted(self) -> tuple[int, int]:
-        """The rows and rounds of evaluations from the start, until now."""
-        return self.watch.rows, self.watch.rounds
+    def _counted(self) -> tuple[int, int, int]:
+        """The rows and rounds of evaluations from the start, until now, and what threads have spared them."""
+        return self.watch.rows, self.watch.rounds, self.watch.spared
 
 
 def _skip(work: StratumWork, forecast: Forecast) -> None:

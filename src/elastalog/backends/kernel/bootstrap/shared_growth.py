@@ -290,4 +290,5 @@ class SharedGrowth(MachineRounds):
         machine.work_before += work
         machine.work = 0
         with self._lock:
+            self._watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
             self._watch.derived(derived, work)
