@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from elastalog.session import open as open  # noqa: A004  # its public name
     from elastalog.session import query as query
     from elastalog.session.engine import Engine as Engine
-    from elastalog.session.observing import instrument as instrument
+    from elastalog.session.engine import instrument as instrument
     from elastalog.session.settings import Limits as Limits
     from elastalog.session.settings import Store as Store
     from elastalog.storage.entries import LogEntry as LogEntry
@@ -92,7 +92,7 @@ PUBLIC = {
     "Update": "elastalog.evaluation.changes",
     "Verification": "elastalog.evaluation.differences",
     "connect": "elastalog.client",
-    "instrument": "elastalog.session.observing",
+    "instrument": "elastalog.session.engine",
     "open": "elastalog.session",
     "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.cli import comparison
-from elastalog.cli.shell_commands.command import Piece
-from elastalog.cli.shell_commands.debugging import signed
+from elastalog.cli import compare
+from elastalog.cli.shell_commands.state import Piece, signed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.pipeline.files.diff import parse_diff
@@ -240,7 +239,7 @@ def test_updates_of_a_stream_know_what_earlier_ones_declare(folder: Path) -> Non
     ]  # fmt: skip
     assert (result.exit_code, "E0616" in result.stderr, "in 10.diff" in result.stderr) == (1, True, True)
     (updates / "10.diff").unlink()
-    outcome = comparison.run_here(comparison.Workload("reach.dl", ".", "updates"), "bfc+linked")
+    outcome = compare.run_here(compare.Workload("reach.dl", ".", "updates"), "bfc+linked")
     assert (outcome.fault, outcome.sizes["ends"]) == (None, 2)
 
 

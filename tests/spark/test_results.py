@@ -14,9 +14,7 @@ import elastalog
 import elastalog.spark
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE, StateChanges
-from elastalog.backends.spark import text_files
-from elastalog.backends.spark.filed import FiledRelation
-from elastalog.backends.spark.word_files import write_changes, write_words
+from elastalog.backends.spark.word_files import FiledRelation, write_changes, write_words
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.pipeline.spark.workplace import new_folder
@@ -52,7 +50,7 @@ def values(frame: Any) -> set[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("most", [1 << 20, 2], ids=["texts in a file", "texts in several"])
 def test_every_type_with_annotations(spark: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "MOST_IN_A_FILE", most)
+    monkeypatch.setattr("elastalog.backends.spark.values.MOST_IN_A_FILE", most)
     with elastalog.open(KINDS, facts={"item": ITEMS}) as local:
         wanted = {tuple(row.values()) for row in local["near"].to_arrow(annotations=True).to_pylist()}
     with elastalog.open(KINDS, facts={"item": ITEMS}, engine="spark", spark=spark) as db, nothing_fetched():

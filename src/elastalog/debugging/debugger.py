@@ -10,14 +10,27 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from elastalog.debugging import errors
 from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion, net_changes
 from elastalog.debugging.dependencies import Parts
+from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.questions import Asking, ReadFact, Refuse, Written
+from elastalog.debugging.questions import (
+    Asking,
+    ReadFact,
+    Refuse,
+    Written,
+    never_held,
+    no_such_epochs,
+    not_a_fault,
+    not_explicit,
+    not_in_update,
+    not_repaired,
+    nothing_left,
+    numbered_anew,
+    older_fault,
+)
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
-from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.sandbox import words_by_relation
 from elastalog.debugging.search import News, NoSolution
 from elastalog.debugging.update_search import Outcome, Plan, search_update
@@ -53,7 +66,7 @@ class Question:
 
     @property
     def refuse(self) -> Refuse:
-        return partial(errors.not_in_update, first=self.first, last=self.last)
+        return partial(not_in_update, first=self.first, last=self.last)
 
 
 P = ParamSpec("P")
@@ -174,7 +187,7 @@ class Debugger:
         if isinstance(found, NoSolution):
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
-            raise errors.nothing_left(shown_kept, found.is_proven)
+            raise nothing_left(shown_kept, found.is_proven)
         return Suggestion(
             self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
             found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
@@ -201,10 +214,10 @@ class Debugger:
         for facts, is_unwanted in zip(sides, (True, False), strict=True):
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
-                    raise errors.not_a_fault(fact, is_unwanted, now)
+                    raise not_a_fault(fact, is_unwanted, now)
         came = partial(self._came, candidates, bool(sides[0]))
-        kept = self._asking.rejected(rejected, came, errors.not_explicit)
-        weight_of = self._asking.weights(weights or {}, came, errors.not_explicit)
+        kept = self._asking.rejected(rejected, came, not_explicit)
+        weight_of = self._asking.weights(weights or {}, came, not_explicit)
         goals = Goals(*map(self._asking.words, sides))
         repairer = Repairer(
             self._epochs,
@@ -218,7 +231,7 @@ class Debugger:
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
-            raise errors.not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
+            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
         elements, kept_elements = (
             [Element("+" if came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)
@@ -243,7 +256,7 @@ class Debugger:
         turn = None if words is None else self._history.last_turn(words)
         if turn is None:
             if not self._asking.hold([fact])[0]:
-                raise errors.never_held(fact, self._history.oldest)
+                raise never_held(fact, self._history.oldest)
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
@@ -258,7 +271,7 @@ class Debugger:
         now, oldest = self._epochs.number, self._history.oldest
         first, last = _pair(epochs, now)
         if not oldest <= first < last <= now:
-            raise errors.no_such_epochs(first, last, oldest, now)
+            raise no_such_epochs(first, last, oldest, now)
         return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
@@ -301,9 +314,9 @@ class Debugger:
                 before = self._asking.hold(facts)
         for (fact, is_unwanted), held, holds in zip(sides, before, after, strict=True):
             if holds != is_unwanted:
-                raise errors.not_a_fault(fact, is_unwanted, question.last)
+                raise not_a_fault(fact, is_unwanted, question.last)
             if held == is_unwanted:
-                raise errors.older_fault(fact, is_unwanted, question.first, question.last)
+                raise older_fault(fact, is_unwanted, question.first, question.last)
 
     def _has_turned(self, epoch: int, fact: Fact) -> bool:
         words = self._asking.word_fact(fact)
@@ -340,7 +353,7 @@ class Debugger:
         derivations are given anew. There is no other reason."""
         facts = (*question.unwanted, *question.missing)
         if self._program_parts().are_numbered(fact.relation for fact in facts):
-            return errors.numbered_anew(facts)
+            return numbered_anew(facts)
         return InternalError("debugging", otherwise)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:

@@ -16,8 +16,7 @@ from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits, Trial, can_limit
+from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.words import Dictionary

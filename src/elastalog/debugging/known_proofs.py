@@ -18,6 +18,7 @@ from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.open_switches import NOTHING, Concern, OpenCorners, OpenSwitches
+from elastalog.debugging.oracles import Condition
 from elastalog.debugging.reasons import bound_words, steps_of
 from elastalog.debugging.sandbox import WordSet
 from elastalog.planning.logical import Absent, Clause
@@ -27,15 +28,6 @@ from elastalog.provenance.steps import Steps
 
 EXPLICIT = -1
 """Stands for a derivation of an explicit fact."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCondition:
-    """At least one of the switches must stand differently from how it stands where exactly those in `flipped` are
-    flipped, or a further explicit fact of one of the relations must be deleted."""
-
-    concern: Concern
-    flipped: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +122,7 @@ class KnownState:
     def holds(self, fact: WordFact) -> bool:
         return fact in self._by
 
-    def condition(self, fact: WordFact) -> OpenCondition:
+    def condition(self, fact: WordFact) -> Condition:
         """What has to change for a fact not to follow as it does here."""
         switches: set[int] = set()
         guards = NOTHING
@@ -142,7 +134,7 @@ class KnownState:
                     switches.add(switch)
             else:
                 guards |= self._proofs.derivation(number).guard
-        return OpenCondition(guards | Concern(frozenset(switches)), self._flipped)
+        return (guards | Concern(frozenset(switches))).condition(self._flipped)
 
     def _proof(self, root: WordFact) -> Iterator[WordFact]:
         """The facts of a proof, each once, from above."""
@@ -160,11 +152,11 @@ class KnownState:
 
 def conditions_on(
     proofs: KnownProofs, roots: Iterable[WordFact], flipped: frozenset[int], most: int
-) -> list[OpenCondition]:
+) -> list[Condition]:
     """What is wrong with a choice of switches, going by the known part of the graph: nothing if none of some facts
     follows. After each condition it goes on as if that were fulfilled, so that several on different switches come out
     at once."""
-    found: list[OpenCondition] = []
+    found: list[Condition] = []
     wanted = tuple(roots)
     turned = frozenset[int]()
     while len(found) < most:
@@ -172,7 +164,7 @@ def conditions_on(
         new = [state.condition(fact) for fact in wanted if state.holds(fact)]
         found += new
         # Only deletions: what is turned back may bring other facts about.
-        fresh = frozenset(i for condition in new for i in condition.concern.switches) - flipped - turned
+        fresh = frozenset(i for condition in new for i in condition.switches) - flipped - turned
         if not fresh:
             break
         turned |= fresh

@@ -16,10 +16,11 @@ import numpy as np
 from elastalog.backends.protocol import Matrix
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.oracles import Condition
 from elastalog.debugging.reasons import NeedsCorner
 from elastalog.debugging.sandbox import NoState, Sandbox, Switch, WordSet, words_by_relation
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out
@@ -40,6 +41,10 @@ class Concern:
 
     def __bool__(self) -> bool:
         return bool(self.switches or self.relations)
+
+    def condition(self, flipped: frozenset[int]) -> Condition:
+        """That something of it must be otherwise than where these switches are flipped."""
+        return Condition(self.switches, flipped, self.relations)
 
 
 NOTHING = Concern()

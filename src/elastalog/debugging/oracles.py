@@ -17,14 +17,13 @@ from typing import Protocol, TypeAlias
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords
-from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.graph import Model
 from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons, steps_of
 from elastalog.debugging.sandbox import NoState, Sandbox, WordSet, words_by_relation
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
@@ -60,10 +59,11 @@ class Goals:
 @dataclass(frozen=True, slots=True)
 class Condition:
     """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are
-    flipped."""
+    flipped, or a further explicit fact of one of `relations` must be deleted."""
 
     switches: frozenset[int]
     flipped: frozenset[int]
+    relations: frozenset[str] = frozenset()
 
 
 def any_but(flipped: frozenset[int], number: int) -> Condition:
@@ -93,20 +93,14 @@ class GraphOracle:
     def _verified(self, flipped: frozenset[int]) -> list[Condition]:
         """No graph has the last word: the choice is really tried."""
         try:
-            try:
-                wrong, lacking = self._tried(flipped, self._limits)
-            except BudgetExceeded:
-                wrong, lacking = self._tried(flipped, None)
+            wrong, lacking = self._sandbox.look(
+                flipped, self._limits, lambda _: self._goals.unmet(self._sandbox.are_present(self._goals.all))
+            )
         except NoState:
             return [any_but(flipped, len(self._sandbox.switches))]
         if wrong or lacking:
             raise InternalError("debugging", f"the derivation graph and the engine disagree about {[*wrong, *lacking]}")
         return []
-
-    def _tried(self, flipped: frozenset[int], limits: Limits | None) -> tuple[list[WordFact], list[WordFact]]:
-        """The goals that a choice does not reach."""
-        with self._sandbox.flipped(flipped, limits):
-            return self._goals.unmet(self._sandbox.are_present(self._goals.all))
 
     def _conditions(self, flipped: frozenset[int]) -> list[Condition]:
         began = time.perf_counter()

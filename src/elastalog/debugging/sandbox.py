@@ -9,21 +9,24 @@ starts from the earlier one and applies them. A `WordSet` is a set of facts as t
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
+from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits
+from elastalog.evaluation.epochs import Epochs, Limits
 from elastalog.planning.logical import LogicalProgram
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Rows, written_out
+
+T = TypeVar("T")
 
 
 class NoState(Exception):
@@ -122,6 +125,14 @@ class Sandbox:
             began = time.perf_counter()
             trial.__exit__(None, None, None)
             self.seconds.trials += time.perf_counter() - began
+
+    def look(self, chosen: frozenset[int], limits: Limits | None, look: Callable[[ChangedWords], T]) -> T:
+        """What is seen where some switches are flipped: within limits if these are enough, otherwise without."""
+        if limits is not None:
+            with suppress(BudgetExceeded), self.flipped(chosen, limits) as changes:
+                return look(changes)
+        with self.flipped(chosen) as changes:
+            return look(changes)
 
     def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
         """Which facts hold in the state being tried."""

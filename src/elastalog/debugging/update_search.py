@@ -23,13 +23,12 @@ from elastalog.debugging.reasons import steps_of
 from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet
 from elastalog.debugging.search import (
     LEAST_SECONDS,
+    ElementSearch,
     Found,
     News,
     NoSolution,
-    Task,
     WantsModel,
     judged,
-    search,
     seconds_a_trial,
 )
 from elastalog.diagnostics.diagnostic import LimitReached
@@ -95,21 +94,21 @@ def search_update(
             sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(seconds_allowed))
             weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
             connecting = ConnectingProofs(setting, reading, goals)
-            task = Task(
-                sandbox,
-                setting,
-                known,
-                goals,
-                weights,
-                seconds_allowed,
-                news,
-                connecting.look if model is None else (lambda _: None),
-                model,
-                not is_modelled,
-                plan.is_baseline,
+            search = ElementSearch(
+                sandbox=sandbox,
+                goals=goals,
+                weights=weights,
+                seconds_allowed=seconds_allowed,
+                news=news,
+                witness=connecting.look if model is None else (lambda _: None),
+                setting=setting,
+                investigation=known,
+                model=model,
+                may_want_model=not is_modelled,
             )
             try:
-                found = judged(search(task), weights, sandbox)
+                found = search.any_solution("it was found by delta debugging") if plan.is_baseline else search.search()
+                found = judged(found, weights, sandbox)
             except WantsModel:
                 is_modelled = True
                 continue

@@ -214,7 +214,7 @@ class Answerers:
         if self._program is now.program:
             return
         # Most sessions are never asked.
-        from elastalog.debugging.past import Past
+        from elastalog.debugging.history import Past
 
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program

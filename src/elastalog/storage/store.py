@@ -22,7 +22,6 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors, snapshots
-from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
@@ -44,7 +43,7 @@ from elastalog.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-from elastalog.storage.snapshots import collect, retained
+from elastalog.storage.snapshots import Abandoned, BackgroundSnapshot, Moment, Written, collect, retained, write_files
 from elastalog.storage.state import RecordedEpochs
 
 log = logging.getLogger("elastalog.storage")
