@@ -145,7 +145,7 @@ def test_a_byte_order_mark_is_passed_over(program: str) -> None:
 
 
 def test_interruption_of_a_script_is_130(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from elastalog.backends.kernel.changes import KernelChanges
+    from elastalog.backends.kernel.updates import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
@@ -327,7 +327,7 @@ def test_ctrl_c_at_the_prompt_changes_nothing(converse: Conversation) -> None:
 def test_ctrl_c_in_a_command_keeps_the_epoch_and_the_pending_update(
     converse: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elastalog.backends.kernel.changes import KernelChanges
+    from elastalog.backends.kernel.updates import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
