@@ -309,7 +309,7 @@ def proofs_in(
     reading: Reading,
     shown: Callable[[WordFact], Fact],
 ) -> tuple[Proof, ...]:
-    """The same as `ConnectingProofs`, from a model and the switches of a solution alone."""
+    """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
     base, solved = model.evaluate(()), model.evaluate(flipped)
     other = steps_of(setting, reading)
     found: list[Proof] = []

@@ -44,7 +44,7 @@ _NO_WAY_BACK: tuple[int, Any, Update | None] = 0, None, None
 """Of the last epoch: its number, the shift to the one before, and its update."""
 
 MOST_KEPT = 1_000_000
-"""Facts touched by an update of which the previous annotations are kept until the next, for whoever looks back."""
+"""Facts touched by an update of which the previous annotations are kept until the next, to look back at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Epochs:
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
         """Loads the explicit facts of the first epoch, or takes the files that tasks have written of them, and
-        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated nobody keeps them
+        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
         twice."""
         began = time.perf_counter()
         here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
@@ -382,7 +382,7 @@ class Trial:
                 reach = backend.changes.reached(stratum)
                 if reach is not None:
                     if reach.must_rebuild or stratum.dominance or stratum.merges:
-                        raise BudgetExceeded  # it is not monotone either, and whoever sets limits reckons with that
+                        raise BudgetExceeded  # it is not monotone either, and callers that set limits reckon with that
                     if stratum.is_folded:
                         backend.refold(stratum)
                     else:

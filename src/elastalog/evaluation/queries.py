@@ -191,7 +191,7 @@ def facts_needed(query: Query, backend: Backend, dictionary: Dictionary) -> dict
 
 
 class _Restriction:
-    """The same for one rule."""
+    """Which facts one rule of a query needs."""
 
     def __init__(self, rule: Rule, backend: Backend, dictionary: Dictionary) -> None:
         self._rule, self._backend, self._dictionary = rule, backend, dictionary

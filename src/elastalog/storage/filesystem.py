@@ -298,7 +298,7 @@ def recording() -> Iterator[list[str]]:
 
 @contextmanager
 def stop_at(occurrence: int, name: str | None = None, action: Action = "raise") -> Iterator[None]:
-    """Stops in the block when failpoints (those of a name, or all) have been reached so many times."""
+    """Stops in the block when failpoints (those of a name, or all) have been reached that often."""
     global _plan
     assert name is None or name in POINTS
     _plan = _Plan(name, occurrence, action)

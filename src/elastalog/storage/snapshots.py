@@ -238,7 +238,7 @@ def pieced_files(
 def write_pieced(file: PiecedFile) -> FileEntry:
     """Writes a file from its pieces, one after the other, and flushes it to the disk. Doing it again, even at the same
     time, writes the same; what a process leaves behind that was killed is collected with the other garbage."""
-    import pyarrow.parquet as pq  # only who has a store needs it
+    import pyarrow.parquet as pq  # only stores need it
 
     path = Path(file.root) / file.name
     width = len(file.pieces.columns) - 2

@@ -46,7 +46,7 @@ class MaintainingStrategy:
         raise NotImplementedError
 
     def announce(self, upcoming: Callable[[], Update], marks: Marks) -> None:
-        """Says which update will follow the next one, and is made if somebody looks. What it is used for never changes
+        """Says which update will follow the next one, and is made when it is looked at. What it is used for never changes
         a result."""
         if marks is Marks.AUTO:
             if Marks.LINKED not in self.marks:
