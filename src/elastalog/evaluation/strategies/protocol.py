@@ -124,7 +124,7 @@ class Strategy(Protocol):
         """Brings every stratum that the update under way affects to its new fixpoint."""
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        """What it would choose for a stratum: `changes` facts change that it reads, and most of them go if `is_loss`."""
+        """What it would choose for a stratum that reads `changes` facts that change; most of them go if `is_loss`."""
 
 
 @dataclass(slots=True)
