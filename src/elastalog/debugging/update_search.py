@@ -142,6 +142,9 @@ def _model(graph: DerivationGraph, every: Sequence[Switch], chosen: tuple[int, .
     return Model(graph, base, {element: i for i, element in enumerate(chosen)}, chosen)
 
 
+# --- connecting proofs -----------------------------------------------------------------------------------------------
+
+
 class Changing(Protocol):
     def has(self, relation: str, row: tuple[int, ...]) -> bool:
         """Whether a fact is not the same in the two states that are compared."""

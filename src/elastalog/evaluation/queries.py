@@ -95,6 +95,9 @@ def _evaluated(
     return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
 
 
+# --- queries of one atom ---------------------------------------------------------------------------------------------
+
+
 _ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
 """What is a pattern if it is a query at all: no literals besides one atom, no nested terms."""
 
@@ -170,6 +173,9 @@ class PatternQuery:
 def _is_free(term: object) -> bool:
     """Whether any value may stand there: `?name` is a parameter, whose value is given."""
     return isinstance(term, Free) and not (term.name or "").startswith("?")
+
+
+# --- the facts that a query needs ------------------------------------------------------------------------------------
 
 
 Domains = dict[str, Vector]

@@ -285,6 +285,9 @@ def _in_class(value: Value, size: int) -> str:
     return f"{shown} is in a class of {size:,}" if size else f"{shown} is in no class"
 
 
+# --- variables of a rule ---------------------------------------------------------------------------------------------
+
+
 def variables_of_rule(rule: Rule) -> dict[str, Base]:
     """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
     variables = variables_in((rule.head, *rule.body), is_deep=False)
@@ -322,6 +325,9 @@ def _value_of(base: Base, given: Any) -> Value | None:
             return given if isinstance(given, Nil | Record | Branch) else None
         case _:
             assert_never(base)
+
+
+# --- what a fact is used for -----------------------------------------------------------------------------------------
 
 
 class Uses:

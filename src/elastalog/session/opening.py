@@ -350,6 +350,9 @@ def _tell(message: str) -> None:
         print(f"elastalog: {message}", file=sys.stderr, flush=True)
 
 
+# --- a query without a session ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query, and the program that derives its answers and what they need, and nothing else."""
