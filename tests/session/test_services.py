@@ -23,6 +23,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.cli.main import cli
 from elastalog.session.settings import processors
+from tests.closures import CLOSURE
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -368,14 +369,6 @@ def test_no_threads_are_refused() -> None:
 # --- observers hear of commits and questions; spans of OpenTelemetry are made of that ---------------------------------
 
 
-PROGRAM_OBSERVING = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
-
-
 @pytest.fixture
 def spans() -> tuple[TracerProvider, InMemorySpanExporter]:
     provider, exporter = TracerProvider(), InMemorySpanExporter()
@@ -385,7 +378,7 @@ def spans() -> tuple[TracerProvider, InMemorySpanExporter]:
 
 def test_commits_strata_and_questions_are_spans(spans: Any) -> None:
     provider, exporter = spans
-    with elastalog.instrument(elastalog.open(PROGRAM_OBSERVING, {"edge": [(1, 2)]}), provider) as db:
+    with elastalog.instrument(elastalog.open(CLOSURE, {"edge": [(1, 2)]}), provider) as db:
         db.apply({"edge": [(2, 3)]}, source="crawler", batch=1)
         (stratum, *_), commit = exporter.get_finished_spans()[:-1], exporter.get_finished_spans()[-1]
         assert commit.name == "elastalog.commit"
@@ -410,7 +403,7 @@ def test_commits_strata_and_questions_are_spans(spans: Any) -> None:
 
 def test_spans_belong_to_the_span_around(spans: Any) -> None:
     provider, exporter = spans
-    with elastalog.instrument(elastalog.open(PROGRAM_OBSERVING, {"edge": [(1, 2)]}), provider) as db:
+    with elastalog.instrument(elastalog.open(CLOSURE, {"edge": [(1, 2)]}), provider) as db:
         with provider.get_tracer("test").start_as_current_span("request") as request:
             db.apply({"edge": [(2, 3)]})
             db.query("path(1, X), X > 1")
@@ -428,7 +421,7 @@ def test_an_observer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) 
         def asked(self, text: str, began: int, error: BaseException | None) -> None:
             raise ValueError
 
-    with elastalog.open(PROGRAM_OBSERVING, {"edge": [(1, 2)]}) as db, caplog.at_level(logging.ERROR):
+    with elastalog.open(CLOSURE, {"edge": [(1, 2)]}) as db, caplog.at_level(logging.ERROR):
         db.engine.observe(Failing())
         assert db.apply({"edge": [(2, 3)]}).impact == 3
         assert len(db.query("path(1, X)")) == 2

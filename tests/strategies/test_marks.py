@@ -11,6 +11,8 @@ import elastalog
 from elastalog.backends.sets import Facts, SetMaintenance, size
 from elastalog.evaluation.strategies import STRATEGIES, dred
 from elastalog.evaluation.strategies.look_ahead import LEAST_SAVING, Marking, Marks, MarksChoice
+from tests.closures import CLOSURE
+from tests.closures import RIGHT_CLOSURE as PATHS
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update
@@ -98,12 +100,6 @@ def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch)
                 assert contents(db, program.schemas) == contents(plain, program.schemas), seed
 
 
-PATHS = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 ONE_WAY = (
     PATHS
     + """
@@ -289,14 +285,6 @@ def test_what_was_learnt_is_put_to_the_test_again() -> None:
         found.append(choice.usual)
     assert found[500] is Marks.LINKED
     assert found[-1] is Marks.NONE
-
-
-CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "counting"])

@@ -318,7 +318,7 @@ def initial_facts(
     for name, rows in written.items():
         explicit[name] = [target.encode(name, rows)]
     if isinstance(facts, Mapping):
-        from elastalog.pipeline.given_rows import place_of, read_rows
+        from elastalog.pipeline.files.read import place_of, read_rows
 
         for name, rows in facts.items():
             if isinstance(rows, str | os.PathLike):
