@@ -9,11 +9,10 @@ innermost there is; elsewhere it is the only one that ends so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields, is_dataclass, replace
+from dataclasses import field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Component, mapped
@@ -172,8 +171,9 @@ class Renamer:
         return replace(attribute, type_name=name)
 
     def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
-        renamed: tree.TypeDeclaration = self._types_inside(item)
-        return replace(renamed, name=name, instance=self.instance)
+        parents = tuple([(self.types[parent], span) for parent, span in item.parents])
+        branches = tuple([replace(b, fields=tuple(map(self.attribute, b.fields))) for b in item.branches])
+        return replace(item, name=name, parents=parents, branches=branches, instance=self.instance)
 
     def directive(self, item: tree.Directive) -> tree.Directive:
         return replace(item, relation=self.relations[item.relation], instance=self.instance)
@@ -233,23 +233,6 @@ class Renamer:
                 return tree.Aggregate(term.operator, target, body, term.span)
             case _:
                 return term
-
-    def _types_inside(self, node: Any) -> Any:
-        """A declaration of a type, whatever it is made of: every name of a type in it is renamed."""
-        if isinstance(node, Span) or node is None:
-            return node
-        if isinstance(node, tuple):
-            if len(node) == 2 and isinstance(node[0], str) and isinstance(node[1], Span):
-                return (self.types[node[0]], node[1])
-            return tuple([self._types_inside(part) for part in node])
-        if not is_dataclass(node) or isinstance(node, type):
-            return node
-        changed = {
-            part.name: self.types[value] if part.name == "type_name" else self._types_inside(value)
-            for part in fields(node)
-            if not isinstance(value := getattr(node, part.name), str) or part.name == "type_name"
-        }
-        return replace(node, **changed)
 
 
 def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:

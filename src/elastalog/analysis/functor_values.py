@@ -418,6 +418,11 @@ _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTAL
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CONTROLS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN = {
+    **{code: f"\\u{code:04X}" for code in (*range(32), 127)},
+    **{ord(plain): f"\\{letter}" for letter, plain in (*_CONTROLS.items(), ("\\", "\\"), ('"', '"'))},
+}
+"""What stands for characters in literals of N-Triples, as its canonical form has it."""
 _INTEGER_TYPES = frozenset((
     "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
     "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
@@ -486,7 +491,5 @@ def literal_of(term: str) -> tuple[str, str, str] | None:
 
 def literal_text(text: str, language: str = "", datatype: str = "") -> str:
     """A literal in the form of N-Triples."""
-    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(plain, escaped)
     kind = f"@{language}" if language else f"^^<{datatype}>" if datatype and datatype != f"{_XSD}string" else ""
-    return f'"{text}"{kind}'
+    return f'"{text.translate(_WRITTEN)}"{kind}'

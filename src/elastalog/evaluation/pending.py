@@ -17,8 +17,7 @@ from elastalog.diagnostics.arguments import listed, require_mapping, require_pla
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
 from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
@@ -125,7 +124,7 @@ class UpdateTarget(Protocol):
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """Held while nobody else may update."""
+        """Held while others must not update."""
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""
@@ -193,7 +192,7 @@ class PendingUpdate(DraftUpdate):
 
     def _good(self, relation: str, rows: Any) -> Any:
         """The rows that are facts; the others are noted."""
-        from elastalog.pipeline.given_rows import good_facts, place_of
+        from elastalog.pipeline.files.read import good_facts, place_of
 
         schema = schema_named(self.schemas, relation)
         if isinstance(rows, str | os.PathLike):

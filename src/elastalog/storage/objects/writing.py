@@ -13,9 +13,9 @@ from secrets import token_hex
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import is_address, without_secrets
+from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import UnreachableError
 from elastalog.late import dataclass
-from elastalog.pipeline.own_folder import folder_of_this_process
 from elastalog.storage.fetching import TOKEN, fetch_store
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Manifest, read_manifest

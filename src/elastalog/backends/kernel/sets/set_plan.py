@@ -14,7 +14,7 @@ from elastalog.backends.kernel.execution.bound_variant import Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import layout, set_rounds
-from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
@@ -158,7 +158,7 @@ class PropagationPlan:
 
     def __init__(self, own: Sequence[str], variants: Sequence[DeltaVariant], dictionary: Dictionary) -> None:
         self._own = own
-        self._plan = MachinePlan(own, _read(own, variants), variants, [], [], dictionary)
+        self._plan = MachinePlan(own, _read(own, variants), MachineVariants(variants), dictionary)
         self._workspace = Workspace()
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
@@ -204,7 +204,8 @@ class PlainRoundsPlan:
     ) -> None:
         self._own = own
         self._forward = len(forward)
-        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), forward, backward, backward, dictionary)
+        variants = MachineVariants(forward, backward, backward)
+        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), variants, dictionary)
         self._workspace = Workspace()
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)

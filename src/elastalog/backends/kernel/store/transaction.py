@@ -441,13 +441,6 @@ class Impulse:
             {name: transaction.add_rows(self.relations[name], words) for name, words in self.inserted.items()},
         )
 
-    def entries(self) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """Their touched entries."""
-        gone, come = (
-            {name: transaction.touch(self.relations[name], rows) for name, rows in side.items()} for side in self.rows()
-        )
-        return gone, come
-
 
 __all__ = [
     "NOWHERE",
