@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import evaluation
+from elastalog.backends.kernel import strata
+from elastalog.backends.kernel.store.relation import KernelRelation
 from tests.commands import run
 from tests.engine.judging import LEVEL_KINDS, Kind
 from tests.generators.construction import EVERYTHING, Features
@@ -38,13 +39,13 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
             relation = relations[name]
             kept = np.flatnonzero(relation.level[: relation.used] < 5)
             words, levels = relation.rows[kept].copy(), relation.level[kept].copy()
-            relations[name] = evaluation.KernelRelation(name, words.shape[1], True)
+            relations[name] = KernelRelation(name, words.shape[1], True)
             relations[name].load(words)
             relations[name].level[: len(words)], relations[name].count[: len(words)] = levels, 1
         return is_complete
 
-    whole = evaluation.evaluate
-    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    whole = strata.evaluate
+    monkeypatch.setattr(strata, "evaluate", evaluate)
 
 
 @pytest.mark.usefixtures("forgetful")
