@@ -1,4 +1,4 @@
-"""Strata evaluated on sorted arrays of packed keys: on a GPU through CuPy, or by the same code on NumPy.
+"""Strata evaluated on sorted arrays of packed keys: on a GPU, or by the same code on NumPy.
 
 `arrays` is what differs between the two, with the kernels of `fused` and `joining`; `packing` turns rows of words into
 keys and back; `sorted_facts` keeps and merges them; `running` follows a planned variant, chunk by chunk; `rounds` is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
+from elastalog.backends.kernel.bootstrap.begun import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.side_by_side import evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.workers import Task, Workers
@@ -151,7 +151,7 @@ class KernelEvaluation:
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
-        if self.held.crew is ALONE or self._place is not None or self.held.evicted:
+        if self.held.crew is ALONE or self.held.evicted or (self._place is not None and self._place.is_asked):
             return
         strata = self.program.strata[self.program.strata.index(stratum) :]
         left = [other for other in strata if other.number not in self._ahead and not self._is_explicit(other)]
@@ -254,7 +254,8 @@ class KernelEvaluation:
                 if begun is not None and begun.is_done:
                     is_complete = begun.is_complete
                 else:
-                    is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun)
+                    handover = self._handover(stratum) if begun is None else None
+                    is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun, handover)
             elif annotation.support is Support.VECTORS:
                 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
 
@@ -316,8 +317,32 @@ class KernelEvaluation:
         if begun is not None:
             for name, found in begun.relations.items():
                 width = self.program.relations[name].width
-                held.relations[name], _ = snapshot.restored(name, width, held.annotation.is_kept, found, (), held.crew)
+                held.relations[name] = KernelRelation(name, width, held.annotation.is_kept, held.crew)
+                held.relations[name].adopt(found)
         return begun
+
+    def _handover(self, stratum: LogicalStratum) -> Handover | None:
+        """By which another place may go on with a stratum that is begun here."""
+        place, held = self._place, self.held
+        if place is None or not stratum.is_recursive or stratum.number in self.limited:
+            return None
+        below = [name for name in stratum.reads if name not in stratum.relations]
+
+        def take(start: Mapping[str, int], iteration: int) -> Begun | None:
+            facts = {name: held.facts_now(name) for name in below}
+            given = {}
+            for name, before in start.items():
+                relation = held.relations[name]
+                rows = slice(0, relation.used)
+                kept = (relation.level[rows], relation.count[rows]) if relation.is_annotated else (None, None)
+                given[name] = Given(FactWords(relation.rows[rows], *kept), before, iteration)
+            begun = place.take_over(stratum, facts, given)
+            if begun is not None:
+                for name, found in begun.relations.items():
+                    held.relations[name].adopt(found)
+            return begun
+
+        return Handover(partial(place.wants, stratum), take, sum(map(held.size, below)))
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""

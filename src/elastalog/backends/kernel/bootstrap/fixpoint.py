@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from elastalog.backends.kernel.bootstrap.begun import Begun
+from elastalog.backends.kernel.bootstrap.begun import Begun, Handover
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
@@ -180,17 +180,18 @@ def evaluate(
     watch: Watch,
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
+    handover: Handover | None = None,
 ) -> bool:
     """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
-    if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
+    if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`). `handover`: another
+    place may go on with it."""
     own = [relations[name] for name in stratum.relations]
     workers.end_round()
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
     if begun is not None:
-        iteration = begun.rounds + 1
-        start = {name: begun.before_last_round(name) for name in stratum.relations}
+        start, stop, iteration = _after(begun, stratum, relations)
     steps = 0
     is_complete = True
     while True:
@@ -218,14 +219,27 @@ def evaluate(
             break
         iteration += 1
         steps += 1 + len(runs)
+        if handover is not None and (begun := handover.offer(start, stop, iteration)) is not None:
+            if begun.is_done:
+                break
+            start, stop, iteration = _after(begun, stratum, relations)
+            handover = None
         is_much = steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from
         if is_much and workers.is_plain and not limits:
-            _finish_in_machine(stratum, variants, workers, start, stop, iteration)
+            _finish_in_machine(stratum, variants, workers, start, stop, iteration, handover)
             break
     for relation in own:
         relation.present = relation.used
         relation.trim()
     return is_complete
+
+
+def _after(
+    begun: Begun, stratum: LogicalStratum, relations: Mapping[str, KernelRelation]
+) -> tuple[dict[str, int], dict[str, int], int]:
+    """Where an evaluation goes on that another place has left: the delta of each relation, and the round."""
+    start = {name: begun.before_last_round(name) for name in stratum.relations}
+    return start, {name: relations[name].used for name in stratum.relations}, begun.rounds + 1
 
 
 def _finish_in_machine(
@@ -235,8 +249,10 @@ def _finish_in_machine(
     start: Mapping[str, int],
     stop: Mapping[str, int],
     iteration: int,
+    handover: Handover | None = None,
 ) -> None:
-    """The rest of an evaluation, in compiled code: left only when plans are to be made anew."""
+    """The rest of an evaluation, in compiled code: left only when plans are to be made anew, or another place may go
+    on."""
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
@@ -244,8 +260,14 @@ def _finish_in_machine(
                 stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
             )
             rounds = workers.in_machine(bodies)
-        progress = rounds.run(start, stop, iteration, variants.still_planned_for)
+        most = variants.still_planned_for if handover is None else min(variants.still_planned_for, handover.until)
+        progress = rounds.run(start, stop, iteration, most)
         if progress.is_done:
             return
         start, stop, iteration = progress.start, progress.stop, progress.iteration
+        if handover is not None and (begun := handover.offer(start, stop, iteration)) is not None:
+            if begun.is_done:
+                return
+            start, stop, iteration = _after(begun, stratum, workers.relations)
+            handover = rounds = None
         variants.adapt()
