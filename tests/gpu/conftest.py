@@ -51,7 +51,7 @@ def emulated_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def emulated(emulated_library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> arrays.Arrays:
     """A device that is emulated, in place of the machine's."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(starting, "_notes", lambda: tmp_path / "device.json")
     monkeypatch.setattr(driver, "LIBRARY", str(emulated_library))
     monkeypatch.setattr(driver, "DEVICES", ("/",))
     monkeypatch.setattr(driver, "code_for", lambda architecture: b"")

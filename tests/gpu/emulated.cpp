@@ -160,34 +160,37 @@ static void run_block(unsigned int threads, bool waiting) {
 // --- the interface of the driver -------------------------------------------------------------------------------------
 
 static int64_t used = 0;
+static thread_local bool has_context = false;
+#define CONTEXT if (!has_context) return 201;
 static std::map<uint64_t, size_t> sizes;
 
 extern "C" {
 int cuInit(unsigned int) { return 0; }
 int cuDeviceGet(int* device, int) { *device = 0; return 0; }
 int cuDevicePrimaryCtxRetain(void** context, int) { *context = (void*) 1; return 0; }
-int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxSetCurrent(void*) { has_context = true; return 0; }
 int cuDeviceGetName(char* name, int size, int) { snprintf(name, size, "emulated"); return 0; }
 int cuDeviceGetDefaultMemPool(void** pool, int) { *pool = (void*) 1; return 0; }
 int cuMemPoolSetAttribute(void*, int, void*) { return 0; }
 int cuMemPoolGetAttribute(void*, int, uint64_t* value) { std::lock_guard<std::mutex> g(one_at_a_time); *value = used; return 0; }
 int cuDeviceGetAttribute(int* value, int which, int) { *value = which == 75 ? 9 : 0; return 0; }
-int cuModuleLoadData(void** module, const void*) { *module = (void*) 1; return 0; }
+int cuModuleLoadData(void** module, const void*) { CONTEXT *module = (void*) 1; return 0; }
 int cuModuleGetFunction(void** function, void*, const char* name) {
     auto found = functions.find(name);
     if (found == functions.end()) return 500;
     *function = &found->second;
     return 0;
 }
-int cuStreamCreate(void** stream, unsigned int) { static int64_t number = 1; *stream = (void*) number++; return 0; }
-int cuStreamSynchronize(void*) { return 0; }
+int cuStreamCreate(void** stream, unsigned int) { CONTEXT static int64_t number = 1; *stream = (void*) number++; return 0; }
+int cuStreamSynchronize(void*) { CONTEXT return 0; }
 int cuStreamWaitEvent(void*, void*, unsigned int) { return 0; }
-int cuEventCreate(void** event, unsigned int) { *event = (void*) 7; return 0; }
+int cuEventCreate(void** event, unsigned int) { CONTEXT *event = (void*) 7; return 0; }
 int cuEventRecord(void*, void*) { return 0; }
 int cuEventDestroy_v2(void*) { return 0; }
-int cuMemGetInfo_v2(size_t* free, size_t* total) { *free = *total = (size_t) 1 << 32; return 0; }
-int cuMemHostAlloc(void** place, size_t size, unsigned int) { *place = malloc(size); return 0; }
+int cuMemGetInfo_v2(size_t* free, size_t* total) { CONTEXT *free = *total = (size_t) 1 << 32; return 0; }
+int cuMemHostAlloc(void** place, size_t size, unsigned int) { CONTEXT *place = malloc(size); return 0; }
 int cuMemAllocAsync(uint64_t* place, size_t size, void*) {
+    CONTEXT
     std::lock_guard<std::mutex> guard(one_at_a_time);
     *place = (uint64_t) malloc(size);
     memset((void*) *place, 0xa5, size);  // nobody has written there yet
@@ -196,6 +199,7 @@ int cuMemAllocAsync(uint64_t* place, size_t size, void*) {
     return 0;
 }
 int cuMemFreeAsync(uint64_t place, void*) {
+    CONTEXT
     std::lock_guard<std::mutex> guard(one_at_a_time);
     auto found = sizes.find(place);
     if (found == sizes.end()) { fprintf(stderr, "freed twice\n"); abort(); }
@@ -205,12 +209,13 @@ int cuMemFreeAsync(uint64_t place, void*) {
     free((void*) place);
     return 0;
 }
-int cuMemsetD8Async(uint64_t place, unsigned char value, size_t size, void*) { memset((void*) place, value, size); return 0; }
-int cuMemcpyDtoDAsync_v2(uint64_t place, uint64_t origin, size_t size, void*) { memcpy((void*) place, (void*) origin, size); return 0; }
-int cuMemcpyDtoHAsync_v2(void* place, uint64_t origin, size_t size, void*) { memcpy(place, (void*) origin, size); return 0; }
-int cuMemcpyHtoDAsync_v2(uint64_t place, void* origin, size_t size, void*) { memcpy((void*) place, origin, size); return 0; }
+int cuMemsetD8Async(uint64_t place, unsigned char value, size_t size, void*) { CONTEXT memset((void*) place, value, size); return 0; }
+int cuMemcpyDtoDAsync_v2(uint64_t place, uint64_t origin, size_t size, void*) { CONTEXT memcpy((void*) place, (void*) origin, size); return 0; }
+int cuMemcpyDtoHAsync_v2(void* place, uint64_t origin, size_t size, void*) { CONTEXT memcpy(place, (void*) origin, size); return 0; }
+int cuMemcpyHtoDAsync_v2(uint64_t place, void* origin, size_t size, void*) { CONTEXT memcpy((void*) place, origin, size); return 0; }
 int cuLaunchKernel(Function* function, unsigned int blocks, unsigned int, unsigned int, unsigned int threads, unsigned int,
                    unsigned int, unsigned int, void*, void**, void** extra) {
+    CONTEXT
     std::lock_guard<std::mutex> guard(one_at_a_time);
     size_t size = *(size_t*) extra[3];
     if (!blocks || threads > 1024 || size != function->size) {

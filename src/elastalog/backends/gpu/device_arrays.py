@@ -335,7 +335,8 @@ class DeviceModule:
         place = made.place
         for array in arrays:
             if len(array):
-                self.driver.copy(array.dense().place, place, array.nbytes)
+                dense = array.dense()
+                self.driver.copy(dense.place, place, array.nbytes)
                 place += array.nbytes
         return made
 
@@ -374,7 +375,8 @@ class DeviceModule:
         them."""
         size = len(wanted[0])
         found = _empty(self.driver, size, np.int64)
-        parts = [place for one, other in zip(keys, wanted, strict=True) for place in (one.place, other.dense().place)]
+        assert all(part.step == 1 for part in (*keys, *wanted))
+        parts = [place for one, other in zip(keys, wanted, strict=True) for place in (one.place, other.place)]
         words = (len(keys[0]), int(is_after), found.place, size, *by_value(len(keys), parts, 2))
         if size:
             self.driver.launch("search", blocks_for(size), THREADS, words)

@@ -36,6 +36,7 @@ _OPTIONS = ("--std=c++17", "--restrict", "-default-device")
 _POOL_KEEPS, _POOL_USED = 4, 7
 _MAJOR, _MINOR = 75, 76
 _OUT_OF_MEMORY = 2
+_NUMBERS: dict[int, Any] = {1: ctypes.c_ubyte, 4: ctypes.c_int, 8: ctypes.c_longlong}
 
 
 class DeviceError(Exception):
@@ -98,14 +99,17 @@ class Driver:
             self._own.length = ctypes.c_size_t()
             place, length = ctypes.addressof(self._own.arguments), ctypes.addressof(self._own.length)
             self._own.extra = (ctypes.c_void_p * 5)(1, place, 2, length, 0)
-            self._own.number = ctypes.c_longlong()
             self._own.staging = None
+
+    def bind_once(self) -> None:
+        """The same, if it does not yet."""
+        if not hasattr(self._own, "stream"):
+            self.bind()
 
     @property
     def stream(self) -> int:
         """Of this thread."""
-        if not hasattr(self._own, "stream"):
-            self.bind()
+        self.bind_once()
         return self._own.stream  # type: ignore[no-any-return]
 
     def launch(self, function: str, blocks: int, threads: int, arguments: Iterable[int]) -> None:
@@ -134,10 +138,13 @@ class Driver:
 
     def free(self, place: int, stream: int) -> None:
         """Gives memory back, after what the stream it was made on has been told to do. An error is none any more."""
-        self._quick.cuMemFreeAsync(place, stream)
+        with suppress(Exception):
+            self.bind_once()
+            self._quick.cuMemFreeAsync(place, stream)
 
     def free_bytes(self) -> int:
         """Those that nobody uses on the device."""
+        self.bind_once()
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self._check(self._waiting.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)))
         return free.value
@@ -154,11 +161,10 @@ class Driver:
 
     def number_at(self, place: int, size: int) -> int:
         """The number of some bytes, when all that was asked for before is done."""
-        number = self._own.number
-        number.value = 0
-        self._check(self._waiting.cuMemcpyDtoHAsync_v2(ctypes.addressof(number), place, size, self.stream))
+        staging = self._staging()
+        self._check(self._waiting.cuMemcpyDtoHAsync_v2(staging, place, size, self.stream))
         self.synchronize()
-        return number.value if size == 8 else ctypes.c_int(number.value).value  # type: ignore[no-any-return]
+        return _NUMBERS[size].from_address(staging).value  # type: ignore[no-any-return]
 
     def set_bytes(self, place: int, value: int, size: int) -> None:
         self._check(self._quick.cuMemsetD8Async(place, value, size, self.stream))
@@ -186,7 +192,7 @@ class Driver:
             ctypes.memmove(host + begin, staging, length)
 
     def _staging(self) -> int:
-        self.stream  # noqa: B018  it has one from then on
+        self.bind_once()
         if self._own.staging is None:
             self._own.staging = _Staging(self)
         return self._own.staging.place  # type: ignore[no-any-return]
@@ -275,15 +281,14 @@ def fingerprint() -> str:
 def code_for(architecture: int) -> bytes:
     """The module for a device. Raises DeviceError if there is none, and nothing to compile it with."""
     fitting = [one for one in ARCHITECTURES if one // 10 == architecture // 10 and one <= architecture]
-    for target in (*(f"sm_{one}" for one in reversed(fitting)), f"compute_{PORTABLE}"):
+    targets = [*(f"sm_{one}" for one in reversed(fitting)), f"compute_{PORTABLE}"]
+    for target in targets:
         found = objects.find(_operator(target), fingerprint(), FAMILY)
         if found is not None:
             return found.code
-    code = compiled(f"compute_{min(architecture, PORTABLE)}" if not fitting else f"sm_{fitting[-1]}")
+    code = compiled(targets[0])
     with suppress(OSError):  # the next process compiles it again
-        target = f"sm_{fitting[-1]}" if fitting else f"compute_{PORTABLE}"
-        objects.make_user_folder(FAMILY)
-        objects.keep(_operator(target), fingerprint(), _object(code), objects.user_folder(FAMILY))
+        objects.keep(_operator(targets[0]), fingerprint(), _object(code), objects.make_user_folder(FAMILY))
     return code
 
 

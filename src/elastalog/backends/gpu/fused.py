@@ -44,10 +44,10 @@ def unpacked(module: DeviceModule, columns: Sequence[Unpacked], *, is_matrix: bo
     """The words of columns, each by itself, or all as those of a matrix."""
     size = len(columns[0][0])
     if is_matrix:
-        matrix = module.empty((size, len(columns)), np.int32)
-        found = [matrix[:, column] for column in range(len(columns))]
+        given = [module.empty((size, len(columns)), np.int32)]
+        found = [given[0][:, column] for column in range(len(columns))]
     else:
-        found = [module.empty(size, np.int32) for _ in columns]
+        given = found = [module.empty(size, np.int32) for _ in columns]
     for begin in range(0, len(columns), MOST_PARTS):
         some = range(begin, min(begin + MOST_PARTS, len(columns)))
         words = [
@@ -57,7 +57,7 @@ def unpacked(module: DeviceModule, columns: Sequence[Unpacked], *, is_matrix: bo
             for word in (found[n].place, found[n].step, add, shift, mask, keys.place)
         ]
         _launch(module, "unpack", size, (size,), by_value(len(some), words, 6))
-    return [matrix] if is_matrix else found
+    return given
 
 
 def held(

@@ -85,10 +85,8 @@ class Packing:
     def rows(self, keys: Keys, arrays: Arrays) -> Array:
         """The words of all columns, row by row."""
         columns = range(len(self.order))
-        if arrays.is_device and self.order:
+        if arrays.is_device:
             return fused.unpacked(arrays.module, [self._taken(keys, column) for column in columns], is_matrix=True)[0]
-        if not self.order:
-            return arrays.module.empty((len(keys[0]), 0), np.int32)
         return np.stack(self.columns(keys, columns, arrays), axis=1)
 
     def _taken(self, keys: Keys, column: int) -> tuple[Array, int, int, int]:

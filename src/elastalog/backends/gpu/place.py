@@ -127,6 +127,7 @@ class DevicePlace:
             return False
         guess = forecast(so_far)
         wait = 0.0 if self._is_ready else starting.seconds()
+        log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
         if not guess.is_better_there(wait):
             return False
         self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"

@@ -77,7 +77,7 @@ class DeviceRelation:
     def columns(self, keys: Keys | None = None) -> list[Array]:
         """The columns of facts given by their keys; of all, if none are given."""
         keys = self.natural.new if keys is None else keys
-        return self.packing.columns(keys, range(len(self._ranges)), self._arrays) if self._ranges else []
+        return self.packing.columns(keys, range(self.width), self._arrays)
 
     def rows(self, keys: Keys) -> Array:
         """The words of facts given by their keys."""
