@@ -1,6 +1,6 @@
 """Strata on a GPU, beside the kernel on the same machine.
 
-`python -m benchmarks.gpu [WORKLOAD ...] [--repeats N] [--jobs N] [--data DIR]` measures, in one process,
+`python -m benchmarks.gpu [WORKLOAD ...] [--repeats N] [--jobs N] [--data DIR] [--arrays]` measures, in one process,
 
 - the largest stratum on the device, from words in memory to words, levels and counts in memory (`arrays`): least
   seconds, those of them in which nothing but copies went on, rounds, the most device memory; where what it reads is
@@ -126,7 +126,7 @@ class Alone:
 def digest(folder: Path = MEASURED) -> str:
     """Of the code of a package, whatever its blank lines, comments and imports."""
     found = blake2b(digest_size=12)
-    for file in sorted(folder.glob("*.py")):
+    for file in sorted((*folder.glob("*.py"), *folder.glob("*.cu"))):
         lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
         code = [line for line in lines if line and not line.startswith(("#", "from ", "import "))]
         found.update("\n".join([file.name, *code]).encode())
@@ -243,7 +243,7 @@ def measured(case: Case, given: argparse.Namespace, data: Path | None, arrays: A
     if not case.is_given:
         yield "kernel alone", in_kernel(case, alone, jobs)
     del alone
-    if not case.is_opened:
+    if not case.is_opened or given.arrays:
         return
     yield "open gpu elastic", opened(case, lambda: facts, "gpu", jobs, repeats)
     yield "open gpu recompute", opened(case, lambda: facts, "gpu", jobs, strategy="recompute")
@@ -271,6 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="strata on a GPU, beside the kernel")
     parser.add_argument("cases", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(case.name for case in CASES)}")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--arrays", action="store_true", help="open no sessions")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads of the kernel")
     parser.add_argument("--data", help="folder of benchmark data")
     given = parser.parse_args()
