@@ -14,7 +14,7 @@ import numpy.typing as npt
 from elastalog.backends.gpu import starting
 from elastalog.backends.gpu.arrays import Arrays, Carrier, on_device, on_numpy, out_of_memory
 from elastalog.backends.gpu.folding import folded, why_not
-from elastalog.backends.gpu.forecast import forecast
+from elastalog.backends.gpu.forecast import forecast, is_worth_a_start
 from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.begun import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
@@ -126,14 +126,13 @@ class DevicePlace:
         if self.is_asked or stratum.number in self._failed or not (self._is_ready or starting.is_there()):
             return False
         guess = forecast(so_far)
-        wait = 0.0 if self._is_ready else starting.seconds()
         log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
-        if not guess.is_better_there(wait):
+        if not self._is_ready:
+            if is_worth_a_start(so_far, guess, starting.seconds()):
+                starting.begin()  # the kernel goes on meanwhile
             return False
         self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"
-        if not self._is_ready:
-            starting.begin()  # the kernel goes on meanwhile
-        return self._is_ready
+        return guess.is_better_there()
 
     def take_over(
         self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
