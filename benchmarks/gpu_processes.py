@@ -1,10 +1,10 @@
 """Whole processes beside each other: what a user waits for, from the start of the interpreter, with each engine.
 
-`python -m benchmarks.gpu_processes [WORKLOAD ...] --data DIR [--engines auto local gpu] [--jobs N] [--repeats N]` runs a
-new process for each and takes the least seconds: until the package is imported, until the session is open (from Parquet),
-until a first fact is explained, and until a first update is done. With `--first` the caches of the user are empty before
-the first of them, as after an installation. A process is ended after `--limit` seconds. On a machine with a GPU it writes
-benchmarks/results/gpu_processes.json. Exit code 1 if a count is wrong.
+`python -m benchmarks.gpu_processes [WORKLOAD ...] --data DIR [--engines auto local gpu] [--jobs N] [--repeats N]` runs
+a new process for each and takes the least seconds: until the package is imported, until the session is open (from
+Parquet), until a first fact is explained, and until a first update is done. With `--first` the caches of the user are
+empty before the first of them, as after an installation. A process is ended after `--limit` seconds; one with a wrong
+count fails. On a machine with a GPU it writes benchmarks/results/gpu_processes.json.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ for name, size in given["sizes"].items():
     if len(db[name]) != size:
         sys.exit(f"{name} has {len(db[name]):,} facts, not {size:,}")
 mark("opened")
-marks["places"] = [one.reason for one in db.statistics().places if one.where == "gpu"]
+marks["places"] = [one.why for one in db.statistics().places if one.where == "gpu"]
 marks["device"] = round(sum(one.seconds for one in db.statistics().elsewhere), 3)
 if given["relation"]:
     name = given["relation"]

@@ -55,6 +55,7 @@ def emulated(emulated_library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(driver, "LIBRARY", str(emulated_library))
     monkeypatch.setattr(driver, "DEVICES", ("/",))
     monkeypatch.setattr(driver, "code_for", lambda architecture: b"")
+    monkeypatch.setattr(starting, "_has_signs", lambda: True)
     for name in ("_thread", "_driver"):
         monkeypatch.setattr(starting, name, None)
     found = arrays.on_device()

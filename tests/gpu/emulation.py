@@ -1,10 +1,9 @@
-"""A device that is none: a driver whose device is this processor, made of `emulated.cpp` and the functions of the module
-that runs on real ones. Slow, but what it computes is what the module says; needs a C++ compiler."""
+"""A device that is none: a driver whose device is this processor, made of `emulated.cpp` and the functions of the
+module that runs on real ones. Slow, but what it computes is what the module says; needs a C++ compiler."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,10 +11,6 @@ from elastalog.backends.gpu import driver
 
 HERE = Path(__file__).parent
 KERNELS = Path(driver.__file__).with_name("kernels.cu")
-
-
-def has_compiler() -> bool:
-    return shutil.which("g++") is not None
 
 
 def build(folder: Path) -> Path:

@@ -64,8 +64,8 @@ def _kernel_with_device(
     is_asked: bool,
     room: int | None,
 ) -> Backend:
-    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy. One that was
-    asked for is started now, beside the reading of facts; otherwise when a stratum takes long."""
+    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy. One that
+    was asked for is started now, beside the reading of facts; otherwise when a stratum takes long."""
     from elastalog.backends.gpu import starting
     from elastalog.backends.kernel.backend import KernelBackend
 

@@ -1,6 +1,6 @@
 """The arrays that strata are evaluated on: those of a device, NumPy's without one. All else here is written against the
-module; what only a device has stands behind a method whose other half is NumPy. Copies between this process and a device
-go on beside what the device does, by threads that each have a stream of their own."""
+module; what only a device has stands behind a method whose other half is NumPy. Copies between this process and a
+device go on beside what the device does, by threads that each have a stream of their own."""
 
 from __future__ import annotations
 

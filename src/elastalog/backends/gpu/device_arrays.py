@@ -328,7 +328,7 @@ class DeviceModule:
         if isinstance(values, DeviceArray):
             return values
         value = np.asarray(values)
-        return self.full(size, value[()], value.dtype)
+        return self.full(size, value[()], value.dtype)  # type: ignore[arg-type]
 
     def concatenate(self, arrays: Sequence[DeviceArray]) -> DeviceArray:
         made = _empty(self.driver, sum(map(len, arrays)), arrays[0].dtype)

@@ -1,5 +1,5 @@
-"""The first CUDA device of this machine, through its driver and nothing else: the module of `kernels.cu`, launches of its
-functions, memory and copies.
+"""The first CUDA device of this machine, through its driver and nothing else: the module of `kernels.cu`, launches of
+its functions, memory and copies.
 
 The module is compiled ahead: a wheel carries it for the architectures of now, and as PTX for later ones, among the
 object code of operators (see `elastalog.jit.objects`). From sources NVRTC compiles it at first use, once per user.

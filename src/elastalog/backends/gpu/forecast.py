@@ -1,10 +1,11 @@
-"""Whether a stratum that the kernel has begun goes on faster on a device, from what has been seen of it so far. What a user
-waits for is counted: the rest of the device's start, the copies there and back, launches, and that the rest is a guess.
+"""Whether a stratum that the kernel has begun goes on faster on a device, from what has been seen of it so far. The
+forecast counts what a user waits for: the copies there and back, launches, and that the rest is a guess.
 
-Nobody knows how many facts will follow. As long as rounds find about as many as ever, it is taken for as many as there
-are: then the time that is lost by going on too long here is at most about the time that was spent here. When rounds have
-become smaller, little is left, and it stays here. The start of the device is not waited for, so it is begun earlier than
-anything is certain: when a stratum has taken part of the time that a start takes, and found much.
+How many facts will follow is not known. As long as rounds find about as many as ever, the rest is taken for as many as
+there are: then the time that is lost by going on too long here is at most about the time that was spent here. When
+rounds have become smaller, little is left, and the stratum stays here. The kernel does not wait for the start of the
+device, which is therefore begun before anything is certain: when a stratum has taken part of the time that a start
+takes, and found much.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from elastalog.late import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeviceCosts:
-    """Seconds of a fact that is copied there and sorted, of one that is found there and copied back, of what there is to
-    do whatever the size, and of a round."""
+    """Seconds of a fact that is copied there and sorted, of one that is found there and copied back, of what there is
+    to do whatever the size, and of a round."""
 
     sent: float = 3e-9
     found: float = 5e-9

@@ -9,7 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from elastalog.backends.gpu.device_arrays import (
-    MOST_PARTS,
+    MOST_PARTS as MOST_PARTS,
+)
+from elastalog.backends.gpu.device_arrays import (
     THREADS,
     DeviceArray,
     DeviceModule,
@@ -25,11 +27,11 @@ Place: TypeAlias = tuple[int, int]
 Unpacked: TypeAlias = tuple[DeviceArray, int, int, int]
 """Of a column: the part of keys that has it, its shift there, the mask, and what is added to its words."""
 Taken: TypeAlias = tuple[DeviceArray | None, int, int, int, int]
-"""Where a word of a pair comes from, and goes to in a key: the column of left rows, or the shift and the mask in the key
-of a fact; what is added; the shift."""
+"""Where a word of a pair comes from, and goes to in a key: the column of left rows, or the shift and the mask in the
+key of a fact; what is added; the shift."""
 Joined: TypeAlias = tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]
-"""The pairs of a join: where the facts of a left row begin, how many they are, how many pairs there are up to it, and the
-keys of facts."""
+"""The pairs of a join: where the facts of a left row begin, how many they are, how many pairs there are up to it, and
+the keys of facts."""
 
 
 def packed(module: DeviceModule, columns: Sequence[DeviceArray], places: Sequence[Place]) -> DeviceArray:
@@ -91,7 +93,9 @@ def merged(module: DeviceModule, keys: DeviceArray, more: DeviceArray) -> Device
     return out
 
 
-def pair_columns(module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken]) -> list[DeviceArray]:
+def pair_columns(
+    module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken]
+) -> list[DeviceArray]:
     """The words of some pairs, from one on: a column for each part."""
     columns = [module.empty(size, np.int32) for _ in parts]
     for first in range(0, len(parts), MOST_PARTS):

@@ -34,8 +34,8 @@ CHUNK = 1 << 26
 """Derivations that are held at a time, unless there is little memory."""
 _BYTES_A_DERIVATION = 64
 LEAST_FACTS = 30_000
-"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot begin
-with it: aggregates, and strata with global levels or `.limitsize`."""
+"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
+begin with it: aggregates, and strata with global levels or `.limitsize`."""
 LEAST_TO_START = 1_000_000
 """The same where the device has not been started yet."""
 LEAST_ASKED = 5_000

@@ -26,10 +26,18 @@ _driver: Driver | None = None
 
 
 def is_there() -> bool:
-    """Whether there may be a device; nothing is started to find out."""
+    """Whether there may be a device; nothing is started to find out, and nothing imported where there is no sign."""
+    if not _has_signs():
+        return False
     from elastalog.backends.gpu import driver
 
     return driver.is_there() and (_thread is None or _thread.is_alive() or _driver is not None)
+
+
+def _has_signs() -> bool:
+    with suppress(OSError):
+        return any(name.startswith(("nvidia", "dxg")) for name in os.listdir("/dev"))
+    return False
 
 
 def begin() -> None:

@@ -30,8 +30,8 @@ from elastalog.backends.kernel.store.memory import (
 )
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics import memory_limit
-from elastalog.relations.facts import FactWords
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 
 _FIRST_TABLE = 128
