@@ -19,8 +19,9 @@ SEED    ?=
 # For `make corpus`: a folder with checkouts OWNER+NAME of public repositories, and Soufflé, without which only ours runs.
 CLONES  ?=
 SOUFFLE ?=
-# What `make check` tests: nothing that evaluates.
-QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_site.py tests/docs/test_walks.py
+# What `make check` tests: the language and the pages, and that a handful of programs have the facts that they should.
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/test_names.py tests/docs/test_pages.py tests/docs/test_site.py \
+	tests/docs/test_walks.py tests/engine/test_programs.py::test_the_command_run_writes_the_expected_facts
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -47,12 +48,13 @@ test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 r
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
-check: $(READY) ## format, lint, types, layers, and the tests of the language and of the pages: under two minutes
+check: $(READY) ## format, lint, types, layers, names, the tests of the language and of the pages, a few programs: under two minutes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/dependencies.py check
+	$(BIN)/python scripts/names.py
 	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(or $(PYTEST),$(QUICKEST))
 
 docs: $(READY) ## the documentation as a site, in build/site (`make check` builds it too)

@@ -1,4 +1,4 @@
-"""What the elastic choice counts, fitted to what it took: the constants of `evaluation.unit_costs`.
+"""What the elastic choice counts, fitted to what it took: the unit costs of `evaluation.experience`.
 
 `python -m benchmarks.fit_costs [--fit CASE ...] [--test CASE ...] [--data DIR] [--repeats N]`; cases are those of
 `benchmarks.regret`. Streams are played twice, with updates only and with every stratum evaluated anew, and what each

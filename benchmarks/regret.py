@@ -76,7 +76,7 @@ class Regret:
 class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
-    def choose(self, stratum: LogicalStratum, *occasion: Any, **more: Any) -> Forecast:
+    def choose(self, stratum: LogicalStratum, *features: Any) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 

@@ -12,7 +12,7 @@ import click
 import elastalog
 import elastalog.spark
 from benchmarks.spark_case import case_named
-from elastalog.backends.spark.ways import SETTING
+from elastalog.backends.spark.placement import EXCHANGE_SETTING
 
 WAYS = ("files", "network", "stages")
 
@@ -31,7 +31,7 @@ def main(workloads: tuple[str, ...], repeats: int) -> None:
         derived = 0
         for turn in range(repeats + 1):
             for way in WAYS:
-                spark.conf.set(SETTING, way)
+                spark.conf.set(EXCHANGE_SETTING, way)
                 began = time.perf_counter()
                 with elastalog.open(case.program, facts, engine="spark", spark=spark) as db:
                     derived = len(db["path"])

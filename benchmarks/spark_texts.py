@@ -15,7 +15,7 @@ import click
 import elastalog
 import elastalog.spark
 from benchmarks.driver_memory import Peak, limit
-from elastalog.pipeline.spark import texts
+from elastalog.pipeline.spark import large_facts
 from elastalog.relations import mapped
 
 PROGRAM = """
@@ -34,7 +34,9 @@ MOST_IN_MEMORY = 4 << 20
 def main(number: int, mebibytes: int, java: str) -> None:
     """Prints what it took."""
     os.environ[mapped.VARIABLE] = str(MOST_IN_MEMORY)
-    spark = elastalog.spark.session(2, memory=java, settings={"spark.elastalog.leastRows": "0", texts.SETTING: "0"})
+    spark = elastalog.spark.session(
+        2, memory=java, settings={"spark.elastalog.leastRows": "0", large_facts.SETTING: "0"}
+    )
     half = number // 2
     frame = spark.range(half).selectExpr(
         "concat('left  ', lpad(id * 7919 % 1000000007, 13, '0')) AS x",

@@ -42,10 +42,9 @@ def serve(store: Path) -> str:
     """A workbench in a thread of this process. Returns its address."""
     import uvicorn
 
-    from elastalog.web.app import make_app
-    from elastalog.web.pages.mounting import mount_pages
+    from elastalog.web.app import listen, make_app
+    from elastalog.web.pages.frame import mount_pages
     from elastalog.web.service import Service
-    from elastalog.web.serving import listen
 
     session = elastalog.open(PROGRAM, facts(), store=store)
     print(f"{sum(len(session[name]) for name in session):,} facts")

@@ -1,10 +1,13 @@
 """Draws the pictures of the explanations into docs/pictures: `python scripts/pictures.py`.
 
 Levels, counts and derivations in them are asked of the engine, so that no picture says what the program does not do.
+Layers are those that import-linter checks, with the words of CONTRIBUTING.md; the life of an update goes by the steps
+of its walk, which a test takes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -13,7 +16,8 @@ from typing import Final
 
 import elastalog
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+ROOT: Final = Path(__file__).resolve().parents[1]
+FOLDER: Final = ROOT / "docs" / "pictures"
 PROGRAM: Final = """
 .decl edge(from: number, to: number)
 .input edge
@@ -46,11 +50,14 @@ class Drawing:
         style = f'font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
         self.shapes.append(f'<text x="{x:g}" y="{y:g}" {style}>{escape(text)}</text>')
 
+    def rectangle(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+        self.shapes.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{colour}" stroke="{INK}"/>'
+        )
+
     def box(self, x: float, y: float, text: str, note: str, colour: str) -> None:
         """A fact, with a note at its upper right corner."""
-        self.shapes.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{colour}" stroke="{INK}"/>'
-        )
+        self.rectangle(x, y, WIDTH, HEIGHT, colour)
         self.text(x + WIDTH / 2, y + 20, text, anchor="middle")
         self.text(x + WIDTH + 3, y + 7, note, size=10)
 
@@ -192,7 +199,48 @@ def switch_picture() -> None:
     sheet.save("switch.svg", "the switch: work against the size of a change")
 
 
+def layers_picture() -> None:
+    """A row for each layer, from above, with its packages and what they are for."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = text.partition("## Layers")[2].partition("```\n")[2].partition("```")[0].splitlines()
+    sheet = Drawing(1160, 30 + 30 * len(block))
+    for row, line in enumerate(block):
+        packages, told = re.split(r" {3,}", line, maxsplit=1)
+        y = 10 + 30 * row
+        for place, name in enumerate(packages.split()):
+            sheet.rectangle(20 + 98 * place, y, 92, 24, PLAIN)
+            sheet.text(66 + 98 * place, y + 17, name, anchor="middle")
+        sheet.text(330, y + 17, told, size=12)
+    sheet.line([(8, 20), (8, sheet.height - 30), (4, sheet.height - 38)], GREY)
+    sheet.line([(8, sheet.height - 30), (12, sheet.height - 38)], GREY)
+    sheet.text(8, sheet.height - 8, "imports go down, never up", size=12, colour=GREY)
+    sheet.save("layers.svg", "the layers of the package, from the commands down to the diagnostics")
+
+
+def life_picture() -> None:
+    """The steps of an update from left to right, each in the row of the package that takes it."""
+    page = (ROOT / "docs" / "explanation" / "a-fact-and-an-update.md").read_text(encoding="utf-8")
+    section = page.partition("## From `db.update()`")[2].partition("\n## ")[0]
+    steps = re.findall(r"^(\d+)\. `([\w/]+)/\w+\.py` · `([\w.]+)`", section, re.MULTILINE)
+    rows = ["session", "evaluation", "evaluation/strategies", "backends/kernel"]
+    rows += sorted({folder for _, folder, _ in steps} - set(rows))
+    sheet = Drawing(170 + 66 * len(steps), 40 + 70 * len(rows))
+    for row, folder in enumerate(rows):
+        sheet.rectangle(4, 10 + 70 * row, sheet.width - 8, 62, PLAIN if row % 2 else PAPER)
+        sheet.text(12, 46 + 70 * row, folder.replace("/", "."), size=12)
+    at = [(190 + 66 * place, 40 + 70 * rows.index(folder)) for place, (_, folder, _) in enumerate(steps)]
+    sheet.line(at, GREY)
+    for (x, y), (number, _, name) in zip(at, steps, strict=True):
+        sheet.shapes.append(f'<circle cx="{x:g}" cy="{y:g}" r="11" fill="{FOUND}" stroke="{INK}"/>')
+        sheet.text(x, y + 4, number, size=11, anchor="middle")
+        sheet.text(x, y + 26 if int(number) % 2 else y - 16, name.rpartition(".")[2], size=11, anchor="middle")
+    sheet.text(12, sheet.height - 10, "numbers: the steps of the walk", size=12, colour=GREY)
+    sheet.save("life.svg", "the life of an update, from db.update() to its changes")
+
+
 def main() -> None:
+    layers_picture()
+    life_picture()
     with elastalog.open(PROGRAM, facts={"edge": EDGES}) as db:
         before = world(db)
         db.apply(deleted={"edge": DELETED})

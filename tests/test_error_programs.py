@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.diagnostics.render import render_text
+from elastalog.diagnostics.diagnostic import ElastalogError, render_text
 from elastalog.program import Program, read_program_text
 
 CASES = sorted(path for path in (Path(__file__).parent / "programs" / "errors").iterdir() if path.is_dir())

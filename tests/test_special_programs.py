@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
+from tests.commands import run
 from tests.reference.cases import parse_accepted, read_lines, rows
 from tests.reference.evaluator import evaluate, program_of
 
@@ -44,7 +43,7 @@ def tree_of(name: str) -> Any:
 
 
 def shell(*arguments: str, script: str) -> str:
-    result = CliRunner().invoke(cli, ["shell", *arguments], input=script, catch_exceptions=False)
+    result = run("shell", *arguments, text=script)
     lines = [line for line in result.stderr.splitlines() if "NumPy takes its place" not in line]
     assert lines == []
     assert result.exit_code == 0

@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli.main import cli
 from elastalog.evaluation.strategies import STRATEGIES
+from tests.commands import run
 
 PROGRAMS = Path(__file__).parent / "programs"
 CASES = sorted(path.parent.name for path in PROGRAMS.glob("*/commands.txt"))
@@ -35,11 +34,9 @@ def _compiled() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_every_script_prints_what_is_expected(name: str, treatment: str) -> None:
     folder = PROGRAMS / name
-    facts = ["-F", str(folder / "facts")] if (folder / "facts").is_dir() else []
+    facts = ["-F", folder / "facts"] if (folder / "facts").is_dir() else []
     script = (folder / "commands.txt").read_text(encoding="utf-8")
-    result = CliRunner().invoke(
-        cli, ["shell", str(folder / "program.dl"), *facts, *TREATMENTS[treatment]], input=script, catch_exceptions=False
-    )
+    result = run("shell", folder / "program.dl", *facts, *TREATMENTS[treatment], text=script)
     assert result.stderr == ""
     assert result.stdout == (folder / "expected_output.txt").read_text(encoding="utf-8")
     assert result.exit_code == 0

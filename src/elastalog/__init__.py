@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import ElastalogError as ElastalogError
     from elastalog.diagnostics.diagnostic import InternalError as InternalError
     from elastalog.evaluation.changes import Changes as Changes
+    from elastalog.evaluation.changes import Update as Update
     from elastalog.evaluation.costs import Forecast as Forecast
     from elastalog.evaluation.differences import Difference as Difference
     from elastalog.evaluation.differences import Differences as Differences
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord as EpochRecord
     from elastalog.evaluation.pending import PendingUpdate as PendingUpdate
     from elastalog.evaluation.statistics import Statistics as Statistics
-    from elastalog.evaluation.update import Update as Update
     from elastalog.pipeline.files.policy import BadRows as BadRows
     from elastalog.pipeline.files.policy import Report as Report
     from elastalog.program import Program as Program
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from elastalog.session import open as open  # noqa: A004  # its public name
     from elastalog.session import query as query
     from elastalog.session.engine import Engine as Engine
-    from elastalog.session.observing import instrument as instrument
+    from elastalog.session.engine import instrument as instrument
     from elastalog.session.settings import Limits as Limits
     from elastalog.session.settings import Store as Store
     from elastalog.storage.entries import LogEntry as LogEntry
@@ -89,10 +89,10 @@ PUBLIC = {
     "Statistics": "elastalog.evaluation.statistics",
     "Store": "elastalog.session.settings",
     "Suggestion": "elastalog.debugging.answers",
-    "Update": "elastalog.evaluation.update",
+    "Update": "elastalog.evaluation.changes",
     "Verification": "elastalog.evaluation.differences",
     "connect": "elastalog.client",
-    "instrument": "elastalog.session.observing",
+    "instrument": "elastalog.session.engine",
     "open": "elastalog.session",
     "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",

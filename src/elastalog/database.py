@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Blame, Localisation, Suggestion
-    from elastalog.evaluation.answers import PatternQuery
     from elastalog.evaluation.changes import Changes
-    from elastalog.evaluation.draft import DraftUpdate
+    from elastalog.evaluation.pending import DraftUpdate
+    from elastalog.evaluation.queries import PatternQuery
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.fact import Fact

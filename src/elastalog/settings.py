@@ -90,6 +90,10 @@ class Settings:
     """Rounds of B/F^c after which plain ones go to the machine."""
     least_budget: int = 2_000
     """Derivations that every update may make before it is compared with a bootstrap."""
+    many_small_updates: int = 64
+    """Updates below that budget after which what they cost is known well enough."""
+    small_update_sample: int = 8
+    """One in this many is learnt from afterwards, since to learn takes time that a small update would notice."""
 
     # Questions and groups
     few_values: int = 8
@@ -99,7 +103,7 @@ class Settings:
     group_attempts: int = 4
     """Attempts to find the groups that a rule needs before all are explored."""
     most_idle_groups: int = 1_000
-    """Groups that nobody needs any more and that are kept anyway."""
+    """Groups that no rule needs any more and that are kept anyway."""
     few_debugged_facts: int = 2_048
     """Facts of a relation up to which a repair collects all of their derivations."""
 
@@ -110,6 +114,8 @@ class Settings:
     """Rows to be added to one index from which several threads add those of some keys each."""
     divide_table_from: int = 1 << 17
     """Rows from which several threads fill a set table."""
+    thread_gain: float = 0.65
+    """The power of the number of threads by which rounds that they share are faster: as measured with 2 to 16."""
     share_round_from: int = 60_000
     """Rows that a round is expected to look at from which several threads share it."""
     least_shared_room: int = 1 << 16

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.analysis.check import check
-from elastalog.analysis.flatten import flatten
+from elastalog.analysis.check import check, flatten
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source

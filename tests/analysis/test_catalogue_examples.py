@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from elastalog.analysis.growth import warnings_of_growth
-from elastalog.diagnostics.catalogue.entry import Entry
-from elastalog.diagnostics.catalogue.names import NAMES
-from elastalog.diagnostics.catalogue.types import TYPES
+from elastalog.diagnostics.catalogue import Entry, read_group
 from elastalog.program import Program
 from tests.analysis.checking import accepted, codes
 
-ANALYSIS = (*NAMES, *TYPES)
+ANALYSIS = (*read_group("names"), *read_group("types"))
 PROGRAMS = [entry for entry in ANALYSIS if not entry.code.startswith(("E023", "E0325", "E0414"))]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastalog.analysis.check import check
-from elastalog.analysis.flatten import flatten
-from elastalog.diagnostics.render import render_text
+from elastalog.analysis.check import check, flatten
+from elastalog.diagnostics.diagnostic import render_text
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_tree

@@ -6,16 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from elastalog.cli.main import COMMANDS, cli
+from elastalog.cli.main import COMMANDS
+from tests.commands import run
 
 GOOD = ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
 BAD = GOOD + "path(x, y) :- egde(x, y).\n"
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, list(arguments))
 
 
 def written(folder: Path, text: str | bytes) -> str:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.cli.main import COMMANDS, cli
+from elastalog.cli.main import COMMANDS
+from tests.commands import run
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -20,10 +20,6 @@ path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).
 .output path
 """
-
-
-def run(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(cli, list(map(str, arguments)), input=text, catch_exceptions=False)
 
 
 @pytest.fixture

@@ -273,7 +273,7 @@ def test_numbers_of_facts(folder: Path) -> None:
 
 
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("pygls", "lsprotocol", "elastalog.cli.language_server", "elastalog.cli.protocol_values"):
+    for name in ("pygls", "lsprotocol", "elastalog.cli.language_server", "elastalog.cli.language_server"):
         monkeypatch.setitem(sys.modules, name, None)
     result = CliRunner().invoke(cli, ["lsp"])
     assert result.exit_code == 1

@@ -16,7 +16,7 @@ import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import lines_in_threads, write
+from elastalog.pipeline.files import write
 from elastalog.program import Program
 from elastalog.settings import SETTINGS
 
@@ -102,15 +102,15 @@ def test_several_threads_write_what_one_writes(folder: Path) -> None:
 def test_several_threads_write_a_large_file_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "LEAST_ROWS", 1)
     monkeypatch.setattr(SETTINGS, "write_in_threads_from", 20)
-    monkeypatch.setattr(lines_in_threads, "ROWS", 4)
+    monkeypatch.setattr(write, "ROWS_OF_A_PART", 4)
     together: list[int] = []
 
     def counted(file: BinaryIO, words: Any, *rest: Any) -> bool:
         together.append(len(words))
         return write_really(file, words, *rest)
 
-    write_really = lines_in_threads.write_in_threads
-    monkeypatch.setattr(lines_in_threads, "write_in_threads", counted)
+    write_really = write._write_in_threads
+    monkeypatch.setattr(write, "_write_in_threads", counted)
     relations = ".decl large(x: number, s: symbol)\n.output large\n.decl small(x: number)\n.output small\n"
     (folder / "large.dl").write_text(f'{relations}large(x, cat("s", to_string(x))) :- x = range(0, 100).\nsmall(1).\n')
     for jobs in ("1", "2"):

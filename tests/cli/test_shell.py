@@ -10,11 +10,10 @@ from click.testing import CliRunner, Result
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli import prompt, shell
+from elastalog.cli import shell
 from elastalog.cli.main import cli
-from elastalog.cli.shell_commands import Piece, ShellState
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
-from elastalog.cli.shell_commands.script import split, statements
+from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 
@@ -146,7 +145,7 @@ def test_a_byte_order_mark_is_passed_over(program: str) -> None:
 
 
 def test_interruption_of_a_script_is_130(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from elastalog.backends.kernel.changing import KernelChanges
+    from elastalog.backends.kernel.updates import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
@@ -305,7 +304,7 @@ def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
                 raise line
             return line
 
-        monkeypatch.setattr(prompt, "make_prompt", lambda state: read)
+        monkeypatch.setattr(shell, "make_prompt", lambda state: read)
         state = opened(program)
         shell._converse(state, "text", "quiet")
         captured = capsys.readouterr()
@@ -328,7 +327,7 @@ def test_ctrl_c_at_the_prompt_changes_nothing(converse: Conversation) -> None:
 def test_ctrl_c_in_a_command_keeps_the_epoch_and_the_pending_update(
     converse: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elastalog.backends.kernel.changing import KernelChanges
+    from elastalog.backends.kernel.updates import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
@@ -382,27 +381,27 @@ def test_nothing_shown_to_a_person_moves_the_cursor(converse: Conversation) -> N
     ],
 )
 def test_completion(program: str, before: str, start: int, found: list[str]) -> None:
-    place, offered = prompt.completions(before, opened(program))
+    place, offered = shell.completions(before, opened(program))
     assert offered == found
     assert not found or place == start
 
 
 def test_files_are_completed(program: str, tmp_path: Path) -> None:
     (tmp_path / "u1.diff").touch()
-    assert prompt.completions(f"load {tmp_path}/u", opened(program))[1] == [f"{tmp_path}/u1.diff"]
+    assert shell.completions(f"load {tmp_path}/u", opened(program))[1] == [f"{tmp_path}/u1.diff"]
 
 
 def test_without_prompt_toolkit_lines_are_read_plainly(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
-    assert prompt.make_prompt(opened(program)) is builtins.input
+    assert shell.make_prompt(opened(program)) is builtins.input
 
 
 def test_the_history_is_in_the_folder_for_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert prompt.history_file() == tmp_path / "state" / "elastalog" / "history"
+    assert shell.history_file() == tmp_path / "state" / "elastalog" / "history"
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert prompt.history_file() is None
+    assert shell.history_file() is None
 
 
 # --- bad rows of files that are loaded

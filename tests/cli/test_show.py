@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from elastalog.cli.main import cli
-from elastalog.cli.show import STAGES
+from elastalog.cli.programs import STAGES
 
 TEXT = (
     ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\n"

@@ -51,7 +51,7 @@ elastalog.__main__.main()
 
 BEFORE_THE_BLOCK = """
 import sys
-import elastalog.__main__, elastalog.cli.explain_error
+import elastalog.__main__, elastalog.cli.help
 
 def trace(frame, event, argument):
     if frame.f_code.co_name == "exit_codes" and event == "return":

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.cli.main import cli
+from tests.commands import run
 
 PROGRAM = """.decl edge(x: number, y: number)
 .input edge
@@ -20,20 +18,16 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-def call(*words: object) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words])
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """Edges 1-2-3, then 3-4 in place of 1-2."""
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
     (tmp_path / "u.diff").write_text("+edge(3, 4).\n-edge(1, 2).\n")
-    made = call("init", tmp_path / "store", tmp_path / "reach.dl", "-F", tmp_path)
+    made = run("init", tmp_path / "store", tmp_path / "reach.dl", "-F", tmp_path)
     assert (made.exit_code, made.stdout) == (0, ""), made.output
     assert "epoch 1: 5 facts" in made.stderr
-    applied = call(
+    applied = run(
         "apply", tmp_path / "store", tmp_path / "u.diff", "--source", "tests", "--batch", "1", "--show-changes"
     )
     assert applied.exit_code == 0, applied.output
@@ -42,13 +36,13 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_init_refuses_a_store_that_exists(store: Path) -> None:
-    again = call("init", store, store.parent / "reach.dl", "-F", store.parent)
+    again = run("init", store, store.parent / "reach.dl", "-F", store.parent)
     assert again.exit_code == 1
     assert "error[E0802]" in again.stderr
 
 
 def test_a_batch_is_applied_once(store: Path) -> None:
-    again = call("apply", store, store.parent / "u.diff", "--source", "tests", "--batch", "1")
+    again = run("apply", store, store.parent / "u.diff", "--source", "tests", "--batch", "1")
     assert again.exit_code == 0
     assert "epoch 2:" in again.stderr
     assert "was applied before" in again.stderr
@@ -56,72 +50,72 @@ def test_a_batch_is_applied_once(store: Path) -> None:
 
 def test_an_update_that_is_wrong_changes_nothing(store: Path) -> None:
     (store.parent / "wrong.diff").write_text("+edge(1, two).\n")
-    assert call("apply", store, store.parent / "wrong.diff").exit_code == 1
-    assert call("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
+    assert run("apply", store, store.parent / "wrong.diff").exit_code == 1
+    assert run("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
 
 
 def test_query_now_and_then(store: Path) -> None:
-    assert call("query", store, "path(2, X)").stdout == "3\n4\n"
-    assert call("query", store, "path(1, X)", "--at", "1").stdout == "2\n3\n"
-    assert call("query", store, "path(2, 4)").stdout == "yes\n"
-    assert call("query", store, "path(4, 2)").stdout == "no\n"
-    assert call("query", store, "path(3, X)", "--format", "json").stdout == '{"X": 4}\n'
-    assert call("query", store, "nothing(3, X)").exit_code == 1
-    assert "E0813" in call("query", store, "path(2, X)", "--at", "9").stderr
+    assert run("query", store, "path(2, X)").stdout == "3\n4\n"
+    assert run("query", store, "path(1, X)", "--at", "1").stdout == "2\n3\n"
+    assert run("query", store, "path(2, 4)").stdout == "yes\n"
+    assert run("query", store, "path(4, 2)").stdout == "no\n"
+    assert run("query", store, "path(3, X)", "--format", "json").stdout == '{"X": 4}\n'
+    assert run("query", store, "nothing(3, X)").exit_code == 1
+    assert "E0813" in run("query", store, "path(2, X)", "--at", "9").stderr
 
 
 def test_log(store: Path) -> None:
-    heads, *lines = call("log", store).stdout.splitlines()
+    heads, *lines = run("log", store).stdout.splitlines()
     assert heads.split() == ["epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch"]
     assert [line.split()[0] for line in lines] == ["2", "1"]
     for head, cell in (("explicit", "-1 +1"), ("how", "update"), ("source", "tests"), ("batch", "1")):
         assert lines[0][heads.index(head) :].startswith(cell)
     assert lines[0][: heads.index("changes") + len("changes")].endswith(" 6")
-    entries = [json.loads(line) for line in call("log", store, "--format", "json", "-n", "1").stdout.splitlines()]
+    entries = [json.loads(line) for line in run("log", store, "--format", "json", "-n", "1").stdout.splitlines()]
     assert [(entry["epoch"], entry["source"], entry["impact"]) for entry in entries] == [(2, "tests", 6)]
-    (turn,) = call("log", store, "--fact", "path(1, 3)").stdout.splitlines()
+    (turn,) = run("log", store, "--fact", "path(1, 3)").stdout.splitlines()
     assert turn.split()[0] == "2"
     assert turn.endswith("disappeared")
-    assert "path: update" in call("log", store, "-v").stdout
+    assert "path: update" in run("log", store, "-v").stdout
 
 
 def test_diff(store: Path) -> None:
     (store.parent / "v.diff").write_text("+edge(2, 4).\n")
-    call("apply", store, store.parent / "v.diff")
-    assert call("diff", store, 2, 3, "--levels").stdout == "+edge(2, 4).\n~path(2, 4). // level 2, now 1\n"
-    assert call("diff", store, 3, 1, "-r", "edge").stdout == "-edge(2, 4).\n-edge(3, 4).\n+edge(1, 2).\n"
-    assert call("diff", store, 1, 1).stdout == ""
-    assert call("diff", store, 1, 2, "-r", "nothing").exit_code == 1
+    run("apply", store, store.parent / "v.diff")
+    assert run("diff", store, 2, 3, "--levels").stdout == "+edge(2, 4).\n~path(2, 4). // level 2, now 1\n"
+    assert run("diff", store, 3, 1, "-r", "edge").stdout == "-edge(2, 4).\n-edge(3, 4).\n+edge(1, 2).\n"
+    assert run("diff", store, 1, 1).stdout == ""
+    assert run("diff", store, 1, 2, "-r", "nothing").exit_code == 1
 
 
 def test_show_and_explain_accept_a_store(store: Path) -> None:
-    assert call("show", store, "edge@1").stdout == "edge(1, 2).\nedge(2, 3).\n"
-    assert call("show", store, "edge").stdout == "edge(2, 3).\nedge(3, 4).\n"
-    assert "stratum 1: path" in call("show", store, "--stage", "strata").stdout
-    explained = call("explain", store, "path(2, 4)")
+    assert run("show", store, "edge@1").stdout == "edge(1, 2).\nedge(2, 3).\n"
+    assert run("show", store, "edge").stdout == "edge(2, 3).\nedge(3, 4).\n"
+    assert "stratum 1: path" in run("show", store, "--stage", "strata").stdout
+    explained = run("explain", store, "path(2, 4)")
     assert explained.exit_code == 0, explained.output
     assert "edge(3, 4)" in explained.stdout
 
 
 def test_verify(store: Path) -> None:
-    well = call("verify", store, "--recompute")
+    well = run("verify", store, "--recompute")
     assert (well.exit_code, well.stdout) == (0, "")
     assert "epoch 2 is the fixpoint" in well.stderr
     (file,) = (store / "facts").glob("*-path-1.parquet")
     data = bytearray(file.read_bytes())
     data[40] ^= 1
     file.write_bytes(data)
-    ill = call("verify", store)
+    ill = run("verify", store)
     assert ill.exit_code == 1
     assert f"error[E0805]: `{file.name}` is damaged" in ill.stderr
 
 
 def test_export(store: Path, tmp_path: Path) -> None:
-    assert call("export", store, "-D", tmp_path / "out").exit_code == 0
+    assert run("export", store, "-D", tmp_path / "out").exit_code == 0
     assert sorted((tmp_path / "out" / "path.csv").read_text().splitlines()) == ["2\t3", "2\t4", "3\t4"]
-    assert call("export", store, "-D", tmp_path / "old", "--at", "1", "--explicit").exit_code == 0
+    assert run("export", store, "-D", tmp_path / "old", "--at", "1", "--explicit").exit_code == 0
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["edge.facts"]
-    assert call("export", store, "-D", tmp_path / "out", "--format", "parquet", "-r", "path").exit_code == 0
+    assert run("export", store, "-D", tmp_path / "out", "--format", "parquet", "-r", "path").exit_code == 0
     import pyarrow.parquet as pq
 
     assert pq.read_table(tmp_path / "out" / "path.parquet").num_rows == 3
@@ -130,7 +124,7 @@ def test_export(store: Path, tmp_path: Path) -> None:
 def test_what_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
     for words in (("query", tmp_path, "a(X)"), ("log", tmp_path), ("diff", tmp_path, 1, 2), ("verify", tmp_path),
                   ("export", tmp_path)):  # fmt: skip
-        found = call(*words)
+        found = run(*words)
         assert found.exit_code == 1, words
         assert "error[E0801]" in found.stderr
 
@@ -142,9 +136,6 @@ def test_queries_of_programs_and_stores(tmp_path: Path) -> None:
         ".decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\npath(x, z) :- edge(x, y), path(y, z).\n"
     )
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n")
-
-    def run(*arguments: str) -> Any:
-        return CliRunner().invoke(cli, [*arguments], catch_exceptions=False)
 
     facts = ("-F", str(tmp_path))
     found = run("query", str(program), *facts, "path(?a, X), edge(X, Y)", "--param", "a=1")
@@ -168,18 +159,18 @@ def test_answers_in_json_are_json_whatever_they_hold(tmp_path: Path) -> None:
     program = tmp_path / "p.dl"
     program.write_text(".type T = L {w: float}\n.type P = [x: float, t: T]\n.decl f(x: float, p: P)\n.input f\n")
     (tmp_path / "f.facts").write_text("nan\t[inf, $L(-inf)]\n-inf\tnil\n")
-    found = call("query", program, "-F", tmp_path, "f(X, P)", "--format", "json")
+    found = run("query", program, "-F", tmp_path, "f(X, P)", "--format", "json")
     answers = [json.loads(line, parse_constant=pytest.fail) for line in found.stdout.splitlines()]
     assert answers == [{"X": "nan", "P": ["inf", "$L(-inf)"]}, {"X": "-inf", "P": None}]
-    assert call("query", program, "-F", tmp_path, "f(?x, nil)", "--param", "x=-inf").stdout == "yes\n"
-    assert call("query", program, "-F", tmp_path, "X = ?x", "--param", "x=1_0").stdout == '"1_0"\n'
+    assert run("query", program, "-F", tmp_path, "f(?x, nil)", "--param", "x=-inf").stdout == "yes\n"
+    assert run("query", program, "-F", tmp_path, "X = ?x", "--param", "x=1_0").stdout == '"1_0"\n'
 
 
 @pytest.mark.parametrize("inside", [".", "copy", "facts", "facts/copy", "../store/copy", "../link/copy"])
 def test_a_backup_into_the_folder_of_the_store_is_refused(store: Path, inside: str) -> None:
     (store.parent / "link").symlink_to(store)
     before = sorted(store.rglob("*"))
-    refused = call("backup", store, store / inside)
+    refused = run("backup", store, store / inside)
     assert refused.exit_code == 1
     assert "error[E0802]" in refused.stderr
     assert "which belongs to the store alone" in refused.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from elastalog.cli.workbench import workbench
+from elastalog.cli.service import workbench
 from elastalog.web.pages.demo import first_facts, open_demo, updates
 
 
@@ -17,8 +17,8 @@ def test_a_program_or_the_demonstration_not_both():
 def test_the_browser_is_opened_if_that_is_wanted(monkeypatch, tmp_path):
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr("elastalog.web.serving.serve", lambda app, service, listening, started: started())
-    monkeypatch.setattr("elastalog.web.pages.mounting.mount_pages", lambda app, service, *, title, is_demo: None)
+    monkeypatch.setattr("elastalog.web.app.serve", lambda app, service, listening, started: started())
+    monkeypatch.setattr("elastalog.web.pages.frame.mount_pages", lambda app, service, *, title, is_demo: None)
     for arguments in (["--open"], []):
         result = CliRunner().invoke(workbench, ["--port", "0", *arguments])
         assert result.exit_code == 0, result.output

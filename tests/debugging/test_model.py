@@ -12,7 +12,7 @@ import pytest
 
 import elastalog
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.laboratory import Seconds
+from elastalog.debugging.sandbox import Seconds
 from elastalog.session import Session
 from tests.debugging.propositional import Propositional, random_propositional
 

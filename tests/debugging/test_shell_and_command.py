@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli.main import cli
+from tests.commands import run
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -34,12 +34,8 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def call(*words: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words], input=text, catch_exceptions=False)
-
-
 def shell(program: Path, *lines: str) -> Result:
-    return call("shell", program, text="insert edge(2, 3), edge(5, 6), delete edge(1, 2); commit\n" + "\n".join(lines))
+    return run("shell", program, text="insert edge(2, 3), edge(5, 6), delete edge(1, 2); commit\n" + "\n".join(lines))
 
 
 def lines_after_commit(result: Result) -> list[str]:
@@ -123,7 +119,7 @@ def test_wrong_use_is_an_error_with_its_place(program: Path, line: str, code: st
 
 
 def test_debug_prints_the_suggestion(program: Path) -> None:
-    result = call("debug", program, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)")
+    result = run("debug", program, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)")
     assert (result.exit_code, result.stdout) == (
         0,
         "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  delete edge(2, 3)\n",
@@ -132,7 +128,7 @@ def test_debug_prints_the_suggestion(program: Path) -> None:
 
 def test_debug_localises_with_proofs(program: Path) -> None:
     words = ("--update", program.parent / "u.diff", "--missing", "path(1, 2)", "--localise", "--proofs")
-    result = call("debug", program, *words)
+    result = run("debug", program, *words)
     assert result.exit_code == 0
     assert result.stdout.startswith("the faults come from 1 of 3 elements of epoch 2")
     assert "----------(R1)" in result.stdout
@@ -140,30 +136,30 @@ def test_debug_localises_with_proofs(program: Path) -> None:
 
 def test_debug_as_json(program: Path) -> None:
     words = ("--update", program.parent / "u.diff", "--unwanted", "path(2, 3)", "--format", "json")
-    written = json.loads(call("debug", program, *words).stdout)
+    written = json.loads(run("debug", program, *words).stdout)
     assert written["elements"] == [{"sign": "+", "fact": "edge(2, 3)"}]
     assert written["verified"] is True
 
 
 def test_debug_refuses_with_exit_codes(program: Path) -> None:
     update = ("--update", program.parent / "u.diff")
-    assert call("debug", program, "--unwanted", "path(2, 3)", "--localise").exit_code == 2
-    assert call("debug", program, "--unwanted", "path(2, 3)").exit_code == 1  # it does not hold
-    assert call("debug", program, *update, "--localise", "--reject", "+edge(2, 3)").exit_code == 2
-    older = call("debug", program, *update, "--unwanted", "path(7, 7)")
+    assert run("debug", program, "--unwanted", "path(2, 3)", "--localise").exit_code == 2
+    assert run("debug", program, "--unwanted", "path(2, 3)").exit_code == 1  # it does not hold
+    assert run("debug", program, *update, "--localise", "--reject", "+edge(2, 3)").exit_code == 2
+    older = run("debug", program, *update, "--unwanted", "path(7, 7)")
     assert older.exit_code == 1
     assert "error[E1001]" in older.stderr
-    left = call("debug", program, *update, "--unwanted", "path(2, 3)", "--reject", "+edge(2, 3)")
+    left = run("debug", program, *update, "--unwanted", "path(2, 3)", "--reject", "+edge(2, 3)")
     assert left.exit_code == 1
     assert "error[E1006]" in left.stderr
 
 
 def test_debug_a_store(program: Path) -> None:
     store = program.parent / "store"
-    assert call("init", store, program).exit_code == 0
-    assert call("apply", store, program.parent / "u.diff").exit_code == 0
-    result = call("debug", store, "--unwanted", "path(2, 3)")
+    assert run("init", store, program).exit_code == 0
+    assert run("apply", store, program.parent / "u.diff").exit_code == 0
+    result = run("debug", store, "--unwanted", "path(2, 3)")
     assert result.stdout.splitlines()[1:] == ["  delete edge(2, 3)"]
-    result = call("debug", store, "--blame", "path(1, 2)")
+    result = run("debug", store, "--blame", "path(1, 2)")
     assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
-    assert call("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2
+    assert run("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from elastalog.debugging.small_cover import Clause, Contradiction, easy_cover
+from elastalog.debugging.zero_one import Clause, Contradiction, easy_cover
 
 
 def least_weight(clauses: list[Clause], weights: list[float]) -> float | None:

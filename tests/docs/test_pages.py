@@ -65,20 +65,31 @@ def test_every_source_file_that_is_named_exists(page: Path) -> None:
     assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in files)] == []
 
 
-def floors_of_the_contract() -> list[set[str]]:
-    """The floors that import-linter checks, from above."""
+def layers_of_the_contract() -> list[set[str]]:
+    """The layers that import-linter checks, from above."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["name"] == "floors")
+    (layers,) = (contract["layers"] for contract in contracts if contract["name"] == "layers")
     return [{name.strip(" ()") for name in layer.split("|")} for layer in layers]
 
 
-def test_contributing_shows_the_floors_that_are_checked() -> None:
+def test_contributing_shows_the_layers_that_are_checked() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    block = text.partition("## Floors")[2].partition("```\n")[2].partition("```")[0]
+    block = text.partition("## Layers")[2].partition("```\n")[2].partition("```")[0]
     shown = [set(re.split(r" {3,}", line)[0].split()) for line in block.splitlines()]
-    assert shown == floors_of_the_contract()
+    assert shown == layers_of_the_contract()
 
 
-def test_every_package_is_on_a_floor() -> None:
+def test_every_package_is_in_a_layer() -> None:
     packages = {path.parent.name for path in (ROOT / "src" / "elastalog").glob("*/__init__.py")}
-    assert packages <= set().union(*floors_of_the_contract())
+    assert packages <= set().union(*layers_of_the_contract())
+
+
+@pytest.mark.parametrize("name", ["layers", "life"])
+def test_pictures_of_the_code_are_those_of_today(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python scripts/pictures.py` draws them again."""
+    from scripts import pictures
+
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    getattr(pictures, f"{name}_picture")()
+    drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == (ROOT / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")

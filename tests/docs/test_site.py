@@ -129,4 +129,4 @@ def test_pictures_show_what_the_engine_does(tmp_path: Path, monkeypatch: pytest.
     for path in (ROOT / "docs" / "pictures").glob("*.svg"):
         if (tmp_path / path.name).exists():
             assert (tmp_path / path.name).read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 5

@@ -1,5 +1,5 @@
 """The walks of `docs/explanation/a-fact-and-an-update.md` can be taken: every step names a file and something in it,
-and both ways go by these steps, in this order.
+and both ways go by these steps, in this order. The page on which they end has the algorithm as the reference has it.
 
 A step is a line `1. `file` · `name`: …`; the file is one of `src/elastalog`, the name that of a function, a class, or a
 method with its class.
@@ -8,21 +8,26 @@ method with its class.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 from types import FrameType
 from typing import Any
 
 import pytest
 
 import elastalog
+from tests.reference.elastic_update import Update
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "elastalog"
 PAGE = (ROOT / "docs" / "explanation" / "a-fact-and-an-update.md").read_text(encoding="utf-8")
+ALGORITHM = (ROOT / "docs" / "explanation" / "the-elastic-update.md").read_text(encoding="utf-8")
 MOST_STEPS = 15
+MOST_FILES = 30
 
 _STEP = re.compile(r"^(\d+)\. `([\w/]+\.py)` · `([\w.]+)`: ", re.MULTILINE)
 _PROGRAM = re.search(r"^```prolog\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -114,3 +119,28 @@ def test_an_update_goes_this_way(folder: Path) -> None:
 
         met = called_by(go)
     assert [step for step in met if step in UPDATE] == UPDATE
+
+
+def test_a_small_update_goes_through_few_files(folder: Path) -> None:
+    """Once what it needs has been made."""
+    with elastalog.open(program(), facts=folder, engine="local") as db:
+
+        def go() -> None:
+            with db.update() as update:
+                update.insert("edge", [(2, 3)])
+            assert update.changes is not None
+
+        for _ in range(3):
+            met = called_by(go)
+            db.apply(deleted={"edge": [(2, 3)]})
+    assert len({file for file, _ in met}) <= MOST_FILES
+
+
+def test_the_algorithm_is_that_of_the_reference() -> None:
+    assert f"```python\n{dedent(inspect.getsource(Update.stratum)).strip()}\n```" in ALGORITHM
+
+
+def test_the_functions_beside_the_algorithm_are_there() -> None:
+    named = re.findall(r"`(machine/\w+\.py)` · `(\w+)`", ALGORITHM)
+    assert len(named) > 10
+    assert [(file, name) for file, name in named if name not in names_in(f"backends/kernel/{file}")] == []

@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from elastalog.editing.places import Place
 from elastalog.editing.reading import Reading, read
+from elastalog.editing.scopes import Place
 from elastalog.program import read_program_text
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
-from elastalog.editing import definition, references, rename
-from elastalog.editing.included import roots_of
-from elastalog.editing.references import included_files
+from elastalog.editing.references import definition, included_files, references, rename
+from elastalog.editing.workspace import roots_of
 from tests.editing.marked import Files
 
 EDGES = ".type Node <: symbol\n.decl edge(a: Node, b: Node)\n.input edge\n"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from elastalog.diagnostics.source import Source
-from elastalog.editing import Proposal, complete, hover, outline, repairs
-from elastalog.editing.outline import coloured
-from elastalog.editing.rooms import Kind
+from elastalog.editing.complete import Proposal, complete
+from elastalog.editing.hover import coloured, hover, outline
+from elastalog.editing.repairs import repairs
+from elastalog.editing.scopes import Kind
 from elastalog.syntax.keywords import DIRECTIVES, QUALIFIERS
 from tests.editing.marked import Files
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.source import Source
-from elastalog.editing import complete, hover, outline, repairs
-from elastalog.editing.outline import coloured
-from elastalog.editing.places import offset, position
-from elastalog.editing.rooms import Kind
+from elastalog.editing.complete import complete
+from elastalog.editing.hover import coloured, hover, outline
+from elastalog.editing.repairs import repairs
+from elastalog.editing.scopes import Kind, offset, position
 from tests.editing.marked import Files
 
 PROGRAM = """.type Node <: symbol

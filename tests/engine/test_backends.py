@@ -11,9 +11,9 @@ from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.engines import backend_maker
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.protocol import Backend, Capabilities
+from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.strategies import make_strategy
-from elastalog.evaluation.update import Update
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.planning.lower import lower
 from elastalog.program import Program

@@ -9,7 +9,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.watch import memory_as_limit
-from elastalog.cli.standard_output import fit_for_terminal
+from elastalog.cli.outputs import fit_for_terminal
 
 BIDI = "a\u202eb\u2066c\x1b]0;title\x07"
 

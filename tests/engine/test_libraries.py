@@ -148,8 +148,8 @@ def test_one_that_tasks_cannot_load_or_that_is_large_runs_in_the_driver(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     """As on executors with other processors."""
-    monkeypatch.setattr("elastalog.backends.spark.user_functions._LARGEST_LIBRARY", limit)
-    monkeypatch.setattr("elastalog.backends.spark.user_functions._kept", lambda library: str(tmp_path / "other.so"))
+    monkeypatch.setattr("elastalog.backends.spark.values._LARGEST_LIBRARY", limit)
+    monkeypatch.setattr("elastalog.backends.spark.values._kept", lambda library: str(tmp_path / "other.so"))
     with (
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(PROGRAM, facts=FACTS, libraries=[library], engine="spark", spark=session) as db,

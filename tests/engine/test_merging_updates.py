@@ -11,6 +11,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.merging import merging_update
+from elastalog.evaluation import costs
 from elastalog.evaluation.costs import Budget
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
@@ -91,10 +92,12 @@ def test_random_updates_give_what_an_evaluation_anew_gives(seeds: range) -> None
     assert {how for seed in seeds for how in attack(seed, None)} == {"update"}
 
 
-def test_updates_that_are_abandoned_leave_nothing_behind() -> None:
+def test_updates_that_are_abandoned_or_not_tried_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     with least_budget(5):
-        went = {how for seed in range(5) for how in attack(seed, 0.01)}
-    assert went == {"update", "switch", "bootstrap"}
+        assert {how for seed in range(5) for how in attack(seed, 0.01)} == {"update", "switch"}
+    monkeypatch.setattr(costs, "_share_allowed", lambda *_: 0.0)
+    with least_budget(5):
+        assert {how for seed in range(5) for how in attack(seed, costs.AUTO)} == {"update", "bootstrap"}
 
 
 def many(number: int) -> dict[str, list[tuple[int, int]]]:
@@ -107,7 +110,7 @@ def many(number: int) -> dict[str, list[tuple[int, int]]]:
 
 @pytest.mark.parametrize("change", ["edge", "next", "same"])
 def test_an_update_of_one_class_among_many_costs_what_that_class_is(change: str) -> None:
-    costs = []
+    both = []
     for number in (10, 2_000):
         facts = {**many(number), "same": [(50, 51)] if change == "same" else []}
         one = {change: [(50, 52) if change == "next" else (50, 51)]}
@@ -118,10 +121,10 @@ def test_an_update_of_one_class_among_many_costs_what_that_class_is(change: str)
                 db.apply(come, go)
                 assert how_it_went(db) == {"update"}
                 spent.append((watch.derivations - derivations, watch.touched - touched))
-            costs.append(spent)
+            both.append(spent)
             assert len(db["same"]) == 8 * number
-    assert costs[0] == costs[1]
-    assert all(0 < cost < 20 for spent in costs[0] for cost in spent)
+    assert both[0] == both[1]
+    assert all(0 < cost < 20 for spent in both[0] for cost in spent)
 
 
 def test_levels_by_hand() -> None:

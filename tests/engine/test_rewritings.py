@@ -14,7 +14,7 @@ without all of these, and the same program written so that a rewriting has nothi
 - rules of an `eqrel` (`program.equivalences`), classes (`planning.equivalences`): the reference; `test_equivalences`
 - negated wildcards as projections, atoms that compute (`planning.lower`): the reference
 - aggregates as hidden relations (`planning.lower_aggregates`), needed groups: the reference; `test_needed_groups`
-- numbers of derivations (`planning.lower_numbering`): the reference; `test_autoinc`
+- numbers of derivations (`planning.lower`): the reference; `test_autoinc`
 - heads solved backwards (`planning.solving`): the reference, after updates; `torture.computed_heads`
 - demand (`planning.demand`): the reference, and what it says of the value asked for; `planning.test_demand`
 - a query's own rules and what it reads (`analysis.query`, `evaluation.restricting`): not here,

@@ -10,8 +10,8 @@ import pytest
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.planning.best_of_key import comparison_of
 from elastalog.planning.lower import lower
+from elastalog.planning.ranked import comparison_of
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof

@@ -11,9 +11,8 @@ import pytest
 import elastalog
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.changes import Update
+from elastalog.evaluation.epochs import Epochs, Limits
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
 from tests.generators.construction import Features

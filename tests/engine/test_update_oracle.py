@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
 
 import pytest
 
@@ -15,11 +14,10 @@ from tests.generators.construction import Features, GeneratedProgram, build_fact
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update, build_updates
 from tests.reference.cases import parse_accepted
-from tests.reference.elastic_update import Mutation, update
+from tests.reference.elastic_update import MUTANTS, update
 from tests.reference.levels import Levels, levels
 
 GROUND = Features(aggregates=False, disjunctions=False)
-MUTATIONS = [mutation for mutation in get_args(Mutation) if mutation != "none"]
 REDISCOVERY = """
 .decl a, v(x: number)
 .decl f(x: number, y: number)
@@ -64,7 +62,7 @@ def judge_case(seed: int) -> None:
         assert levels_of(db) == found
 
 
-def is_caught(mutation: Mutation, seed: int) -> bool:
+def is_caught(mutation: str, seed: int) -> bool:
     """Whether a mutated oracle breaks an invariant, or leaves another state than the definition."""
     program, steps = random_case(seed)
     tree = parse_accepted(program.text)
@@ -88,8 +86,8 @@ def test_they_agree_on_many_cases(number: int) -> None:
         judge_case(seed)
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS)
-def test_random_cases_catch_a_mutated_oracle(mutation: Mutation) -> None:
+@pytest.mark.parametrize("mutation", MUTANTS)
+def test_random_cases_catch_a_mutated_oracle(mutation: str) -> None:
     assert any(is_caught(mutation, seed) for seed in range(400))
 
 
@@ -101,7 +99,7 @@ def test_random_cases_catch_a_mutated_oracle(mutation: Mutation) -> None:
         ("rediscovery tests negation only in the new epoch", {(2,)}, set()),
     ],
 )
-def test_negation_in_rediscovery_must_hold_in_both_epochs(mutation: Mutation, v_before: set, v_after: set) -> None:
+def test_negation_in_rediscovery_must_hold_in_both_epochs(mutation: str, v_before: set, v_after: set) -> None:
     tree = parse_accepted(REDISCOVERY)
     before: Facts = {"a": {(1,), (2,)}, "f": {(1, 2)}, "v": v_before, "p": set()}
     after: Facts = {**before, "a": {(1,)}, "v": v_after}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from elastalog.folders import s3
+from elastalog.folders import remote
 from elastalog.folders.addresses import inside, name_in, without_secrets
 from elastalog.folders.files import files_at, put, remove
 from elastalog.folders.remote import Patience, UnreachableError
@@ -132,7 +132,7 @@ def test_what_stays_away(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.long
 def test_a_server_that_takes_a_request_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3, "_ATTEMPTS", 1)
+    monkeypatch.setattr(remote, "_ATTEMPTS", 1)
     monkeypatch.setattr(Patience, "attempts", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1%3A{silent.getsockname()[1]}&scheme=http&region=us-east-1&request_timeout=1"

@@ -13,8 +13,8 @@ import elastalog
 from elastalog.backends.gpu import forecast, place, rounds, starting
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.forecast import Forecast
-from elastalog.backends.kernel.bootstrap import begun
-from elastalog.backends.kernel.bootstrap.begun import SoFar
+from elastalog.backends.kernel.bootstrap import handover
+from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.settings import SETTINGS
 from tests.generators.seeded import seeded_case
 from tests.gpu.test_engine import CLOSURE, NEVER, _state
@@ -25,8 +25,8 @@ CHAIN = {"edge": [(n, n + 1) for n in range(60)]}
 @pytest.fixture
 def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
     """Every stratum goes on there after its first round."""
-    monkeypatch.setattr(begun, "_FIRST_LOOK", 0)
-    monkeypatch.setattr(begun, "_A_LOOK", 0.0)
+    monkeypatch.setattr(handover, "_FIRST_LOOK", 0)
+    monkeypatch.setattr(handover, "_A_LOOK", 0.0)
     monkeypatch.setattr(place, "forecast", lambda so_far: Forecast(10.0, 0.1))
     return emulated
 

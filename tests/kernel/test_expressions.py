@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import elastalog
+from elastalog.analysis.functor_values import NotRegular, matcher
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.expressions.terms import compile_expression
 from elastalog.diagnostics.catalogue import CATALOGUE

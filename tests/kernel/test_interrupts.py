@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.levels import drive
+from elastalog.backends.kernel.levels import scheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import homes, postings, transaction
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.index import Index
@@ -162,18 +162,28 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
             assert levels_of(db) == levels_of(fresh)
 
 
-def test_ctrl_c_while_relations_are_told_how_far_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explicit facts of a stratum with rules change: on a drive compiled code tells them."""
-    countdown = interrupt_keeping(monkeypatch)
+@pytest.mark.parametrize("budget", [None, "auto"])
+@pytest.mark.parametrize("moment", ["touch", "add_rows", "address_of"])
+def test_ctrl_c_while_a_drive_is_given_explicit_facts(
+    moment: str, budget: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Explicit facts of a stratum with rules change: how far its relations go, compiled code tells them."""
     explicit = [(3, 9), (9, 4)]
     changes: dict[str, Any] = {
         "inserted": {"edge": edges()[25:], "path": explicit},
         "deleted": {"edge": edges()[:4]},
     }
-    with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
+    usual = getattr(scheduler, moment)
+
+    def interrupt(*arguments: Any) -> Any:
+        usual(*arguments)
+        monkeypatch.setattr(scheduler, moment, usual)
+        raise KeyboardInterrupt
+
+    with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=budget, engine="local") as db:
         before = levels_of(db)
-        for place in range(1, 4):
-            countdown.left = place
+        for _ in range(2):
+            monkeypatch.setattr(scheduler, moment, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 db.apply(**changes)
             assert levels_of(db) == before
@@ -227,18 +237,19 @@ def test_an_interrupted_index_is_made_again(monkeypatch: pytest.MonkeyPatch) -> 
 def test_ctrl_c_while_a_stratum_is_laid_out(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of it may be written then: the next update writes all of it."""
     program = ".decl e, p(x: number, y: number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z)."
-    usual = getattr(drive, moment)
+    usual = getattr(scheduler, moment)
 
-    def interrupt(*arguments: Any) -> Any:
-        monkeypatch.setattr(drive, moment, usual)
+    def interrupt(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(scheduler, moment, usual)
         raise KeyboardInterrupt
 
     with elastalog.open(program, facts={"e": [(i, i + 1) for i in range(5)]}, engine="local") as db:
         for _ in range(2):  # what was laid out before counts as little as what never was
             maintenance = db._backend.updates.maintenance  # type: ignore[attr-defined]
-            maintenance.plans.clear()
-            maintenance.drive._record.stamp = -1
-            monkeypatch.setattr(drive, moment, interrupt)
+            for kind in db._backend.evaluation.kinds.values():  # type: ignore[attr-defined]
+                kind.forget()
+            maintenance.scheduler._record.stamp = -1
+            monkeypatch.setattr(scheduler, moment, interrupt)
             STAMPS.take()
             with pytest.raises(KeyboardInterrupt):
                 db.apply({"e": [(5, 6)]})

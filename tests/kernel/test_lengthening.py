@@ -15,7 +15,7 @@ import pytest
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import lengthening
 from elastalog.backends.kernel.store.lengthening import lengthen, words
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
 SHAPES: list[tuple[int, ...]] = [(), (2,), (3,)]
@@ -66,7 +66,7 @@ def test_longer_and_shorter(shape: tuple[int, ...], make: Any, is_referred_to: b
 
 
 def resident() -> int:
-    return memory_limit.resident_bytes()
+    return quota.resident_bytes()
 
 
 def test_a_long_array_never_moves_and_takes_what_is_touched() -> None:

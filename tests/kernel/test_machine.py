@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.machine import layout, update
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import layout, stratum_update
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -58,7 +58,7 @@ class Reasons:
 
     def __init__(self) -> None:
         self.seen: Counter[int] = Counter()
-        self._advance = update.advance
+        self._advance = stratum_update.advance
 
     def __call__(self, *arguments: Any) -> int:
         reason = self._advance(*arguments)
@@ -69,7 +69,7 @@ class Reasons:
 @pytest.fixture
 def reasons(monkeypatch: pytest.MonkeyPatch) -> Reasons:
     counting = Reasons()
-    monkeypatch.setattr(update, "advance", counting)
+    monkeypatch.setattr(stratum_update, "advance", counting)
     return counting
 
 
@@ -377,8 +377,8 @@ def test_wherever_it_leaves_off(
                 db.apply(deleted=change.deleted, inserted=change.inserted)
                 explicit = change.apply_to(explicit)
                 judge_by_reference(db, tree, explicit, levels)
-    expected = set(range(layout.DONE, layout.CHECK + 1))
-    of_kind = {layout.NO_COUNTS} if strategy == "dense" else {layout.NO_LISTS, layout.OTHERWISE}
+    expected = {*range(layout.DONE, layout.CHECK + 1), layout.NO_LISTS, layout.OTHERWISE}
+    of_kind = {layout.NO_COUNTS} if strategy == "dense" else set()
     assert set(reasons.seen) == expected | of_kind
 
 

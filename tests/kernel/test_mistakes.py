@@ -11,17 +11,15 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.driving import KernelDriving
 from elastalog.backends.kernel.execution import aggregates
-from elastalog.backends.kernel.levels.drive import UpdateDrive
-from elastalog.backends.kernel.levels.stratum_update import StratumMaintenance
+from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.reaching import KernelReach
+from elastalog.backends.kernel.maintenance import KernelMaintenance, KernelReach
 from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.updating import KernelUpdates
+from elastalog.backends.kernel.updates import KernelUpdates
 from elastalog.diagnostics.diagnostic import InternalError
 from tests.engine.judging import Facts, facts_of
 from tests.forcing import forced
@@ -43,19 +41,18 @@ INSERTED = {"edge": [(30, 0), (19, 25)], "path": [(41, 41)]}
 STAGES: list[tuple[Any, str]] = [
     (KernelUpdates, "begin"),
     (KernelReach, "begin"),
-    (KernelDriving, "affected"),
-    (UpdateDrive, "set_out"),
-    (UpdateDrive, "change"),
-    (UpdateDrive, "go_on"),
-    (UpdateDrive, "_lay_out"),
-    (UpdateDrive, "_collect"),
+    (KernelMaintenance, "affected"),
+    (UpdateScheduler, "set_out"),
+    (UpdateScheduler, "change"),
+    (UpdateScheduler, "give"),
+    (UpdateScheduler, "go_on"),
+    (UpdateScheduler, "_lay_out"),
+    (UpdateScheduler, "_collect"),
     (MachinePlan, "refresh"),
     (MachineRun, "run"),
     (MachineRun, "serve"),
-    (StratumMaintenance, "lose"),
-    (StratumMaintenance, "recover"),
-    (StratumMaintenance, "gain"),
-    (StratumMaintenance, "end"),
+    (StratumUpdate, "update"),
+    (StratumUpdate, "end"),
     (StratumSets, "heads"),
     (StratumSets, "propagate"),
     (StratumSets, "end"),

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import evaluating
+from elastalog.backends.kernel import evaluation
 from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
@@ -261,8 +262,8 @@ def test_strata_beside_each_other_are_evaluated_in_one_round(monkeypatch: pytest
         rounds.append([name for stratum in strata.values() for name in stratum.relations])
         return evaluate_together(strata, *arguments)
 
-    evaluate_together = evaluating.evaluate_together
-    monkeypatch.setattr(evaluating, "evaluate_together", noted)
+    evaluate_together = evaluation.evaluate_together
+    monkeypatch.setattr(evaluation, "evaluate_together", noted)
     facts = {"edge": graph(45, 160, seed=5).tolist()}
     relations = ["a", "b", "c", "spelled", "marked", "reach", "last"]
     found = []
@@ -419,6 +420,17 @@ def _others_at_work(work_of: Crew) -> set[threading.Thread]:
     work_of.do(work, together.abort)
     assert len(known) == 3
     return known - {threading.current_thread()}
+
+
+def test_limits_hold_in_every_thread() -> None:
+    """They are known by the context, which a new thread does not have by itself."""
+    seen: list[int | None] = []
+    token = quota.LIMIT.set(1 << 30)
+    try:
+        Crew(3).do(lambda _: seen.append(quota.LIMIT.get()), lambda: None)
+    finally:
+        quota.LIMIT.reset(token)
+    assert seen == [1 << 30] * 3
 
 
 def test_threads_of_a_crew_stay_for_the_next_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
-from elastalog.backends.kernel.reaching import KernelReach
+from elastalog.backends.kernel.maintenance import KernelReach
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum
@@ -118,7 +118,6 @@ def _refuse(*_: object) -> None:
 
 def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "least_budget", 0)
-    monkeypatch.setattr(costs, "_FAILURES", 100)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(PROGRAM, facts={"edge": chain}, budget=0.1) as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
@@ -216,7 +215,7 @@ def test_an_update_that_has_begun_is_not_mixed_with_what_is_left(
 class AlwaysAnew(costs.CostModel):
     """Has every stratum evaluated anew before an update of it begins."""
 
-    def choose(self, stratum: LogicalStratum, *occasion: Any, **more: Any) -> costs.Forecast:
+    def choose(self, stratum: LogicalStratum, *features: Any) -> costs.Forecast:
         return costs.Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 

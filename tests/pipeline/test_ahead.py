@@ -17,7 +17,7 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.backends.watch import Watch
-from elastalog.pipeline.files import ahead, plain_lines
+from elastalog.pipeline.files import ahead, loading
 from elastalog.pipeline.files.ahead import Ahead, Part
 from elastalog.pipeline.files.allowance import Allowance, allowance, reading_within
 from elastalog.settings import SETTINGS
@@ -200,15 +200,15 @@ def test_ctrl_c_while_files_are_read_and_the_program_is_planned(
     caller = threading.get_ident()
     begun: list[int] = []
 
-    def read(file: plain_lines.PlainFile, start: int) -> plain_lines.Lines:
+    def read(file: loading.PlainFile, start: int) -> loading.Lines:
         begun.append(start)
         if len(begun) > at and threading.get_ident() != caller and told.acquire(blocking=False):
             signal.pthread_kill(caller, signal.SIGINT)
         return read_really(file, start)
 
     told = threading.Lock()
-    read_really = plain_lines.PlainFile._read
-    monkeypatch.setattr(plain_lines.PlainFile, "_read", read)
+    read_really = loading.PlainFile._read
+    monkeypatch.setattr(loading.PlainFile, "_read", read)
     with pytest.raises(KeyboardInterrupt):
         elastalog.open(PROGRAM, facts=facts, jobs=2, engine="local")
     assert not are_reading()

@@ -22,8 +22,7 @@ from pyarrow import parquet
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.memory_limit import resident_bytes
-from elastalog.diagnostics.quota import Quota
+from elastalog.diagnostics.quota import Quota, resident_bytes
 from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
@@ -195,7 +194,7 @@ def test_paths_that_no_system_has_are_diagnostics(tmp_path: Path) -> None:
 def test_a_task_of_spark_refuses_what_expands_too_much() -> None:
     pytest.importorskip("pyspark")
     from elastalog.pipeline.files.format import Format
-    from elastalog.pipeline.spark.whole_files import _read_batches
+    from elastalog.pipeline.spark.sources import _read_batches
 
     def batch(data: bytes) -> pa.RecordBatch:
         return pa.record_batch([["file:///x/edge.facts.gz"], pa.array([gzip.compress(data)])], ["path", "content"])

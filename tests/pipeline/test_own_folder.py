@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from elastalog.cli.prompt import history_file
-from elastalog.pipeline import own_folder as module
-from elastalog.pipeline.own_folder import NotOurs, folder_of_this_process, own_folder, user_cache
-from elastalog.pipeline.spark import java
+from elastalog.cli.shell import history_file
+from elastalog.folders import local as module
+from elastalog.folders.local import NotOurs, folder_of_this_process, own_folder, user_cache
+from elastalog.pipeline.spark import session
 
 OTHER_USER = 12345
 
@@ -84,11 +84,11 @@ def test_a_cache_that_others_can_fill_is_not_used(tmp_path: Path, monkeypatch: p
 def test_the_java_in_front_of_another_is_never_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in a folder whose name anyone can guess, and not in a cache that anyone can write to."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    home = java._in_front_of(Path("/usr/bin/true"))
+    home = session._in_front_of(Path("/usr/bin/true"))
     assert home.is_relative_to(tmp_path / "elastalog")
     assert stat.S_IMODE((home / "bin" / "java").stat().st_mode) & 0o022 == 0
     (tmp_path / "elastalog").chmod(0o777)
-    again = java._in_front_of(Path("/usr/bin/true"))
+    again = session._in_front_of(Path("/usr/bin/true"))
     assert not again.is_relative_to(tmp_path / "elastalog")
     assert stat.S_IMODE(again.parent.stat().st_mode) == 0o700
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog import ElastalogError
 from elastalog.analysis.program import Base
-from elastalog.pipeline.files import loading, plain_lines
+from elastalog.pipeline.files import loading
 from elastalog.pipeline.files.format import Format
-from elastalog.pipeline.files.plain_lines import plain_file
+from elastalog.pipeline.files.loading import plain_file
 from elastalog.pipeline.files.policy import BadRows
 from elastalog.pipeline.files.text import _read_exactly
 from elastalog.relations.schema import Column, Schema
@@ -45,7 +45,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is read so, in blocks of a few lines."""
     monkeypatch.setattr(SETTINGS, "read_in_threads_from", 1)
     monkeypatch.setattr(SETTINGS, "bytes_of_a_block", 16)
-    monkeypatch.setattr(plain_lines, "_MORE", 3)
+    monkeypatch.setattr(loading, "_MORE", 3)
 
 
 def read(schema: Schema, path: Path, **parameters: str) -> tuple[list[tuple], list[tuple[int, str]], list[str]]:

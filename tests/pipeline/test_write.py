@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from elastalog.analysis.program import Base
 from elastalog.analysis.values import plain_text
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files.atomic import replacing
-from elastalog.pipeline.files.paths import resolve_under
+from elastalog.pipeline.files.paths import replacing, resolve_under
 from elastalog.pipeline.files.read import read_facts
 from elastalog.pipeline.files.write import write_facts, write_output
 from elastalog.relations.schema import Column, Schema

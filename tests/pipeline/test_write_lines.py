@@ -14,8 +14,7 @@ import pytest
 
 from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.pipeline.files import lines_in_threads
-from elastalog.pipeline.files import write as module
+from elastalog.pipeline.files import write
 from elastalog.pipeline.files.write import write_lines, write_output
 from elastalog.relations import blocks_of_lines
 from elastalog.relations.facts import Relation
@@ -31,7 +30,7 @@ TEXTS = ["", "a", "seven 7", "eight  8", "nine    9", "ü", "x" * 30, 'say "b"',
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    monkeypatch.setattr(write, "LEAST_ROWS", 1)
     monkeypatch.setattr(blocks_of_lines, "_BYTES_AT_ONCE", 64)
     monkeypatch.setattr(blocks_of_lines, "_STRANGE_ROWS", 3)
 
@@ -91,7 +90,7 @@ def test_other_relations_are_left_to_others(tmp_path: Path) -> None:
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "write_in_threads_from", 10)
-    monkeypatch.setattr(lines_in_threads, "ROWS", 7)
+    monkeypatch.setattr(write, "ROWS_OF_A_PART", 7)
 
 
 @pytest.mark.usefixtures("small_parts")

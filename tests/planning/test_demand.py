@@ -16,7 +16,7 @@ from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.demand import asked_by_program, outputs_of, with_demand
 from elastalog.program import Program
-from elastalog.session.asking_once import question
+from elastalog.session.opening import question
 from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_program
 

@@ -9,8 +9,8 @@ from elastalog.analysis.listing import show_literal
 from elastalog.cli.main import cli
 from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.planning.logical import Absent, LogicalProgram, Scan
-from elastalog.planning.lower import guard_of, lower
+from elastalog.planning.logical import Absent, LogicalProgram, Scan, guard_of
+from elastalog.planning.lower import lower
 from elastalog.program import Program
 
 RECURSIVE_GROUP = """

@@ -11,9 +11,7 @@ import pytest
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
 from elastalog.diagnostics.source import Span
-from elastalog.provenance.comparisons import compare, define, holds, range_of, solve
-from elastalog.provenance.folds import fold
-from elastalog.provenance.ground import NoValue, value_of
+from elastalog.provenance.ground import NoValue, compare, define, fold, holds, range_of, solve, value_of
 from tests.reference.values import Overflow, apply
 
 HERE = Span(0, 0)

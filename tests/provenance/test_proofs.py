@@ -137,7 +137,7 @@ def test_too_many_derivations_around_a_fact(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_too_many_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elastalog.provenance.alternatives.MOST_TRIED", 100)
+    monkeypatch.setattr("elastalog.provenance.search.MOST_TRIED", 100)
     ladder = [(n, n + step) for n in range(20) for step in (1, 2)]
     proofs = open_edges(*ladder).proofs("path(0, 20)", limit=10**6)
     with pytest.raises(LimitReached) as raised:

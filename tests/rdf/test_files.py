@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.pipeline.files.rdf import parse_triples, read_triples
+from elastalog.pipeline.files.rdf import read_triples
 
 PROGRAM = """.decl triple(s: symbol, p: symbol, o: symbol)
 .input triple(IO=rdf, filename="{}"{})
@@ -43,7 +43,7 @@ def test_every_format_says_the_same(name: str, tmp_path: Path) -> None:
 
 def test_blank_nodes_of_two_files_differ_and_stay_the_same_from_one_reading_to_the_next(tmp_path: Path) -> None:
     for name in ("one.ttl", "two.ttl"):
-        (tmp_path / name).write_text(f"<{EX}a> <{EX}p> _:b , [ <{EX}q> 1 ] .")
+        (tmp_path / name).write_text(f"<{EX}a> <{EX}p> _:b , _:anonymous1 , [ <{EX}q> 1 ] .")
     program = PROGRAM.format("one.ttl", "") + '.input triple(IO=rdf, filename="two.ttl")'
     seen = []
     for _ in range(2):
@@ -51,7 +51,8 @@ def test_blank_nodes_of_two_files_differ_and_stay_the_same_from_one_reading_to_t
             seen.append(sorted(db["triple"]))
     assert seen[0] == seen[1]
     assert {o for _, p, o in seen[0] if p == f"<{EX}p>"} == {
-        "_:one.ttl_b", "_:one.ttl_anonymous1", "_:two.ttl_b", "_:two.ttl_anonymous1",
+        "_:one.ttl_b", "_:one.ttl_anonymous1", "_:one.ttl_anonymous2",
+        "_:two.ttl_b", "_:two.ttl_anonymous1", "_:two.ttl_anonymous2",
     }  # fmt: skip
 
 
@@ -128,10 +129,9 @@ def test_lines_that_are_taken_apart_are_those_that_the_parser_reads(tmp_path: Pa
             [f"<{EX}o>", '"a b . c"', '"\\"q\\" ."@en-GB', f'"1"^^<{EX}t>', "_:b1", '"\\u0041"'] * 20
         )
     ]
-    usual = parse_triples("\n".join(lines).encode(), "d.nt", "ntriples", label="d")
-    other = parse_triples(
-        "\n".join(line.replace(" ", "\t", 1) for line in lines).encode(), "d.nt", "ntriples", label="d"
-    )
+    (tmp_path / "usual.nt").write_text("\n".join(lines))
+    (tmp_path / "other.nt").write_text("\n".join(line.replace(" ", "\t", 1) for line in lines))
+    usual, other = (read_triples(tmp_path / f"{name}.nt", "ntriples", label="d") for name in ("usual", "other"))
     assert list(usual.texts()) == list(other.texts())
     assert {text[2] for text in usual.texts()} == {
         f"<{EX}o>", '"a b . c"', '"\\"q\\" ."@en-gb', f'"1"^^<{EX}t>', "_:d_b1", '"A"',
@@ -193,6 +193,8 @@ def test_functors_of_terms() -> None:
         f'"2024-01-01T01:00:00+01:00"^^<{xsd}dateTime>': ("2024-01-01T00:00:00Z", f"<{xsd}dateTime>", ""),
         f'"many"^^<{xsd}integer>': ("many", f"<{xsd}integer>", ""),
         '"a\\tb\\u0041\\""': ('a\tbA"', f"<{xsd}string>", ""),
+        f'"-0.0"^^<{xsd}double>': ("0.0", f"<{xsd}double>", ""),
+        '"\\UFFFFFFFF\\uD800"': ("\\UFFFFFFFF\\uD800", f"<{xsd}string>", ""),  # no characters
         '"chat"@fr-BE': ("chat", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>", "fr-be"),
     }
     program = """.decl t(x: symbol)

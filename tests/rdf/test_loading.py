@@ -63,6 +63,35 @@ def test_what_follows_is_there(family: Path) -> None:
         }
 
 
+def test_datatypes_have_the_literals_of_derived_ones(tmp_path: Path) -> None:
+    some = "[ owl:onProperty :age ; owl:someValuesFrom {} ] rdfs:subClassOf :{} ."
+    kinds = {"rdfs:Literal": "Any", "xsd:decimal": "Decimal", "xsd:long": "Long", "rdf:PlainLiteral": "Text"}
+    path = tmp_path / "ages.ttl"
+    path.write_text(
+        "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
+        f"@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n{HEAD}"
+        + "\n".join(some.format(*kind) for kind in kinds.items())
+        + ':a :age 5 . :b :age "7"^^xsd:int . :c :age "old"@en . :d :age "old" . :e :age :unknown . :f :age 1.5 .'
+    )
+    with rdf.load(path) as db:
+        found = {name: set(db[name]) for name in kinds.values()}
+    assert found == {
+        "Any": named("a", "b", "c", "d", "f"), "Decimal": named("a", "b", "f"), "Long": named("b"),
+        "Text": named("c", "d"),
+    }  # fmt: skip
+
+
+def test_negative_assertions_count_with_and_without_their_class(tmp_path: Path) -> None:
+    denied = "owl:assertionProperty :knows ; owl:sourceIndividual :{} ; owl:targetIndividual :b ."
+    (tmp_path / "denied.ttl").write_text(
+        HEAD
+        + f"[] a owl:NegativePropertyAssertion ; {denied.format('a')} [] {denied.format('c')}\n"
+        + ":a :knows :b . :c :knows :b . :d :knows :b ."
+    )
+    with rdf.load(tmp_path / "denied.ttl") as db:
+        assert rdf.inconsistencies(db) == ["prp-npa1: ex:a, ex:knows, ex:b", "prp-npa1: ex:c, ex:knows, ex:b"]
+
+
 def test_names_that_clash_have_prefixes(tmp_path: Path) -> None:
     path = tmp_path / "names.ttl"
     path.write_text(
@@ -198,6 +227,22 @@ def test_patches_of_both_kinds_say_the_same(family: Path) -> None:
             found.append(closure(db))
     assert found[0] == found[1]
     assert ("<http://example.org/cid>", "<http://example.org/ancestor>", "<http://example.org/old>") in found[0]
+
+
+def test_what_a_patch_takes_back_does_not_count(family: Path) -> None:
+    triple = "<http://example.org/{}> <http://example.org/parent> <http://example.org/ann> ."
+    aborted = f"TX .\nPA ex: <http://example.org/> .\nA {triple.format('bob')}\nTA .\n"
+    with rdf.load(family) as db:
+        rdf.apply(db, f"A {triple.format('cid')}\n{aborted}TX .\nA ex:dan ex:parent ex:ann .\nTC .\n")
+        children = {child for child, parent in db["parent"] if parent == "<http://example.org/ann>"}
+        assert children == {"<http://example.org/cid>", "<http://example.org/dan>"}
+
+
+def test_a_patch_that_is_not_utf_8_is_told(family: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.rdfp").write_bytes(b'TX .\n+ <http://e/a> <http://e/p> "\xff" .\n')
+    with rdf.load(family) as db, pytest.raises(elastalog.ElastalogError, match="byte 0xff is not UTF-8") as failed:
+        rdf.apply(db, tmp_path / "bad.rdfp")
+    assert failed.value.diagnostics[0].location == f"{tmp_path / 'bad.rdfp'}:2"
 
 
 def test_of_several_changes_of_a_triple_the_last_counts(family: Path) -> None:

@@ -20,7 +20,8 @@ DATA = """@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 ex:Dog rdfs:subClassOf ex:Animal . ex:owns rdfs:domain ex:Person .
 ex:ann ex:owns ex:rex , ex:tom ; ex:age 41 ; ex:name "Ann"@en . ex:bob ex:owns ex:rex ; ex:age 7 ; ex:name "Bob" .
-ex:cid a ex:Person ; ex:knows ex:ann , ex:cid . ex:rex a ex:Dog ; ex:age 007 ; ex:name "Rex" . ex:tom a ex:Animal .
+ex:cid a ex:Person ; ex:knows ex:ann , ex:cid . ex:rex a ex:Dog ; ex:age 007 ; ex:name "Rex" .
+ex:rex ex:name "a\\tb\\u0001\\"c\\\\" . ex:tom a ex:Animal .
 """
 QUERIES = (
     "SELECT ?x WHERE { ?x a ex:Person }",
@@ -38,6 +39,7 @@ QUERIES = (
     "SELECT ?x WHERE { ?x a ex:Person MINUS { ?x ex:owns ex:tom } }",
     "SELECT ?x ?b WHERE { ?x ex:age ?a BIND(?a + 1 AS ?b) }",
     "SELECT ?x ?y WHERE { VALUES ?x { ex:ann ex:bob } ?x ex:owns ?y }",
+    'SELECT ?x WHERE { ?x ex:name "a\\tb\\u0001\\"c\\\\" }',
     "SELECT ?x WHERE { ?x ex:knows ?x }",
     "SELECT ?p ?o WHERE { ex:ann ?p ?o }",
     "SELECT ?x ?c WHERE { ?x a ?c }",
@@ -103,6 +105,7 @@ def test_prefixes_of_the_files_need_no_declaration(sessions: tuple[Any, Any, rdf
     ("text", "told", "place"),
     [
         ("SELECT ?x WHERE {\n  GRAPH ?g { ?x a ?y } }", "GRAPH is not covered", "2:3"),
+        ("SELECT ?x FROM <http://g> WHERE { ?x a ?y }", "FROM is not covered", "1:11"),
         ("SELECT (COUNT(?x) AS ?n) WHERE { ?x a ?y }", "an aggregate is not covered", "1:9"),
         ("SELECT ?x WHERE { ?x ex:knows* ?y }", "a property path of this kind is not covered", "1:30"),
         ("SELECT ?x WHERE { ?x ex:knows|ex:owns ?y }", "a property path of this kind is not covered", "1:30"),

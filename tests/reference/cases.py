@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from elastalog import Branch
-from elastalog.analysis.flatten import flatten
+from elastalog.analysis.check import flatten
 from elastalog.analysis.instantiate import instantiate
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax

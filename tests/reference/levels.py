@@ -19,7 +19,7 @@ from typing import Any, Literal
 from elastalog.analysis.inline import inline
 from elastalog.analysis.negation import without_groups
 from elastalog.syntax import tree as syntax
-from elastalog.syntax.walk import mapped
+from elastalog.syntax.tree import mapped
 from tests.reference.evaluator import Environment, Given, Numbered, Rule, evaluate, explicit_facts, program_of
 from tests.reference.walking import name_of, walk
 

@@ -10,7 +10,7 @@ import pytest
 import elastalog
 from elastalog.analysis.listing import list_program
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.update import RuleTexts
+from elastalog.evaluation.changes import RuleTexts
 from elastalog.program import rule_texts
 from elastalog.session import Session
 from tests.provenance.databases import verdict

@@ -6,17 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.cli import comparison
-from elastalog.cli.main import cli
-from elastalog.cli.shell_commands.command import Piece
-from elastalog.cli.shell_commands.debugging import signed
+from elastalog.cli import compare
+from elastalog.cli.shell_commands.state import Piece, signed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.pipeline.files.diff import parse_diff
 from elastalog.program import rule_texts
+from tests.commands import run
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -45,12 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, lines: str | None = None) -> Result:
-    return CliRunner().invoke(cli, arguments, input=lines)
-
-
 def shell(lines: str) -> list[str]:
-    result = run("shell", "reach.dl", "-F", ".", lines=lines)
+    result = run("shell", "reach.dl", "-F", ".", text=lines)
     assert result.exit_code == 0, result.output
     return result.stdout.splitlines()
 
@@ -213,7 +207,7 @@ def test_a_rollback_drops_rules(folder: Path) -> None:
     ],
 )
 def test_the_shell_refuses(folder: Path, line: str, code: str) -> None:
-    result = run("shell", "reach.dl", "-F", ".", lines=f"{line}\npending\ncommit\n")
+    result = run("shell", "reach.dl", "-F", ".", text=f"{line}\npending\ncommit\n")
     assert result.exit_code == 1
     assert code in result.stderr
 
@@ -245,7 +239,7 @@ def test_updates_of_a_stream_know_what_earlier_ones_declare(folder: Path) -> Non
     ]  # fmt: skip
     assert (result.exit_code, "E0616" in result.stderr, "in 10.diff" in result.stderr) == (1, True, True)
     (updates / "10.diff").unlink()
-    outcome = comparison.run_here(comparison.Workload("reach.dl", ".", "updates"), "bfc+linked")
+    outcome = compare.run_here(compare.Workload("reach.dl", ".", "updates"), "bfc+linked")
     assert (outcome.fault, outcome.sizes["ends"]) == (None, 2)
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import LimitReached
+from tests.commands import run
 
 PROGRAM = """.decl edge(from: number, to: number)
 .input edge
@@ -125,25 +124,21 @@ def test_bad_rows_of_a_table_of_changes_are_located(tmp_path: Path, kind: str) -
     ]
 
 
-def call(*words: object, given: str | None = None) -> Result:
-    return CliRunner().invoke(cli, [str(word) for word in words], input=given)
-
-
 def test_apply_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\t2\n")
     (tmp_path / "monday.diff").write_text(DIFF)
     store = tmp_path / "store"
-    assert call("init", store, tmp_path / "reach.dl", "-F", tmp_path).exit_code == 0
-    assert call("apply", store, tmp_path / "monday.diff").exit_code == 1
-    done = call("apply", store, tmp_path / "monday.diff", "--bad-rows", "quarantine", "--quarantine", tmp_path / "bad")
+    assert run("init", store, tmp_path / "reach.dl", "-F", tmp_path).exit_code == 0
+    assert run("apply", store, tmp_path / "monday.diff").exit_code == 1
+    done = run("apply", store, tmp_path / "monday.diff", "--bad-rows", "quarantine", "--quarantine", tmp_path / "bad")
     assert done.exit_code == 0, done.output
     assert "2 bad rows of `edge` set aside" in done.stderr
     assert "monday.diff:2" in done.stderr
     assert quarantined(tmp_path / "bad") == [("monday.diff", 2, "E0502"), ("monday.diff", 3, "E0501")]
-    assert call("apply", store, "-", "--bad-rows", "skip", "--max-bad-rows", "0", given="+edge(1).\n").exit_code == 3
-    assert call("apply", store, "-", "--bad-rows", "skip", given="+edge(1).\n+edge(7, 8).\n").exit_code == 0
-    assert call("query", store, "edge(X, Y)").stdout.splitlines() == ["2\t3", "7\t8"]
+    assert run("apply", store, "-", "--bad-rows", "skip", "--max-bad-rows", "0", text="+edge(1).\n").exit_code == 3
+    assert run("apply", store, "-", "--bad-rows", "skip", text="+edge(1).\n+edge(7, 8).\n").exit_code == 0
+    assert run("query", store, "edge(X, Y)").stdout.splitlines() == ["2\t3", "7\t8"]
 
 
 def test_a_stream_of_updates_on_the_command_line(tmp_path: Path) -> None:
@@ -152,8 +147,8 @@ def test_a_stream_of_updates_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "updates").mkdir()
     (tmp_path / "updates" / "1.diff").write_text(DIFF)
     words = ["stream", tmp_path / "reach.dl", "-F", tmp_path, "--updates", tmp_path / "updates", "--show-changes"]
-    assert call(*words).exit_code == 1
-    done = call(*words, "--bad-rows", "skip")
+    assert run(*words).exit_code == 1
+    done = run(*words, "--bad-rows", "skip")
     assert done.exit_code == 0, done.output
     assert "2 bad rows of `edge` skipped" in done.stderr
     assert "+edge(2, 3)." in done.stdout
@@ -170,6 +165,6 @@ def test_values_given_in_another_type_are_counted(tmp_path: Path) -> None:
     (tmp_path / "reach.dl").write_text(PROGRAM)
     pq.write_table(table.slice(0, 1), tmp_path / "edge.parquet")
     words = ["run", tmp_path / "reach.dl", "-F", tmp_path, "-D", tmp_path / "out"]
-    assert "E0525" not in call(*words).stderr
-    told = call("-v", *words).stderr
+    assert "E0525" not in run(*words).stderr
+    told = run("-v", *words).stderr
     assert "note[E0525]: 2 values were given for `edge` in another type than the declared one" in told

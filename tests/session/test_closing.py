@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+from tests.closures import CLOSURE as PROGRAM
 
 
 def test_closing_waits_for_what_another_thread_does(tmp_path: Path) -> None:

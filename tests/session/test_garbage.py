@@ -5,13 +5,7 @@ from __future__ import annotations
 import gc
 
 import elastalog
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+from tests.closures import CLOSURE as PROGRAM
 
 
 def _live(sessions: int) -> int:

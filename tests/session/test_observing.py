@@ -11,13 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import elastalog
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+from tests.closures import CLOSURE as PROGRAM
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.levels.drive import UpdateDrive
+from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 
 POLICY = """
 .decl member(user: symbol, role: symbol)
@@ -84,8 +84,13 @@ def test_other_sessions_are_laid_out_once_only(monkeypatch: pytest.MonkeyPatch) 
         db.apply({"member": [("guest", "staff")]})
         db.apply(deleted={"member": [("guest", "staff")]})
     laid_out: list[int] = []
-    lay_out = UpdateDrive._lay_out
-    monkeypatch.setattr(UpdateDrive, "_lay_out", lambda self, place: (laid_out.append(place), lay_out(self, place))[1])
+    lay_out = UpdateScheduler._lay_out
+
+    def noted(scheduler: UpdateScheduler, place: int) -> None:
+        laid_out.append(place)
+        lay_out(scheduler, place)
+
+    monkeypatch.setattr(UpdateScheduler, "_lay_out", noted)
     for i in range(200):  # its arrays grow, and move
         first.apply({"member": [(f"new {i}", "staff")]})
     assert laid_out

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import elastalog
-from elastalog.backends.kernel import evaluating
+from elastalog.backends.kernel import evaluation
 from elastalog.cli.main import cli
 from tests.engine.judging import LEVEL_KINDS, Kind
 from tests.generators.construction import EVERYTHING, Features
@@ -39,13 +39,13 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
             relation = relations[name]
             kept = np.flatnonzero(relation.level[: relation.used] < 5)
             words, levels = relation.rows[kept].copy(), relation.level[kept].copy()
-            relations[name] = evaluating.KernelRelation(name, words.shape[1], True)
+            relations[name] = evaluation.KernelRelation(name, words.shape[1], True)
             relations[name].load(words)
             relations[name].level[: len(words)], relations[name].count[: len(words)] = levels, 1
         return is_complete
 
-    whole = evaluating.evaluate
-    monkeypatch.setattr(evaluating, "evaluate", evaluate)
+    whole = evaluation.evaluate
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark.ways import SETTING as WAYS
+from elastalog.backends.spark.placement import EXCHANGE_SETTING as WAYS
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -86,8 +86,7 @@ def near(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
-    from elastalog.pipeline.spark.java import provide_java
-    from elastalog.pipeline.spark.session import java_options, spark_session
+    from elastalog.pipeline.spark.session import java_options, provide_java, spark_session
 
     try:
         provide_java()

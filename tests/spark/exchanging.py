@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import elastalog
-from elastalog.backends.spark.ways import SETTING
+from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from tests.engine.judging import judge, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
@@ -21,11 +21,11 @@ UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(16, 17)
 @contextmanager
 def by_way(spark: Any, way: str) -> Iterator[Any]:
     """A session of Spark whose tasks exchange in one way, within the block."""
-    spark.conf.set(SETTING, way)
+    spark.conf.set(EXCHANGE_SETTING, way)
     try:
         yield spark
     finally:
-        spark.conf.unset(SETTING)
+        spark.conf.unset(EXCHANGE_SETTING)
 
 
 def follow_random_updates(session: Any, seed: int, most_updates: int = 3) -> None:

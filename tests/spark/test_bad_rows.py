@@ -13,7 +13,7 @@ from pyarrow import parquet
 import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.streams.changes import numbered, read_changes
+from elastalog.pipeline.streams import numbered, read_changes
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
 

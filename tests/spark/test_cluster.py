@@ -67,7 +67,7 @@ def free_port() -> int:
 @pytest.fixture(scope="module")
 def standalone(bucket: Bucket, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     pyspark = pytest.importorskip("pyspark")
-    from elastalog.pipeline.spark.java import provide_java
+    from elastalog.pipeline.spark.session import provide_java
 
     provide_java()
     home = Path(pyspark.__file__).parent

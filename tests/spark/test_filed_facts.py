@@ -12,11 +12,11 @@ import pytest
 
 import elastalog
 import elastalog.spark
-from elastalog.backends.spark import filed
+from elastalog.backends.spark import word_files
 from elastalog.backends.spark.routing import hashed
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.files import files_at
-from elastalog.pipeline.spark import filed_facts, texts
+from elastalog.pipeline.spark import large_facts
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from tests.engine.judging import levels_of
 from tests.spark.following import are_same
@@ -41,9 +41,9 @@ NAMED_ROWS = [(f"node {i}", i * 7, f"node {i + 1}") for i in range(40)]
 @pytest.fixture(autouse=True)
 def is_large(spark: Any) -> Iterator[None]:
     """Every DataFrame is large enough."""
-    spark.conf.set(texts.SETTING, "0")
+    spark.conf.set(large_facts.SETTING, "0")
     yield
-    spark.conf.unset(texts.SETTING)
+    spark.conf.unset(large_facts.SETTING)
 
 
 def evicted(db: elastalog.Session) -> set[str]:
@@ -112,7 +112,7 @@ def test_other_annotations(spark: Any, options: dict[str, Any]) -> None:
 
 
 def test_many_updates_have_tasks_write_the_files_anew(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filed, "_MOST_FILES", 1)
+    monkeypatch.setattr(word_files, "_MOST_FILES", 1)
     with elastalog.open(PROGRAM, {"edge": frame_of(spark, ROWS)}, engine="spark", spark=spark) as db:
         current = db._backend.relations.files.current  # type: ignore[attr-defined]
         numbers = []
@@ -192,12 +192,12 @@ def test_a_store_of_facts_in_files(spark: Any, tmp_path: Path) -> None:
 def test_spark_shares_rows_as_tasks_do(spark: Any) -> None:
     words = [0, 1, -1, 65535, 65536, WIDE - 1, LEAST_NARROW, 2**31 - 1, -(2**31), *range(-500, 70_000, 777)]
     for shares in (1, 2, 7, 200):
-        found = spark.createDataFrame([(word,) for word in words], "c0 int").select(filed_facts._share(shares))
+        found = spark.createDataFrame([(word,) for word in words], "c0 int").select(large_facts._share(shares))
         assert [row[0] for row in found.collect()] == hashed(np.array(words, np.int32), shares).tolist()
 
 
 def test_a_task_given_several_shares_writes_a_file_for_each(tmp_path: Path) -> None:
     batches = [pa.record_batch({"c0": [1, 2, 1], "@share": [3, 5, 3]}), pa.record_batch({"c0": [4], "@share": [5]})]
-    found = pa.Table.from_batches(filed_facts._write_shares(str(tmp_path), "r", iter(batches))).to_pylist()
+    found = pa.Table.from_batches(large_facts._write_shares(str(tmp_path), "r", iter(batches))).to_pylist()
     assert [(row["share"], row["rows"], row["found"]) for row in found] == [(3, 1, 2), (5, 2, 2)]
     assert len({row["location"] for row in found}) == 2

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import exchange, links
+from elastalog.backends.spark import exchange, transports
 from tests.engine.judging import levels_of
 from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates
 
@@ -34,10 +34,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-def linked_all(folder: Path, tokens: list[str]) -> list[dict[int, links.Link] | None]:
+def linked_all(folder: Path, tokens: list[str]) -> list[dict[int, transports.Link] | None]:
     with ThreadPoolExecutor(len(tokens)) as pool:
         waiting = [
-            pool.submit(links.linked, str(folder), share, len(tokens), token, HERE)
+            pool.submit(transports.linked, str(folder), share, len(tokens), token, HERE)
             for share, token in enumerate(tokens)
         ]
         return [task.result() for task in waiting]
@@ -59,7 +59,7 @@ def test_where_ports_are_closed_files_are_used(near: Any, made: list[bool], monk
     def refused(*_: Any, **__: Any) -> Any:
         raise ConnectionRefusedError("closed")
 
-    monkeypatch.setattr(links, "_SECONDS", 0.2)
+    monkeypatch.setattr(transports, "_SECONDS", 0.2)
     monkeypatch.setattr(socket, "create_connection", refused)
     with elastalog.open(DOUBLING, CHAIN, engine="spark", spark=near) as db:
         assert levels_of(db) == levels_of(elastalog.open(DOUBLING, CHAIN))
@@ -88,17 +88,17 @@ def test_large_blocks_both_ways_at_the_same_time(tmp_path: Path) -> None:
     assert first[1].receive() == block + b"b"
     assert second[0].receive() == b"a" + block
     first[1].close()
-    with pytest.raises(links.Unlinked):
+    with pytest.raises(transports.Unlinked):
         second[0].receive()
 
 
 def test_who_does_not_know_the_token_is_not_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "_SECONDS", 0.3)
+    monkeypatch.setattr(transports, "_SECONDS", 0.3)
     assert linked_all(tmp_path, ["token", "other"]) == [None, None]
 
 
 def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
-    whole = links._accept
+    whole = transports._accept
 
     def disturbed(listening: socket.socket, *others: Any) -> None:
         stranger = socket.create_connection(listening.getsockname())
@@ -107,7 +107,7 @@ def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
         whole(listening, *others)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(links, "_accept", disturbed)
+        patch.setattr(transports, "_accept", disturbed)
         found = linked_all(tmp_path, ["token", "token"])
     assert [None if each is None else sorted(each) for each in found] == [[1], [0]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elastalog.backends.spark.message_operators import distribute
+from elastalog.backends.spark.messages import distribute
 
 
 @pytest.mark.parametrize("size", [0, 1, 50])

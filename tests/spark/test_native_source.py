@@ -22,7 +22,7 @@ from pyarrow import parquet
 import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.spark.native import stored_rows
+from elastalog.spark import stored_rows
 from tests.object_store import Bucket
 from tests.spark.conftest import environment_of_children
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import strata, text_files, ways
+from elastalog.backends.spark import strata, values
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.jobs import run_tasks
+from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
@@ -177,7 +178,7 @@ def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: 
     agrees = text is NAMES and way != "stages"
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
-        tasks_in_this_process(tmp_path, **{ways.SETTING: way}) as session,
+        tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,
         elastalog.open(EDGES + text, facts, budget=None, engine="spark", spark=session) as db,
         elastalog.open(EDGES + text, facts, budget=None) as local,
     ):
@@ -218,7 +219,7 @@ def test_tasks_read_many_texts_from_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, facts: Any
 ) -> None:
     monkeypatch.setattr(SETTINGS, "spark_few_texts", 0)
-    monkeypatch.setattr(text_files, "MOST_IN_A_FILE", 3)
+    monkeypatch.setattr(values, "MOST_IN_A_FILE", 3)
     with (
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(text, facts, engine="spark", spark=session) as db,

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark.jobs import GROUP, run_tasks
+from elastalog.backends.spark.jobs import GROUP, StratumNews, run_tasks
 from elastalog.backends.spark.messages import rounds_reached
-from elastalog.backends.spark.news import StratumNews
-from elastalog.backends.spark.ways import SETTING
+from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from elastalog.backends.watch import Progress, Watch
-from elastalog.cli.profile import profile_lines
+from elastalog.cli.reports import profile_lines
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -45,7 +44,7 @@ def test_every_job_of_a_stratum_is_told(tmp_path: Path, caplog: pytest.LogCaptur
 @pytest.mark.parametrize("exchange", ["files", "network", "stages"])
 def test_what_tasks_took_is_in_the_statistics(tmp_path: Path, exchange: str) -> None:
     with (
-        tasks_in_this_process(tmp_path, 2, **{SETTING: exchange}) as session,
+        tasks_in_this_process(tmp_path, 2, **{EXCHANGE_SETTING: exchange}) as session,
         elastalog.open(DOUBLING, {"edge": CHAIN}, engine="spark", spark=session) as db,
     ):
         (part,) = db.statistics().elsewhere

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from elastalog.backends.spark.outcome import outcome_of
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, StateWritten, ValuesMade, Worked
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, StateWritten, ValuesMade, Worked, outcome_of
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.values import MadeValues
 from elastalog.backends.spark.word_files import WordFile

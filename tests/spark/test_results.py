@@ -14,15 +14,14 @@ import elastalog
 import elastalog.spark
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE, StateChanges
-from elastalog.backends.spark import text_files
-from elastalog.backends.spark.filed import FiledRelation
-from elastalog.backends.spark.word_files import write_changes, write_words
+from elastalog.backends.spark.word_files import FiledRelation, write_changes, write_words
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
+from tests.closures import CLOSURE as REACH
 
 KINDS = """
 .decl item(n: number, u: unsigned, f: float, s: symbol)
@@ -52,7 +51,7 @@ def values(frame: Any) -> set[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("most", [1 << 20, 2], ids=["texts in a file", "texts in several"])
 def test_every_type_with_annotations(spark: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_files, "MOST_IN_A_FILE", most)
+    monkeypatch.setattr("elastalog.backends.spark.values.MOST_IN_A_FILE", most)
     with elastalog.open(KINDS, facts={"item": ITEMS}) as local:
         wanted = {tuple(row.values()) for row in local["near"].to_arrow(annotations=True).to_pylist()}
     with elastalog.open(KINDS, facts={"item": ITEMS}, engine="spark", spark=spark) as db, nothing_fetched():
@@ -60,14 +59,6 @@ def test_every_type_with_annotations(spark: Any, most: int, monkeypatch: pytest.
         assert [name for name, _ in frame.dtypes] == ["a", "n", "u", "f", "s", "@level", "@count"]
         assert values(frame) == wanted
         assert frame.filter("a = 'a' and s = 'b'").count() == 1
-
-
-REACH = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 def test_they_are_written_and_stay_what_they_were(spark: Any, tmp_path: Path) -> None:

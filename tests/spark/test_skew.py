@@ -13,9 +13,9 @@ import pytest
 import elastalog
 from elastalog.backends.spark import strata
 from elastalog.backends.spark.backend import SparkBackend
+from elastalog.backends.spark.placement import treatments
 from elastalog.backends.spark.results import Worked
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.skew import treatments
 from elastalog.planning.decompose import share_plan
 from elastalog.planning.lower import lower
 from elastalog.program import Program

@@ -18,7 +18,7 @@ import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.folders.addresses import without_secrets
-from elastalog.pipeline.spark.refusals import absolute, reading
+from elastalog.pipeline.spark.frames import absolute, reading
 
 PROGRAM = """
 .decl item(id: number, name: symbol)

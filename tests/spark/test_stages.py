@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import jobs, slots, strata
-from elastalog.backends.spark.ways import SETTING, Ways
+from elastalog.backends.spark import jobs, strata
+from elastalog.backends.spark.placement import EXCHANGE_SETTING, SHARES_SETTING, Ways
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import levels_of
 from tests.spark.exchanging import CHAIN, DOUBLING, EDGES, UPDATES, by_way, follow_a_chain, follow_random_updates
@@ -85,11 +85,11 @@ def test_spark_refuses_the_barrier(tmp_path: Path, caplog: pytest.LogCaptureFixt
     ("settings", "way"),
     [
         ({}, "files"),
-        ({SETTING: "stages"}, "stages"),
+        ({EXCHANGE_SETTING: "stages"}, "stages"),
         ({"spark.dynamicAllocation.enabled": "true"}, "stages"),
-        ({"spark.dynamicAllocation.enabled": "true", SETTING: "network"}, "network"),
-        ({slots.SETTING: "4"}, "files"),
-        ({slots.SETTING: "5"}, "stages"),
+        ({"spark.dynamicAllocation.enabled": "true", EXCHANGE_SETTING: "network"}, "network"),
+        ({SHARES_SETTING: "4"}, "files"),
+        ({SHARES_SETTING: "5"}, "stages"),
     ],
 )
 def test_the_way_is_chosen(settings: dict[str, str], way: str) -> None:
@@ -98,7 +98,7 @@ def test_the_way_is_chosen(settings: dict[str, str], way: str) -> None:
 
 
 def test_a_way_that_there_is_not() -> None:
-    spark: Any = SimpleNamespace(conf=Settings({SETTING: "stage"}))
+    spark: Any = SimpleNamespace(conf=Settings({EXCHANGE_SETTING: "stage"}))
     with pytest.raises(ElastalogError) as raised:
         Ways(spark).way()
     (told,) = raised.value.diagnostics

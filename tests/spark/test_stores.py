@@ -13,7 +13,7 @@ import elastalog
 import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.storage.faults import StoreDamaged
+from elastalog.storage.errors import StoreDamaged
 from tests.engine.judging import levels_of
 from tests.spark.test_results import nothing_fetched
 

@@ -12,7 +12,7 @@ import pytest
 import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.spark import texts
+from elastalog.pipeline.spark import large_facts
 from elastalog.relations import mapped
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.schema import Schema
@@ -32,9 +32,9 @@ SORTED = ["", "Z", "a", "b", "zz", "ä", "😀"]
 @pytest.fixture(autouse=True)
 def is_large(spark: Any) -> Iterator[None]:
     """Every DataFrame is large enough."""
-    spark.conf.set(texts.SETTING, "0")
+    spark.conf.set(large_facts.SETTING, "0")
     yield
-    spark.conf.unset(texts.SETTING)
+    spark.conf.unset(large_facts.SETTING)
 
 
 def symbols(db: elastalog.Session) -> list[str]:
@@ -52,7 +52,7 @@ def test_the_facts_are_the_same_and_the_ids_follow_the_order_of_bytes(spark: Any
 
 def test_texts_do_not_reach_the_driver_row_by_row(spark: Any) -> None:
     schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
-    table = texts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS * 50, COLUMNS))
+    table = large_facts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS * 50, COLUMNS))
     assert table is not None
     assert [field.type for field in table.schema] == [
         pa.dictionary(pa.int32(), pa.large_string()), pa.int64(), pa.dictionary(pa.int32(), pa.large_string())
@@ -95,7 +95,7 @@ def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkey
     monkeypatch.setenv(mapped.VARIABLE, "10000")
     monkeypatch.setattr(SETTINGS, "few_texts", 100)
     monkeypatch.setattr(SETTINGS, "spark_few_texts", 100)
-    monkeypatch.setattr(texts, "_PIECE", 500)
+    monkeypatch.setattr(large_facts, "_PIECE", 500)
     frame = spark.range(3000).selectExpr("concat('left ', id) AS name", "id AS number", "concat('right ', id) AS kind")
     text = PROGRAM + '.decl round(name: symbol)\nround(k) :- item(n, _, k), match(".*00", n).\n'
     with elastalog.open(text, facts={"item": frame}, engine="spark", spark=spark) as db:
@@ -126,6 +126,6 @@ def test_text_files_with_lines_of_both_kinds(spark: Any, tmp_path: Path) -> None
 
 
 def test_a_small_frame_is_not_numbered(spark: Any) -> None:
-    spark.conf.set(texts.SETTING, "1000000")
+    spark.conf.set(large_facts.SETTING, "1000000")
     schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
-    assert texts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS, COLUMNS)) is None
+    assert large_facts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS, COLUMNS)) is None

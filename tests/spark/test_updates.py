@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.spark import groups
+from elastalog.backends.spark import task
 from elastalog.backends.spark.backend import SparkBackend
-from elastalog.backends.spark.filed import FiledRelation
+from elastalog.backends.spark.word_files import FiledRelation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.settings import SETTINGS
 from tests.engine.judging import Kind, facts_of, judge, least_budget, levels_of
@@ -214,12 +214,14 @@ def test_a_change_of_what_every_task_holds_runs_in_all(near: Any) -> None:
 def test_only_the_groups_concerned_are_loaded(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[int] = []
 
-    def spied(held: groups.Held, column: int, words: np.ndarray) -> groups.Held:
-        kept = groups.only_groups(held, column, words)
+    only_groups = task.only_groups
+
+    def spied(held: task.Held, column: int, words: np.ndarray) -> task.Held:
+        kept = only_groups(held, column, words)
         loaded.append(len(kept[0].words))
         return kept
 
-    monkeypatch.setattr("elastalog.backends.spark.update_task.only_groups", spied)
+    monkeypatch.setattr("elastalog.backends.spark.task.only_groups", spied)
     # Twenty chains of ten edges each; one of them gets longer.
     chains = {"edge": [(100 * c + i, 100 * c + i + 1) for c in range(20) for i in range(10)]}
     with elastalog.open(LINEAR, facts=chains, budget=None, engine="spark", spark=near) as db:

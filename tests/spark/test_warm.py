@@ -13,7 +13,7 @@ import elastalog
 
 pytest.importorskip("pyspark")
 
-from elastalog.pipeline.spark.warm import archive_of, archive_options
+from elastalog.pipeline.spark.session import archive_of, archive_options
 
 
 @pytest.fixture

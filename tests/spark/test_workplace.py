@@ -13,7 +13,7 @@ import elastalog
 import elastalog.spark as es
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.remote import Patience
-from elastalog.pipeline.spark import texts, workplace
+from elastalog.pipeline.spark import large_facts, workplace
 from tests.engine.judging import levels_of
 from tests.object_server import Trouble
 from tests.object_store import Bucket
@@ -120,12 +120,12 @@ def test_texts_floats_and_a_store_made_by_tasks(far: Any, tmp_path: Path) -> Non
 def test_many_texts_are_numbered_without_a_mount(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     likes = [(f"n{i}", f"n{i + 1}") for i in range(50)]
     frame = far.createDataFrame(likes, "who string, whom string")
-    far.conf.set(texts.SETTING, "0")
+    far.conf.set(large_facts.SETTING, "0")
     try:
         with elastalog.open(TEXTS, {"likes": frame}, engine="spark", spark=far) as db:
             assert set(db["likes"]) == set(likes)
     finally:
-        far.conf.unset(texts.SETTING)
+        far.conf.unset(large_facts.SETTING)
 
 
 def test_a_large_table_goes_through_the_address(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from elastalog.backends.spark import exchange, slots, strata, ways
+from elastalog.backends.spark import exchange, placement, strata
 from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
@@ -33,7 +33,14 @@ class Settings(dict[str, str]):
 def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) -> Iterator[Any]:
     """Within the block, sessions with `engine="spark"` and the session given evaluate in this process."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), ways.SETTING: "files", **settings})
+    conf = Settings(
+        {
+            "spark.elastalog.leastRows": "0",
+            placement.SHARES_SETTING: str(shares),
+            placement.EXCHANGE_SETTING: "files",
+            **settings,
+        }
+    )
     spark = SimpleNamespace(conf=conf, ran=[], attempts=[])
     numbers = itertools.count()
 

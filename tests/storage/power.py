@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import pytest
 
-from elastalog.storage import backup, store
+from elastalog.storage import administration, store
 from elastalog.storage.filesystem import FileSystem
 
 PAGE = 4096
@@ -159,7 +159,7 @@ def recorded(root: Path, kind: type[RecordingDisk] = RecordingDisk) -> Iterator[
     before it."""
     disk = kind(root.absolute())
     with pytest.MonkeyPatch.context() as patch:
-        for module in (store, backup):
+        for module in (store, administration):
             patch.setattr(module, "FileSystem", lambda: disk)
         yield disk
 

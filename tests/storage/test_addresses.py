@@ -13,7 +13,7 @@ from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
-from elastalog.storage.faults import StoreDamaged
+from elastalog.storage.errors import StoreDamaged
 from tests.object_store import Bucket
 
 PROGRAM = """

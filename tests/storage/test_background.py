@@ -17,9 +17,9 @@ import pytest
 import elastalog
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.session import Session
-from elastalog.storage.faults import StoreDamaged
+from elastalog.storage.administration import check_files
+from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.manifest import Options, read_manifest
-from elastalog.storage.verify import check_files
 from tests.storage.disks import FailingDisk, GatedDisk, use
 from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, state_of
 from tests.storage.test_crashes import check_continuation, check_recovery

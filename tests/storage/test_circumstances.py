@@ -15,7 +15,7 @@ import pytest
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import epochs
-from elastalog.storage import backup, store
+from elastalog.storage import administration, store
 from tests.storage.disks import FailingDisk
 from tests.storage.scripted import FACTS, LAST, PROGRAM, create, expected_states, files_of, go_on, lived, state_of
 
@@ -203,7 +203,7 @@ def test_a_disk_that_fills_up_while_a_store_is_copied(
         copy = tmp_path / f"copy-{number}"
         disk = FailingDisk(errno.ENOSPC, **{moment: number})
         with elastalog.open(store=elastalog.Store(path, read_only=True)) as session, monkeypatch.context() as patch:
-            patch.setattr(backup, "FileSystem", lambda disk=disk: disk)
+            patch.setattr(administration, "FileSystem", lambda disk=disk: disk)
             try:
                 session.backup(copy)
             except ElastalogError as error:

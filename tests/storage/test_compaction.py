@@ -13,8 +13,8 @@ import elastalog
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
-from elastalog.storage.compaction import merged
 from elastalog.storage.manifest import Options
+from elastalog.storage.snapshots import merged
 
 FACTS = st.tuples(st.integers(-2, 3), st.integers(0, 3))
 STATES = st.dictionaries(FACTS, st.tuples(st.integers(0, 4), st.integers(1, 3)), max_size=12)

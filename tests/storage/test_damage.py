@@ -15,11 +15,11 @@ import pytest
 
 import elastalog
 from elastalog.relations.words import Dictionary
-from elastalog.storage.faults import StoreDamaged
+from elastalog.storage.administration import check_files
+from elastalog.storage.errors import StoreDamaged
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.manifest import Options, read_manifest, write_manifest
 from elastalog.storage.store import Store
-from elastalog.storage.verify import check_files
 from tests.storage.scripted import LAST, expected_states, files_of, lived, state_of
 
 SMALL = """.decl edge(x: number, y: symbol)

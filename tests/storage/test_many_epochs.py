@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.diagnostics.memory_limit import resident_bytes
+from elastalog.diagnostics.quota import resident_bytes
 from elastalog.evaluation.stored import DurableEpochs
 from tests.storage.scripted import state_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
+from elastalog.storage.journal import START, FrameDamaged, frame, read_frames
 from tests.storage.power import PAGE, Disk, Flushed, Named, RecordingDisk, Told, Wrote, recorded
 from tests.storage.scripted import create
 from tests.torture.power import power_cuts

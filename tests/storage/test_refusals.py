@@ -15,7 +15,7 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-from elastalog.storage import failpoints
+from elastalog.storage import filesystem
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
 from tests.storage.disks import FailingDisk, SlowDisk, use
@@ -261,7 +261,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
             if name == point:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        monkeypatch.setattr(failpoints, "reach", interrupt)
+        monkeypatch.setattr(filesystem, "reach", interrupt)
         update = session.update("script", 2)
         for name, rows in UPDATES[0][0].items():
             update.insert(name, rows)
@@ -280,7 +280,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
 
 
 def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with failpoints.recording() as reached, create(folder / "recorded") as session:
+    with filesystem.recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
     for number in range(0, len(reached), 5):
@@ -294,7 +294,7 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: 
                     os.kill(os.getpid(), signal.SIGINT)
 
             with monkeypatch.context() as patched:
-                patched.setattr(failpoints, "reach", interrupt)
+                patched.setattr(filesystem, "reach", interrupt)
                 with pytest.raises(KeyboardInterrupt):
                     go_on(session)
             epoch = session.epoch

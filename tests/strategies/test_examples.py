@@ -10,8 +10,8 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.store.annotations import COUNT, NEW, REFERENCE
 from elastalog.backends.sets import Mark, SetMaintenance
-from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies import dredc
+from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.session import Session
 from tests.reference.backward_forward import Derivation, Fact, Stream
 from tests.strategies.running import backend_of, contents, counters

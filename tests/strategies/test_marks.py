@@ -9,7 +9,8 @@ import pytest
 import elastalog
 from elastalog.backends.sets import Facts, SetMaintenance, size
 from elastalog.evaluation.strategies import dred
-from elastalog.evaluation.strategies.marking import Marking
+from elastalog.evaluation.strategies.look_ahead import Marking
+from tests.closures import RIGHT_CLOSURE as PATHS
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update
@@ -97,12 +98,6 @@ def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch)
                 assert contents(db, program.schemas) == contents(plain, program.schemas), seed
 
 
-PATHS = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
 ONE_WAY = (
     PATHS
     + """

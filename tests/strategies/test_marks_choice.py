@@ -8,8 +8,8 @@ import pytest
 
 import elastalog
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.evaluation.strategies.marking import Marks
-from elastalog.evaluation.strategies.marks_choice import LEAST_SAVING, MarksChoice
+from elastalog.evaluation.strategies.look_ahead import LEAST_SAVING, Marks, MarksChoice
+from tests.closures import CLOSURE
 
 
 def played(number: int, plain: int, marked: int) -> list[Marks]:
@@ -50,14 +50,6 @@ def test_what_was_learnt_is_put_to_the_test_again() -> None:
         found.append(choice.usual)
     assert found[500] is Marks.LINKED
     assert found[-1] is Marks.NONE
-
-
-CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "counting"])

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.cli import comparison
+from elastalog.cli import compare
 from elastalog.cli.main import cli
 from elastalog.pipeline.streams import read_stream, with_next
 from elastalog.program import Program
@@ -179,7 +179,7 @@ def test_stream_refuses_marks_that_the_strategy_has_not(folder: Path) -> None:
 
 
 def test_compare_shows_what_can_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "run_alone", comparison.run_here)
+    monkeypatch.setattr(compare, "run_alone", compare.run_here)
     plot = folder / "plot.svg"
     done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", str(plot),
                "--strategies", "counting,bfc+linked")  # fmt: skip
@@ -203,7 +203,7 @@ def test_compare_shows_what_can_run(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_compare_names_the_update_that_stopped_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
 ) -> None:
-    monkeypatch.setattr(comparison, "run_alone", comparison.run_here)
+    monkeypatch.setattr(compare, "run_alone", compare.run_here)
     (folder / "reach.dl").write_text(PROGRAM + ".decl twice(x: number)\npath(x * 2, x) :- twice(x).\n")
     (folder / "updates" / "10.diff").write_text(line)
     done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", "-", "--strategies", "elastic,bf")

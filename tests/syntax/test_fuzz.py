@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.catalogue import CATALOGUE
-from elastalog.diagnostics.render import render_json, render_text
+from elastalog.diagnostics.diagnostic import render_json, render_text
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_tree

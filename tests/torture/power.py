@@ -14,9 +14,9 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.session import Session
-from elastalog.storage.backup import back_up
-from elastalog.storage.checked_files import FileEntry, read_checked
-from elastalog.storage.compaction import merged
+from elastalog.storage.administration import back_up
+from elastalog.storage.filesystem import FileEntry, read_checked
+from elastalog.storage.snapshots import merged
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
 from tests.storage.power import Disk, Event, Image, RecordingDisk, digest_of, put, recorded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from tempfile import TemporaryDirectory
 
-from elastalog.backends.spark import ways
+from elastalog.backends.spark import placement
 from tests.spark.without_spark import tasks_in_this_process
 from tests.torture.comparing import MARKED, Lineup
 from tests.torture.computed_heads import computed_heads
@@ -34,7 +34,7 @@ def tasks(seed: int) -> int:
     random = Random(seed)
     shares, way = random.choice((1, 2, 3, 5)), random.choice(("files", "network", "stages"))
     kind, inner = seed % 4, seed // 4
-    with TemporaryDirectory() as folder, tasks_in_this_process(folder, shares, **{ways.SETTING: way}):
+    with TemporaryDirectory() as folder, tasks_in_this_process(folder, shares, **{placement.EXCHANGE_SETTING: way}):
         match kind:
             case 0:
                 return differential(inner, EVERY)

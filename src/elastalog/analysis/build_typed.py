@@ -6,9 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
-from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
-from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
+from elastalog.analysis.draft import (
+    LIMITS,
+    Draft,
+    Field,
+    FlatClause,
+    FlatLiteral,
+    Kind,
+    SeparatedAggregate,
+    Structure,
+    TypedRule,
+    base_of,
+    constant_value,
+    is_constructor,
+    negated_literal,
+)
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.functor_values import NotRegular, matcher
 from elastalog.analysis.functors import AGGREGATES, BRANCH_NUMBER, BRANCH_WITH_NUMBER, COMPARISONS, applied_name
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
 from elastalog.analysis.negation import opposite
@@ -25,11 +39,9 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
-from elastalog.analysis.regular import NotRegular, matcher
-from elastalog.analysis.structures import Field, Kind, Structure, base_of, is_constructor
 from elastalog.analysis.type_reports import ClauseAtFaultError, TypeReports
 from elastalog.analysis.values import NIL, Branch, Record
-from elastalog.analysis.variable_names import made_name, wildcard_name
+from elastalog.analysis.variables import made_name, wildcard_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree

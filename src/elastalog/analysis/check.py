@@ -1,31 +1,208 @@
-"""From what was written to what it means: the passes, in order."""
+"""From what was written to what it means: the passes, in order. The last of them numbers the rules, puts them in their
+strata, and reports what only a whole program shows. `flatten` comes before: it writes out components and inline
+relations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from elastalog.analysis.check_grounded import check_grounded
-from elastalog.analysis.declare_functors import declare_functors
 from elastalog.analysis.declare_relations import declare_relations
-from elastalog.analysis.declare_types import declare_types
-from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.declare_types import declare_functors, declare_types
+from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.findings import Findings, counted, primary, quoted
 from elastalog.analysis.infer_types import infer_types
-from elastalog.analysis.lattices import with_lattices
-from elastalog.analysis.number_rules import number_rules
-from elastalog.analysis.program import CheckedProgram
+from elastalog.analysis.listing import show_literal
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    CheckedProgram,
+    Comparison,
+    Literal,
+    Negation,
+    Rule,
+    Stratum,
+)
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
-from elastalog.analysis.subsumptions import with_pairs
+from elastalog.analysis.subsumptions import MARK, is_of_pairs, with_lattices, with_pairs
 from elastalog.analysis.take_apart import limit_rules, take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import look
-from elastalog.syntax.collection import without_collection
-from elastalog.syntax.tree import Tree
+from elastalog.syntax import tree
+from elastalog.syntax.parser import without_collection
+from elastalog.syntax.tree import Clause, Component, Init, Override, RelationDeclaration, Tree
+
+_NO_PLAN: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
+
+
+def number_rules(draft: Draft) -> Outcome:
+    """Assemble the checked program."""
+    findings = Findings(draft.tree.source)
+    component_of = {name: index for index, component in enumerate(draft.components) for name in component}
+    rules: list[Rule] = []
+    rules_of: list[list[Rule]] = [[] for _ in draft.components]
+    count_of: dict[str, int] = {}
+    subsumptions: list[Rule] = []
+    recursive: set[int] = set()
+    for typed in draft.typed_rules:
+        head = typed.head.relation
+        if is_of_pairs(head):
+            in_relation = count_of[head] = count_of.get(head, 0) + 1
+            subsumptions.append(_subsumption(typed, in_relation, component_of, draft, findings))
+            continue
+        number = len(rules) + 1
+        stratum = component_of[head]
+        in_relation = count_of[head] = count_of.get(head, 0) + 1
+        recursive_atoms = 0
+        may_number = False
+        for literal in typed.body:
+            if type(literal) is Atom:
+                if component_of[literal.relation] == stratum:
+                    recursive_atoms += 1
+            elif type(literal) is not Negation:
+                may_number = True
+        findings.instance = typed.instance
+        if may_number:
+            _check_numbering(typed, recursive_atoms > 0, findings)
+        plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
+        rule = Rule(
+            number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
+        )
+        rules.append(rule)
+        rules_of[stratum].append(rule)
+        if recursive_atoms:
+            recursive.add(stratum)
+    strata = tuple(
+        [
+            Stratum(number, component, tuple(own), number in recursive)
+            for number, (component, own) in enumerate(zip(_without_pairs(draft.components), rules_of, strict=True))
+        ]
+    )
+    program = CheckedProgram(
+        draft.tree.source,
+        MappingProxyType({name: own for name, own in draft.relations.items() if not is_of_pairs(name)}),
+        tuple(rules),
+        draft.facts,
+        strata,
+        draft.pragmas,
+        draft.structures,
+        draft.functors,
+        tuple(subsumptions),
+    )
+    _warn_about_empty_relations(draft, count_of, findings)
+    return replace(draft, program=program), findings.diagnostics
+
+
+def _without_pairs(components: tuple[tuple[str, ...], ...]) -> Iterator[tuple[str, ...]]:
+    for component in components:
+        has_pairs = any(map(is_of_pairs, component))
+        yield tuple([name for name in component if not is_of_pairs(name)]) if has_pairs else component
+
+
+def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
+    """A number belongs to a derivation of a rule, which must not depend on it."""
+    for literal in typed.body:
+        if is_recursive and _is_numbering(literal):
+            findings.error(
+                "E0260",
+                "`autoinc()` in a recursive rule",
+                primary(literal.span, "a number for every derivation"),
+                note="every number would make another derivation, without end",
+                advice="number the facts of a relation by a rule of its own, once it is complete",
+            )
+        for inner in _inner_literals(literal) if type(literal) is Aggregation else ():
+            if _is_numbering(inner):
+                findings.error(
+                    "E0261",
+                    "`autoinc()` inside an aggregate",
+                    primary(inner.span, "this is no derivation of the rule"),
+                    note="a number belongs to a derivation of a rule; what an aggregate ranges over is none",
+                    advice="give the numbers in a relation of their own, and aggregate over that",
+                )
+
+
+def _is_numbering(literal: Literal) -> bool:
+    return type(literal) is Comparison and type(literal.right) is Apply and literal.right.functor == "autoinc"
+
+
+def _inner_literals(literal: Literal) -> Iterator[Literal]:
+    if type(literal) is Aggregation:
+        for body in literal.bodies:
+            for inner in body:
+                yield inner
+                yield from _inner_literals(inner)
+
+
+def _subsumption(
+    typed: TypedRule, number: int, component_of: Mapping[str, int], draft: Draft, findings: Findings
+) -> Rule:
+    """A rule of pairs. What it reads beside its two facts must be complete before, or only grow: of a relation that
+    loses facts, or chooses among them, it would depend on the order what is there."""
+    own = component_of[typed.head.relation]
+    base = typed.head.relation.removesuffix(MARK)
+    _check_numbering(typed, True, findings)
+    heads = [show_literal(literal) for literal in typed.body if type(literal) is Atom and literal.relation == base][:2]
+    for literal in typed.body:
+        atom = literal.atom if type(literal) is Negation else literal
+        if type(atom) is not Atom or component_of[atom.relation] != own or show_literal(atom) in heads:
+            continue
+        if atom is literal and atom.relation + MARK not in component_of and not draft.relations[atom.relation].choices:
+            continue
+        findings.error(
+            "E0248",
+            f"a subsumption reads {quoted(atom.relation)}, which depends on what it takes away",
+            primary(literal.span, "not complete before"),
+            note="facts leave after every round, so that the order would matter in which they are found",
+            advice="compare the two facts, or read relations that do not depend on this one, or lose no facts",
+        )
+    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
+
+
+def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
+    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend
+    on what an instance of a component is made of."""
+    versions = max(1, recursive_atoms)
+    for version, _ in plan.versions:
+        if version >= versions:
+            findings.warning(
+                "E0218",
+                f"`.plan` does not fit its rule: it has no version {version}",
+                primary(plan.span, "this plan"),
+                note=f"the rule has {counted(recursive_atoms, 'recursive atom')}; versions count them from 0",
+                advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
+            )
+            break
+    return MappingProxyType({version: order for version, order in plan.versions if version < versions})
+
+
+def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:
+    """A relation that is read but never gets a fact is mostly a forgotten `.input`."""
+    filled = {fact.relation for fact in draft.facts} | count_of.keys()
+    for name, relation in draft.relations.items():
+        if (
+            name not in filled
+            and not is_of_pairs(name)
+            and not any(directive.kind == "input" for directive in relation.directives)
+        ):
+            findings.instance = draft.declarations[name].instance
+            findings.warning(
+                "E0223",
+                f"relation {quoted(name)} never holds a fact",
+                primary(relation.span, "no `.input`, no fact, and no rule that can hold"),
+                advice=f"add `.input {name[:60]}`, or a rule for it",
+            )
+
 
 Pass: TypeAlias = Callable[[Draft], Outcome]
 
-PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+_DECLARED: Final[frozenset[Pass]] = frozenset((declare_types, declare_relations))
+_BEFORE_THE_LAST: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (with_lattices, frozenset()),
     (with_pairs, frozenset()),
     (declare_types, frozenset()),
@@ -34,28 +211,11 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
     (limit_rules, frozenset()),
-    (infer_types, frozenset((declare_types, declare_relations))),
-    (check_grounded, frozenset((declare_types, declare_relations))),
-    (stratify, frozenset((declare_types, declare_relations))),
-    (
-        number_rules,
-        frozenset(
-            (
-                with_lattices,
-                with_pairs,
-                declare_types,
-                declare_functors,
-                declare_relations,
-                resolve_names,
-                take_apart,
-                limit_rules,
-                infer_types,
-                check_grounded,
-                stratify,
-            )
-        ),
-    ),
+    (infer_types, _DECLARED),
+    (check_grounded, _DECLARED),
+    (stratify, _DECLARED),
 )
+PASSES: Final = (*_BEFORE_THE_LAST, (number_rules, frozenset(run for run, _ in _BEFORE_THE_LAST)))
 """Every pass with those that must have found no error before it runs. The others leave clauses at fault out, so that
 the passes after them speak about the sound ones."""
 
@@ -93,3 +253,25 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
     """Sorts diagnostics by where they point."""
     first = next((label.span for label in diagnostic.labels if label.primary), None)
     return (first.start, first.end, diagnostic.code) if first is not None else (0, 0, diagnostic.code)
+
+
+def flatten(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """The flat program, the same object when it was flat already; and what is wrong. Inline relations are checked
+    before they disappear: names, numbers of arguments and types; whether variables are grounded is judged later."""
+    if any(type(item) in (Component, Init, Override) for item in program.items):
+        from elastalog.analysis.instantiate import instantiate  # most programs have neither
+
+        program, found = instantiate(program, is_strict=is_strict)
+        if found:
+            return program, found
+    if not any(type(item) is RelationDeclaration and item.is_inline for item in program.items):
+        return program, ()
+    # A plan orders the atoms that there are once these are replaced.
+    items = tuple([replace(item, plan=None) if type(item) is Clause else item for item in program.items])
+    found = check_types(replace(program, items=items), is_strict)
+    found = tuple(fault for fault in found if fault.severity == "error")
+    if found:
+        return program, found
+    from elastalog.analysis.inline import inline
+
+    return inline(program)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from elastalog.analysis.checked_variables import names_of, variables_in, variables_of
-from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import (
     Aggregation,
@@ -25,9 +24,11 @@ from elastalog.analysis.program import (
     Negation,
     Variable,
     Wildcard,
+    names_of,
+    variables_in,
+    variables_of,
 )
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.variable_names import is_made_name, written_name
+from elastalog.analysis.variables import is_made_name, written_name
 from elastalog.diagnostics.source import Span
 
 _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it

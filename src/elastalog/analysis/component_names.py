@@ -1,12 +1,21 @@
-"""What names mean inside an instance of a component: from the inside out, its own, inherited, and enclosing ones."""
+"""What names mean inside an instance of a component: from the inside out, its own, inherited, and enclosing ones; and
+items of a component under the names that they have in an instance.
+
+A branch of an algebraic data type that a component declares has the name of its instance, `$c.A`: `$` and a name say
+which type a value has, so the name must be one type's own, as it is in Soufflé. Inside the instance `$A` is the
+innermost there is; elsewhere it is the only one that ends so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from typing import Final
 
 from elastalog.late import dataclass
-from elastalog.syntax.tree import Component
+from elastalog.syntax import tree
+from elastalog.syntax.tree import Component, mapped
 
 
 @dataclass(slots=True, eq=False)
@@ -126,10 +135,141 @@ def parameters_around(definition: Definition) -> frozenset[str]:
 
 
 def is_open(definition: Definition | None) -> bool:
-    """Whether a component or one around it inherits from a parameter, so that it may hold what nobody knows yet."""
+    """Whether a component or one around it inherits from a parameter, so that what it holds is not known yet."""
     while definition is not None:
         names = parameters_around(definition)
         if any(base.name in names for base in definition.component.bases):
             return True
         definition = definition.outer
     return False
+
+
+_PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String))
+"""Terms that name no relation and no type."""
+
+
+class Renamer:
+    """Renames the relations and types that items name. Nodes that name none are shared with the component."""
+
+    def __init__(self, relations: Names, types: Names, instance: tree.Instance) -> None:
+        self.relations = relations
+        self.types = types
+        self.instance = instance
+
+    def declaration(self, item: tree.RelationDeclaration, name: str) -> tree.RelationDeclaration:
+        attributes = item.attributes
+        for attribute in attributes:
+            if self.types[attribute.type_name] != attribute.type_name:
+                attributes = tuple([self.attribute(each) for each in attributes])
+                break
+        return tree.RelationDeclaration(
+            name, attributes, item.qualifiers, item.name_span, item.span, self.instance, item.choices
+        )
+
+    def attribute(self, attribute: tree.Attribute) -> tree.Attribute:
+        name = self.types[attribute.type_name]
+        return replace(attribute, type_name=name)
+
+    def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
+        parents = tuple([(self.types[parent], span) for parent, span in item.parents])
+        branches = tuple([replace(b, fields=tuple(map(self.attribute, b.fields))) for b in item.branches])
+        return replace(item, name=name, parents=parents, branches=branches, instance=self.instance)
+
+    def directive(self, item: tree.Directive) -> tree.Directive:
+        return replace(item, relation=self.relations[item.relation], instance=self.instance)
+
+    def clause(self, item: tree.Clause, heads: tuple[tree.Atom, ...]) -> tree.Clause:
+        body = tuple([self.literal(literal) for literal in item.body])
+        return tree.Clause(tuple([self.atom(head) for head in heads]), body, item.plan, item.span, self.instance)
+
+    def subsumption(self, item: tree.Subsumption) -> tree.Subsumption:
+        body = tuple([self.literal(literal) for literal in item.body])
+        dominated, dominating = self.atom(item.dominated), self.atom(item.dominating)
+        return tree.Subsumption(dominated, dominating, body, item.span, self.instance)
+
+    def lattice(self, item: tree.Lattice) -> tree.Lattice:
+        operators = tuple([(name, self.term(term), span) for name, term, span in item.operators])
+        return replace(item, type_name=self.types[item.type_name], operators=operators, instance=self.instance)
+
+    def literal(self, literal: tree.Literal) -> tree.Literal:
+        if type(literal) is tree.Atom:
+            return self.atom(literal)
+        match literal:
+            case tree.Negation():
+                return tree.Negation(self.atom(literal.atom), literal.span)
+            case tree.Comparison():
+                if type(literal.left) in _PLAIN and type(literal.right) in _PLAIN:
+                    return literal
+                left, right = self.term(literal.left), self.term(literal.right)
+                return tree.Comparison(literal.operator, left, right, literal.operator_span, literal.span)
+            case tree.NegatedGroup():
+                return tree.NegatedGroup(tuple([self.literal(x) for x in literal.body]), literal.span)
+            case tree.Disjunction():
+                return replace(
+                    literal,
+                    alternatives=tuple([tuple([self.literal(x) for x in body]) for body in literal.alternatives]),
+                )
+            case _:
+                return literal
+
+    def atom(self, atom: tree.Atom) -> tree.Atom:
+        arguments = atom.arguments
+        for term in arguments:
+            if type(term) not in _PLAIN:
+                arguments = tuple([self.term(term) for term in arguments])
+                break
+        return tree.Atom(self.relations[atom.relation], arguments, atom.relation_span, atom.span)
+
+    def term(self, term: tree.Term) -> tree.Term:
+        match term:
+            case tree.Call():
+                arguments = tuple([self.term(argument) for argument in term.arguments])
+                return tree.Call(term.functor, arguments, term.functor_span, term.span)
+            case tree.Cast():
+                return tree.Cast(self.term(term.term), self.types[term.type_name], term.type_span, term.span)
+            case tree.Aggregate():
+                target = None if term.target is None else self.term(term.target)
+                body = tuple([self.literal(literal) for literal in term.body])
+                return tree.Aggregate(term.operator, target, body, term.span)
+            case _:
+                return term
+
+
+def with_branch_names(items: Sequence[tree.Item]) -> list[tree.Item]:
+    """The items of a flat program, the branches of instances told apart."""
+    renamed = [_renamed(item) if type(item) is tree.TypeDeclaration else item for item in items]
+    names = [branch.name for item in renamed if type(item) is tree.TypeDeclaration for branch in item.branches]
+    if not any("." in name for name in names):
+        return list(items)
+    meant: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        meant.setdefault(name.rpartition(".")[2], []).append(name)
+    return [_resolved(item, frozenset(names), meant) for item in renamed]
+
+
+def _renamed(item: tree.TypeDeclaration) -> tree.TypeDeclaration:
+    if item.instance is None:
+        return item
+    prefix = item.instance.name
+    branches = tuple([replace(b, name=f"{prefix}.{b.name}") if b.name else b for b in item.branches])
+    return replace(item, branches=branches)
+
+
+def _resolved(item: tree.Item, names: frozenset[str], meant: Mapping[str, list[str]]) -> tree.Item:
+    if not isinstance(item, tree.Clause | tree.Subsumption):
+        return item
+    instance = "" if item.instance is None else item.instance.name
+    return mapped(item, partial(_resolving, instance, names, meant))
+
+
+def _resolving(instance: str, names: frozenset[str], meant: Mapping[str, list[str]], node: object) -> object:
+    """A node in which a branch has the name that it has in the whole program."""
+    if not isinstance(node, tree.Call) or node.functor[0] != "$":
+        return node
+    name = node.functor[1:]
+    while instance and f"{instance}.{name}" not in names:
+        instance = instance.rpartition(".")[0]
+    if instance:
+        return replace(node, functor=f"${instance}.{name}")
+    alike = meant.get(name, [])
+    return replace(node, functor=f"${alike[0]}") if name not in names and len(alike) == 1 else node

@@ -1,17 +1,16 @@
-"""Pass: what every type name comes down to."""
+"""Two passes: what every type name comes down to, and the functors that users implement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
+from elastalog.analysis.draft import Draft, Field, Outcome, Structure, TypeMeaning
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Base, Part, StructuredType
-from elastalog.analysis.structures import Field, Structure
+from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.tree import BranchDeclaration, TypeDeclaration
+from elastalog.syntax.tree import BranchDeclaration, FunctorDeclaration, Tree, TypeDeclaration
 
 BASE_TYPES: dict[str, TypeMeaning] = {
     base.value: TypeMeaning(base.value, base, ()) for base in Base if base is not Base.RECORD
@@ -76,6 +75,23 @@ def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings
         if not unknown:
             known[name] = declaration
     return known
+
+
+def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
+    """The names of some types and of those that are declared as subtypes, aliases or unions of them."""
+    below: dict[str, list[str]] = {}
+    for item in program.items:
+        if type(item) is TypeDeclaration:
+            for name, _ in item.parents:
+                below.setdefault(name, []).append(item.name)
+    found: set[str] = set()
+    pending = list(tops)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += below.get(name, ())
+    return found
 
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
@@ -234,3 +250,48 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
             meanings[name] = TypeMeaning(name, first.base, (), structure=first.structure, members=members)
             for member in members:  # a member is below its union
                 meanings[member] = replace(meanings[member], above=(*meanings[member].above, name))
+
+
+# --- functors that users implement -----------------------------------------------------------------------------------
+
+
+def declare_functors(draft: Draft) -> Outcome:
+    """Resolve the `.functor` declarations: each once, and only if stateful of values that are made of values."""
+    findings = Findings(draft.tree.source)
+    declared: dict[str, UserFunctor] = {}
+    for item in draft.tree.items:
+        if type(item) is not FunctorDeclaration:
+            continue
+        if item.name in declared:
+            findings.declared_twice("E0243", f"functor `@{item.name}`", item.name_span, declared[item.name].span)
+            continue
+        stateful = item.is_stateful
+        parameters = tuple([_base(p.type_name, p.type_span, stateful, draft, findings) for p in item.parameters])
+        result = _base(*item.result, stateful, draft, findings)
+        declared[item.name] = UserFunctor(
+            item.name,
+            parameters,
+            result,
+            stateful,
+            item.name_span,
+            tuple([p.type_name for p in item.parameters]),
+            item.result[0],
+        )
+    return replace(draft, functors=MappingProxyType(declared)), findings.diagnostics
+
+
+def _base(name: str, span: Span, is_stateful: bool, draft: Draft, findings: Findings) -> Base:
+    meaning = draft.types.get(name)
+    if meaning is None:
+        report_unknown_type(name, span, list(draft.types), findings)
+        return Base.NUMBER
+    if meaning.base is Base.RECORD and not is_stateful:
+        findings.error(
+            "E0244",
+            f"a functor does not take or give values of type {quoted(name)}",
+            primary(span, "made of parts"),
+            note="only a stateful functor knows records; others are functions of numbers and texts",
+            advice="declare it `stateful`, or take the value apart in the rule and give the functor its parts",
+        )
+        return Base.NUMBER
+    return meaning.base

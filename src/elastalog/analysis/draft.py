@@ -1,19 +1,78 @@
-"""The program between two passes. Each pass fills in some fields and leaves the others alone."""
+"""The program between two passes. Each pass fills in some fields of the draft and leaves the others alone.
+
+Where other packages know only that a value is a record (`Base.RECORD`), inference must know which: the type says what
+the parts of a pattern are. A *kind* is either one of the plain base types or a structure: a record type or an algebraic
+data type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation, StructuredType, UserFunctor
-from elastalog.analysis.structures import Kind, Structure
+from elastalog.analysis.program import (
+    Atom,
+    Base,
+    CheckedProgram,
+    Fact,
+    Literal,
+    Relation,
+    StructuredType,
+    UserFunctor,
+    Value,
+)
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Clause, RelationDeclaration, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part: its name, and its type by the name that was declared."""
+
+    name: str
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """A record type or an algebraic data type. `branches`: the fields by the constructor's functor, `[]` for the only
+    one of a record, `$A` for a branch `A`."""
+
+    name: str
+    branches: Mapping[str, tuple[Field, ...]]
+
+    @property
+    def value(self) -> str:
+        """Its name, as `Base` has one."""
+        return self.name
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it is a record type, to which `nil` belongs."""
+        return "[]" in self.branches
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether `<` means something: the branches have no fields and go by their names."""
+        return not any(self.branches.values())
+
+
+Kind: TypeAlias = Base | Structure
+
+
+def base_of(kind: Kind) -> Base:
+    """What the later passes and packages see of a kind."""
+    return Base.RECORD if isinstance(kind, Structure) else kind
+
+
+def is_constructor(functor: str) -> bool:
+    """Whether a functor builds a value out of parts, or takes one apart."""
+    return functor == "[]" or functor == "nil" or functor[0] == "$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +164,43 @@ class Draft:
 
 
 Outcome: TypeAlias = tuple[Draft, list[Diagnostic]]
+
+
+# --- constants as values of a base type ------------------------------------------------------------------------------
+
+LIMITS: Final = {Base.NUMBER: (-(2**63), 2**63 - 1), Base.UNSIGNED: (0, 2**64 - 1), Base.FLOAT: (-(2**1000), 2**1000)}
+"""The least and the greatest integer literal of each numeric type."""
+
+
+def constant_value(term: tree.Term, base: Base) -> Value | None:
+    """The value of a constant (an unary minus before it counted in) as one of the base type; None when it is none."""
+    if type(term) is tree.String:
+        return term.value if base is Base.SYMBOL else None
+    if type(term) is tree.Integer:
+        return _integer(term.value, term.is_unsigned, base)
+    if type(term) is tree.Float:
+        return term.value if base is Base.FLOAT else None
+    negated = negated_literal(term)
+    if type(negated) is tree.Integer:
+        return _integer(-negated.value, negated.is_unsigned, base)
+    if type(negated) is tree.Float:
+        return -negated.value if base is Base.FLOAT else None
+    return None
+
+
+def negated_literal(term: tree.Term) -> tree.Integer | tree.Float | None:
+    """The literal under an unary minus, if the term is that."""
+    if type(term) is tree.Call and term.functor == "neg":
+        argument = term.arguments[0]
+        if type(argument) is tree.Integer or type(argument) is tree.Float:
+            return argument
+    return None
+
+
+def _integer(value: int, is_unsigned: bool, base: Base) -> Value | None:
+    if base in (Base.SYMBOL, Base.RECORD) or (is_unsigned and base is not Base.UNSIGNED):
+        return None
+    least, greatest = LIMITS[base]
+    if not least <= value <= greatest:
+        return None
+    return float(value) if base is Base.FLOAT else value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from elastalog.analysis.draft import Kind, Structure
 from elastalog.analysis.program import Base
-from elastalog.analysis.structures import Kind, Structure
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
 from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.quota import look

@@ -4,6 +4,11 @@ which functor is which, and the reference what each means.
 Every evaluator uses these: the kernel where it has no form of its own that works on whole columns, and proofs always,
 so that what NumPy or compiled code has computed is checked against them. The reference evaluator of the tests has
 functions of its own.
+
+Regular expressions of `match` and `capture` are those of ECMAScript that RE2 matches, in time linear in the text: no
+expression and no text can keep an evaluation busy for ever. What RE2 cannot do, back references and looking around, is
+refused. `.` is any character but the end of a line; `\\d`, `\\w` and `\\s` mean ASCII, as in Soufflé; a repetition
+counts up to 1000.
 """
 
 from __future__ import annotations
@@ -12,12 +17,13 @@ import json
 import math
 import re
 import struct
+import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from elastalog.analysis.regular import NotRegular, groups_of
 from elastalog.analysis.values import Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
@@ -302,7 +308,7 @@ def weekday(text: str) -> int | None:
 
 
 def add_days(text: str, days: int) -> str | None:
-    """A date so many days later, in the form that it was given."""
+    """The date `days` days later, in the form that it was given."""
     moment = _moment(text)
     try:
         return None if moment is None else (moment + timedelta(days)).date().isoformat() + text[10:]
@@ -311,7 +317,7 @@ def add_days(text: str, days: int) -> str | None:
 
 
 def add_seconds(text: str, seconds: int) -> str | None:
-    """A time so many seconds later, to the second or with the fraction that it was given."""
+    """A time some seconds later, to the second or with the fraction that it was given."""
     moment = _moment(text)
     try:
         later = None if moment is None else (moment + timedelta(seconds=seconds)).isoformat()
@@ -332,3 +338,158 @@ def seconds_between(one: str, other: str) -> int | None:
     if first is None or second is None or (first.tzinfo is None) != (second.tzinfo is None):
         return None
     return math.trunc((second - first).total_seconds())
+
+
+Matches = Callable[[str], bool]
+"""Whether the whole of a text matches."""
+
+# What ECMAScript writes in another way than RE2; a pair of backslashes is looked at first, and left as it is.
+_OTHERWISE = re.compile(r"\\(?:\\|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|c([A-Za-z])|(0)(?![0-9])|([^\x00-\x7f]))")
+_REFUSED = (
+    (re.compile(r"\(\?<?[=!]"), "looking ahead or behind takes more than linear time"),
+    (re.compile(r"\\(?:[1-9]|k<)"), "a back reference takes more than linear time"),
+)
+
+
+class NotRegular(ValueError):
+    """A text is no regular expression of this kind; the message says why."""
+
+
+@lru_cache(maxsize=1024)
+def matcher(pattern: str) -> Matches:
+    """Raises NotRegular."""
+    compiled = _compiled(pattern, False)
+    # As bytes: for texts the engine reckons where in the text each match lies, which takes three times as long.
+    return lambda text: compiled.fullmatch(text.encode()) is not None
+
+
+def groups_of(pattern: str, text: str) -> tuple[str | None, ...] | None:
+    """The whole text and what every group matched, None for a group that did not; None if the text does not match.
+    Raises NotRegular."""
+    found = _compiled(pattern, True).fullmatch(text)
+    return None if found is None else (found.group(), *found.groups())
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, captures: bool) -> Any:
+    engine, options = _engine(captures)
+    try:
+        return engine.compile(_OTHERWISE.sub(_as_engine_writes, pattern), options)
+    except engine.error as fault:
+        raise NotRegular(_reason(pattern, fault)) from None
+    except UnicodeEncodeError:
+        raise NotRegular("it is no text") from None
+
+
+def _reason(pattern: str, fault: Exception) -> str:
+    for found, reason in _REFUSED:
+        if found.search(pattern.replace("\\\\", "")):
+            return reason
+    told = fault.args[0] if fault.args else str(fault)
+    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+
+
+def _as_engine_writes(found: re.Match[str]) -> str:
+    braced, code, control, zero, other = found.groups()
+    if braced or code:
+        return rf"\x{{{braced or code}}}"
+    if control:
+        return rf"\x{ord(control.upper()) - 64:02x}"
+    if zero:
+        return r"\x00"
+    return other or found[0]
+
+
+@cache
+def _engine(captures: bool) -> tuple[Any, Any]:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = not captures
+    return re2, options
+
+
+# --- terms of RDF, as texts in the form of N-Triples ------------------------------------------------------------------
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?', re.DOTALL)
+_ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CONTROLS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN = {
+    **{code: f"\\u{code:04X}" for code in (*range(32), 127)},
+    **{ord(plain): f"\\{letter}" for letter, plain in (*_CONTROLS.items(), ("\\", "\\"), ('"', '"'))},
+}
+"""What stands for characters in literals of N-Triples, as its canonical form has it."""
+_INTEGER_TYPES = frozenset((
+    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
+    "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
+))  # fmt: skip
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    if code is None:
+        return _CONTROLS.get(found[3], found[3])
+    number = int(code, 16)
+    # What is no character stays as it is written: a number beyond all of them, or half of a surrogate pair.
+    return found[0] if number > sys.maxunicode or 0xD800 <= number < 0xE000 else chr(number)
+
+
+def rdf_value(term: str) -> str | None:
+    """The text of a literal, the IRI of an IRI. Literals of numbers, truth values and times that mean the same have the
+    same text."""
+    if term[:1] == "<" and term[-1:] == ">":
+        return term[1:-1]
+    found = _LITERAL.fullmatch(term)
+    if found is None:
+        return None
+    text = _ESCAPED.sub(_unescaped, found[1])
+    kind = (found[3] or "").removeprefix(_XSD)
+    if kind == "boolean":
+        return {"1": "true", "0": "false"}.get(text, text)
+    try:
+        if kind in _INTEGER_TYPES or kind == "decimal":
+            return _without_zeros(Decimal(text)) if _DECIMAL.fullmatch(text) else text
+        if kind in ("double", "float"):
+            return repr(float(text) + 0.0) if _DOUBLE.fullmatch(text) else text
+        if kind == "dateTime" and (moment := datetime.fromisoformat(text.replace("Z", "+00:00"))).tzinfo is not None:
+            return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+    except (ValueError, ArithmeticError):  # one that no number or time here can have
+        pass
+    return text
+
+
+def _without_zeros(value: Decimal) -> str:
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text
+
+
+def rdf_language(term: str) -> str | None:
+    """The language of a literal, in small letters; nothing if it has none."""
+    found = _LITERAL.fullmatch(term)
+    return None if found is None else (found[2] or "").lower()
+
+
+def rdf_datatype(term: str) -> str | None:
+    """The datatype of a literal, as an IRI in angle brackets."""
+    found = _LITERAL.fullmatch(term)
+    if found is None:
+        return None
+    own = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString" if found[2] else f"{_XSD}string"
+    return f"<{found[3] or own}>"
+
+
+def literal_of(term: str) -> tuple[str, str, str] | None:
+    """The text of a literal as it is written, its language and the IRI of its datatype, each empty if it has none."""
+    found = _LITERAL.fullmatch(term)
+    return None if found is None else (_ESCAPED.sub(_unescaped, found[1]), found[2] or "", found[3] or "")
+
+
+def literal_text(text: str, language: str = "", datatype: str = "") -> str:
+    """A literal in the form of N-Triples."""
+    kind = f"@{language}" if language else f"^^<{datatype}>" if datatype and datatype != f"{_XSD}string" else ""
+    return f'"{text.translate(_WRITTEN)}"{kind}'

@@ -21,9 +21,8 @@ from types import MappingProxyType
 from typing import Any
 
 from elastalog.analysis import functor_values as values
-from elastalog.analysis import rdf_terms
+from elastalog.analysis.draft import Kind
 from elastalog.analysis.program import Base, UserFunctor
-from elastalog.analysis.structures import Kind
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import COMPARISONS as _COMPARISONS
 from elastalog.syntax.keywords import NOT, TEXT_TESTS
@@ -154,9 +153,9 @@ _TABLE: tuple[Functor, ...] = (
     _fixed("split_count", values.number_of_parts, _NUMBER, _TWO_TEXTS),
     _fixed("json", values.json_field, _SYMBOL, _TWO_TEXTS),
     _fixed("json_size", values.json_size, _NUMBER, _TWO_TEXTS),
-    _fixed("rdf_value", rdf_terms.rdf_value, _SYMBOL, _TEXT),
-    _fixed("rdf_lang", rdf_terms.rdf_language, _SYMBOL, _TEXT),
-    _fixed("rdf_datatype", rdf_terms.rdf_datatype, _SYMBOL, _TEXT),
+    _fixed("rdf_value", values.rdf_value, _SYMBOL, _TEXT),
+    _fixed("rdf_lang", values.rdf_language, _SYMBOL, _TEXT),
+    _fixed("rdf_datatype", values.rdf_datatype, _SYMBOL, _TEXT),
     # dates and times, as texts
     _fixed("date", values.date, _SYMBOL, (_NUMBER, _NUMBER, _NUMBER)),
     _fixed("date_of", values.date, _SYMBOL, _TEXT),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.lattices import keeping_best
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import (
     Apply,
     Atom,
@@ -17,9 +16,9 @@ from elastalog.analysis.program import (
     Relation,
     Rule,
     Variable,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.subsumptions import MARK, keeping_best
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))

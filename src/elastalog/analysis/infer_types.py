@@ -1,20 +1,38 @@
-"""Pass: every expression has a base type, and number, unsigned, float and symbol do not mix."""
+"""Pass: every expression has a base type, and number, unsigned, float and symbol do not mix.
+
+A value may go to a column or functor of its own declared type or of one above it, nowhere else (`SubtypeCheck`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from elastalog.analysis.build_typed import TypedBuilder
-from elastalog.analysis.draft import Draft, Outcome, TypedRule
-from elastalog.analysis.findings import Findings
-from elastalog.analysis.infer import StructuredTypes, infer
-from elastalog.analysis.program import Fact
+from elastalog.analysis.declare_types import BASE_TYPES
+from elastalog.analysis.draft import Draft, Field, Outcome, TypedRule, is_constructor
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Constant,
+    Expression,
+    Fact,
+    Literal,
+    Negation,
+    Value,
+    Variable,
+    Wildcard,
+)
 from elastalog.analysis.resolve_names import constructors_of
-from elastalog.analysis.simple_types import simple_fact, simple_rule
 from elastalog.analysis.subsumptions import MARK as PAIRS
 from elastalog.analysis.subsumptions import is_of_pairs
-from elastalog.analysis.subtypes import SubtypeCheck
-from elastalog.analysis.text_facts import values_of_fact
+from elastalog.analysis.values import Branch, Record
+from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 
 
@@ -62,3 +80,308 @@ def _judged(draft: Draft) -> frozenset[str]:
     return frozenset(
         name.removesuffix(PAIRS) for name, relation in draft.relations.items() if relation.choices or is_of_pairs(name)
     )
+
+
+_Source: TypeAlias = tuple[str, Span, tuple[Span, ...]]
+"""A type, where it comes from, and the equations it came through."""
+
+
+class SubtypeCheck:
+    """Reports head arguments that a rule fills with values of a type that is not below the declared one.
+
+    A variable has all the types of the positive atoms, and fields of records and branches, that it, or a variable that
+    equals it, stands in; it is enough that one of them, or what they have in common, is below the type of the head.
+    Constants and results of functors have every type of their base."""
+
+    def __init__(self, draft: Draft, findings: Findings) -> None:
+        self.types = draft.types
+        self.relations = draft.relations
+        self.functors = draft.functors
+        self.constructors = constructors_of(draft)
+        self.findings = findings
+        self.is_strict = draft.is_strict
+        self.is_needed = len(draft.types) > len(BASE_TYPES)
+        self._above: dict[str, frozenset[str]] = {}
+
+    def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
+        """Report the arguments of the head at fault, and variables of types that have nothing in common. `casts`: the
+        types of the occurrences that are casts."""
+        sources: dict[str, list[_Source]] | None = None
+        if self.is_strict and self._may_clash(rule):
+            sources = self._sources(rule, casts)
+            self._check_common(sources)
+        attributes = self.relations[rule.head.relation].attributes
+        places = [(term, attribute.type_name) for term, attribute in zip(rule.head.arguments, attributes, strict=True)]
+        if self.functors:
+            places += self._arguments_of_functors(rule)
+        wanted = [
+            (term, self.canonical(type_name))
+            for term, type_name in places
+            if type(term) is Variable and self.canonical(type_name) not in BASE_TYPES
+        ]
+        if not wanted:
+            return
+        sources = self._sources(rule, casts) if sources is None else sources
+        for term, head_type in wanted:
+            if term.span in casts:
+                found: list[_Source] = [(self.canonical(casts[term.span]), term.span, ())]
+            else:
+                found = sources.get(term.name, [])
+            if found and not self._fits([name for name, _, _ in found], head_type):
+                self._report(term, head_type, *found[0])
+
+    def _may_clash(self, rule: TypedRule) -> bool:
+        """Whether two declared types meet in the body, which is seldom: a quick look before the long one."""
+        types: dict[str, str] = {}
+        for literal in rule.body:
+            if type(literal) is Atom:
+                attributes = self.relations[literal.relation].attributes
+                for term, attribute in zip(literal.arguments, attributes, strict=True):
+                    if type(term) is not Variable or attribute.type_name in BASE_TYPES:
+                        continue
+                    if types.setdefault(term.name, attribute.type_name) != attribute.type_name:
+                        return True
+            elif type(literal) is Comparison:
+                sides = literal.left, literal.right
+                if all(type(side) is Variable for side in sides) or any(
+                    type(side) is Apply and is_constructor(side.functor) for side in sides
+                ):
+                    return True
+            elif type(literal) is Aggregation:
+                return True
+        return False
+
+    def _check_common(self, sources: Mapping[str, list[_Source]]) -> None:
+        """Every variable has a type: one that is below all those of its places."""
+        reported: set[frozenset[Span]] = set()
+        for name, found in sources.items():
+            kinds = {kind for kind, _, _ in found if kind not in BASE_TYPES}
+            places = frozenset(place for _, place, _ in found)
+            if len(kinds) < 2 or places in reported or self._common(kinds):
+                continue
+            reported.add(places)
+            first = found[0]
+            other = next((s for s in found if not self._common({first[0], s[0]})), found[-1])
+            shown = name.partition("@")[0]
+            self.findings.error(
+                "E0312",
+                f"{quoted(shown)} would be a {quoted(first[0])} and a {quoted(other[0])}",
+                primary(other[1], f"a {quoted(other[0])} here"),
+                *([] if first[1] == other[1] else [secondary(first[1], f"a {quoted(first[0])} here")]),
+                *(secondary(span, "made equal here") for span in (*first[2], *other[2])[:8]),
+                note="no declared type is below both",
+                advice=f"write `as({shown}, {first[0]})` where it is taken for one, or declare a type for both",
+            )
+
+    def _common(self, kinds: Collection[str]) -> bool:
+        """Whether a type is below all of these."""
+        return any(all(self.is_below(one, other) for other in kinds) for one in kinds) or any(
+            all(self.is_below(self.canonical(name), kind) for kind in kinds) for name in self.types
+        )
+
+    def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[Expression | Wildcard, str]]:
+        """What a rule gives to functors of the user, and the types that these take."""
+        pending: list[Expression | Wildcard] = list(rule.head.arguments)
+        for literal in rule.body:
+            if type(literal) is Atom:
+                pending += literal.arguments
+            elif type(literal) is Comparison:
+                pending += (literal.left, literal.right)
+        found: list[tuple[Expression | Wildcard, str]] = []
+        while pending:
+            term = pending.pop()
+            if type(term) is Apply:
+                pending += term.arguments
+                if term.functor[0] == "@":
+                    types = self.functors[term.functor[1:]].parameter_types
+                    found += zip(term.arguments, types, strict=True)
+        return found
+
+    def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
+        """The types of each variable, where they come from, and the equations they came through."""
+        found: dict[str, list[_Source]] = {}
+        equal: dict[str, list[tuple[str, Span]]] = {}
+        for part, type_name in self._parts(rule):
+            if part.span not in casts:
+                found.setdefault(part.name, []).append((self.canonical(type_name), part.span, ()))
+        for literal in _literals(rule.body):
+            if type(literal) is Atom:
+                attributes = self.relations[literal.relation].attributes
+                for term, attribute in zip(literal.arguments, attributes, strict=True):
+                    if type(term) is Variable and term.span not in casts:
+                        found.setdefault(term.name, []).append((self.canonical(attribute.type_name), term.span, ()))
+            elif type(literal) is Comparison and literal.operator == "=":
+                for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if type(one) is Variable and one.span not in casts:
+                        self._equate(one.name, other, literal.span, casts, found, equal)
+        for name in list(equal):
+            found.setdefault(name, []).extend(self._through(name, equal, found))
+        return found
+
+    def _parts(self, rule: TypedRule) -> list[tuple[Variable, str]]:
+        """The variables inside of what the rule builds or takes apart, and the types of the fields they stand for."""
+        equations = [lit for lit in _literals(rule.body) if type(lit) is Comparison and lit.operator == "="]
+        pairs = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
+        made = [(v.name, a) for v, a in pairs if type(v) is Variable and type(a) is Apply and is_constructor(a.functor)]
+        owners: dict[str, str] = {}
+        if made:
+            for literal in (rule.head, *_literals(rule.body)):
+                atom = literal.atom if type(literal) is Negation else literal
+                if type(atom) is Atom:
+                    attributes = self.relations[atom.relation].attributes
+                    for term, attribute in zip(atom.arguments, attributes, strict=True):
+                        if type(term) is Variable:
+                            owners.setdefault(term.name, attribute.type_name)
+        found: list[tuple[Variable, str]] = []
+        while ready := [pair for pair in made if pair[0] in owners or pair[1].functor[0] == "$"]:
+            made = [pair for pair in made if pair not in ready]
+            for name, apply in ready:
+                for argument, field in zip(apply.arguments, self._fields(name, apply, owners), strict=False):
+                    if type(argument) is Variable:
+                        found.append((argument, field.type_name))
+                        owners.setdefault(argument.name, field.type_name)
+        return found
+
+    def _fields(self, name: str, apply: Apply, owners: Mapping[str, str]) -> tuple[Field, ...]:
+        """The fields of the type of a constructor: a branch says which it is, a record is of that of its place."""
+        structure = self.constructors.get(apply.functor)
+        if structure is None and name in owners:
+            structure = self.types[owners[name]].structure
+        return () if structure is None else structure.branches.get(apply.functor, ())
+
+    def _equate(
+        self,
+        name: str,
+        other: Expression | Wildcard,
+        span: Span,
+        casts: Mapping[Span, str],
+        found: dict[str, list[_Source]],
+        equal: dict[str, list[tuple[str, Span]]],
+    ) -> None:
+        if type(other) is Variable:
+            if other.span in casts:
+                found.setdefault(name, []).append((self.canonical(casts[other.span]), other.span, ()))
+            else:
+                equal.setdefault(name, []).append((other.name, span))
+
+    def _through(
+        self,
+        name: str,
+        equal: dict[str, list[tuple[str, Span]]],
+        found: dict[str, list[_Source]],
+    ) -> list[_Source]:
+        """The types of the variables that equal one, directly or through others."""
+        seen = {name}
+        pending: list[tuple[str, tuple[Span, ...]]] = [(name, ())]
+        types: list[_Source] = []
+        while pending:
+            current, way = pending.pop(0)
+            for other, span in equal.get(current, ()):
+                if other not in seen:
+                    seen.add(other)
+                    further = (*way, span)
+                    pending.append((other, further))
+                    types += [(kind, place, further) for kind, place, before in found.get(other, ()) if not before]
+        return types
+
+    def _report(self, term: Variable, head_type: str, source: str, place: Span, way: tuple[Span, ...]) -> None:
+        labels: list[Label] = [] if place == term.span else [secondary(place, f"it is a {quoted(source)} here")]
+        labels += [secondary(span, "and goes on here") for span in reversed(way[:8])]
+        report = self.findings.error if self.is_strict else self.findings.warning
+        report(
+            "E0307",
+            f"a {quoted(source)} cannot go into a column of type {quoted(head_type)}",
+            primary(term.span, f"declared as {quoted(head_type)}"),
+            *labels,
+            note=f"not every {quoted(source)} is a {quoted(head_type)}",
+            advice=f"declare the column as {quoted(source)}, or write `as({term.name.partition('@')[0]}, {head_type})`",
+        )
+
+    # --- the order of types ----------------------------------------------------------------------------------------
+
+    def canonical(self, name: str) -> str:
+        """The type that an alias stands for."""
+        return self.types[name].same_as or name
+
+    def _fits(self, sources: list[str], wanted: str) -> bool:
+        if any(self.is_below(source, wanted) for source in sources):
+            return True
+        if len(set(sources)) < 2:
+            return False
+        common = [n for n in self.types if all(self.is_below(self.canonical(n), source) for source in sources)]
+        # Types that have nothing in common meet only in comparisons; nothing can be said of the values.
+        return all(self.is_below(self.canonical(name), wanted) for name in common)
+
+    def is_below(self, one: str, other: str) -> bool:
+        """Whether every value of a type is one of the other: it is declared so, or all members of a union are."""
+        above = self._all_above(one)
+        if one == other or other in above:
+            return True
+        unions = [name for name in (one, *above) if self.types[name].members]
+        return any(all(other == m or other in self._all_above(m) for m in self._members(name)) for name in unions)
+
+    def _members(self, name: str) -> list[str]:
+        """The types that a union comes down to, those of its members that are unions themselves among them."""
+        members = self.types[name].members
+        return [inner for member in members for inner in self._members(member)] if members else [name]
+
+    def _all_above(self, name: str) -> frozenset[str]:
+        known = self._above.get(name)
+        if known is None:
+            seen: set[str] = set()
+            pending = [name]
+            while pending:
+                for above in self.types[pending.pop()].above:
+                    above = self.canonical(above)
+                    if above not in seen:
+                        seen.add(above)
+                        pending.append(above)
+            known = self._above[name] = frozenset(seen)
+        return known
+
+
+def _literals(body: tuple[Literal, ...]) -> Iterator[Literal]:
+    """The literals of a body and of the aggregates in it."""
+    for literal in body:
+        if type(literal) is Aggregation:
+            for inner in literal.bodies:
+                yield from _literals(inner)
+        else:
+            yield literal
+
+
+# --- facts whose values are made of values ---------------------------------------------------------------------------
+
+
+def values_of_fact(rule: TypedRule) -> tuple[Value, ...] | None:
+    """The values of a clause without a body, whose head may be built of constants; None if it computes anything."""
+    known: dict[str, Value] = {}
+    for literal in rule.body:
+        if type(literal) is not Comparison or type(literal.left) is not Variable:
+            return None
+        value = _value(literal.right, known)
+        if value is None:
+            return None
+        known[literal.left.name] = value
+    values = [_value(term, known) for term in rule.head.arguments]
+    found = tuple([value for value in values if value is not None])
+    return found if len(found) == len(values) else None
+
+
+def _value(term: Expression | Wildcard, known: dict[str, Value]) -> Value | None:
+    if type(term) is Constant:
+        return term.value
+    if type(term) is Variable:
+        return known.get(term.name)
+    if type(term) is not Apply or not is_constructor(term.functor):
+        return None
+    parts = [_value(argument, known) for argument in term.arguments]
+    if any(part is None for part in parts):
+        return None
+    return build(term, parts)
+
+
+def build(term: Apply, parts: Sequence[Value | None]) -> Value:
+    """The value that a constructor makes of its parts."""
+    record = Record(parts, tuple([argument.base for argument in term.arguments]))
+    return record if term.functor == "[]" else Branch.of(term.functor[1:], record)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from elastalog.analysis import inline_faults as faults
-from elastalog.analysis.alternatives import alternatives_of
-from elastalog.analysis.dependencies import Uses, components
-from elastalog.analysis.findings import Findings
-from elastalog.analysis.negation import is_partial, negate, none_of, without_groups
-from elastalog.analysis.substitute import substitute, substitute_term
-from elastalog.analysis.variables import variables_of
-from elastalog.analysis.witnesses import with_witnesses
+from elastalog.analysis.declare_types import types_below
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
+from elastalog.analysis.scopes import with_witnesses
+from elastalog.analysis.stratify import Uses, components
+from elastalog.analysis.variables import substitute, substitute_term, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
-from elastalog.syntax.walk import nodes_of
+from elastalog.syntax.tree import nodes_of
 
 AUTOINC: Final = "autoinc"
 _Rule = tuple[tree.Atom, tree.Body]
@@ -42,16 +40,16 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
                 if head.relation in rules:
                     rules[head.relation].append((head, item.body))
         elif type(item) is tree.Directive and item.relation in inlined:
-            faults.needs_facts(inlined[item.relation], item.span, f"`.{item.kind}`", item.instance, findings)
+            _report_need_of_facts(inlined[item.relation], item.span, f"`.{item.kind}`", item.instance, findings)
         elif type(item) is tree.Subsumption and item.dominated.relation in inlined:
-            faults.needs_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
+            _report_need_of_facts(inlined[item.dominated.relation], item.span, "a subsumption", item.instance, findings)
     for declared in inlined.values():
         kinds = [("`eqrel`", span) for word, span in declared.qualifiers if word == "eqrel"]
         kinds += [("a column that improves", each.type_span) for each in declared.attributes if each.improves]
         for what, span in (*kinds, *(("a choice domain", span) for key in declared.choices for _, span in key)):
-            faults.needs_facts(declared, span, what, declared.instance, findings)
+            _report_need_of_facts(declared, span, what, declared.instance, findings)
         for call in (c for c in nodes_of(tree.Call, tuple(rules[declared.name])) if c.functor == AUTOINC):
-            faults.needs_facts(declared, call.span, "`autoinc`", declared.instance, findings)
+            _report_need_of_facts(declared, call.span, "`autoinc`", declared.instance, findings)
     order = _innermost_first(rules, inlined, findings)
     if findings.diagnostics:
         return program, tuple(findings.diagnostics)
@@ -77,7 +75,7 @@ def _innermost_first(
         if len(component) > 1 or component[0] in uses[component[0]]:
             members = sorted(component)
             used = {name: uses[name][other] for name in members for other in uses[name] if other in component}
-            faults.is_cyclic([inlined[name] for name in members], used, findings)
+            _report_cycle([inlined[name] for name in members], used, findings)
         order += component
     return order
 
@@ -103,13 +101,8 @@ def _rewritten(
 
 def _record_types(program: tree.Tree) -> set[str]:
     """The names of types that come down to records."""
-    declared = [item for item in program.items if type(item) is tree.TypeDeclaration]
-    found = {item.name for item in declared if any(not branch.name for branch in item.branches)}
-    size = -1
-    while size < len(found):
-        size = len(found)
-        found.update(item.name for item in declared if any(name in found for name, _ in item.parents))
-    return found
+    declared = (item for item in program.items if type(item) is tree.TypeDeclaration)
+    return types_below(program, [item.name for item in declared if any(not branch.name for branch in item.branches)])
 
 
 class _Inliner:
@@ -147,7 +140,7 @@ class _Inliner:
         return self.body(body)
 
     def alternatives(self, head: tree.Atom, body: tree.Body) -> Iterator[_Rule]:
-        """A rule as others use it. What is a witness in it, and what a group, does not depend on who uses it."""
+        """A rule as others use it. What is a witness in it, and what a group, does not depend on these."""
         self.number = 0
         self.used = {variable.name for variable in nodes_of(tree.Variable, (head, body))}
         if not any(aggregate.operator in ("min", "max") for aggregate in nodes_of(tree.Aggregate, body)):
@@ -251,7 +244,7 @@ class _Inliner:
         counts = own or any(True for _ in nodes_of(tree.Wildcard, body))
         counts = counts or (self.aggregate == AUTOINC and len(self.rules(atom)) > 1)
         if self.aggregate not in (None, "min", "max") and counts:
-            faults.changes_aggregate(atom, self.aggregate, head, self.findings)
+            _report_changed_aggregate(atom, self.aggregate, head, self.findings)
         for variable in own:
             if variable.name not in terms:
                 terms[variable.name] = self.fresh(variable.name, variable.span)
@@ -308,3 +301,54 @@ def _true(atom: tree.Atom) -> tree.Truth:
 
 def _wildcard(name: str, span: Span) -> tree.Wildcard:
     return tree.Wildcard(span)
+
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+_ADVICE = "remove the qualifier `inline`"
+
+
+def _report_need_of_facts(
+    declared: tree.RelationDeclaration, span: Span, what: str, instance: tree.Instance | None, findings: Findings
+) -> None:
+    """E0226."""
+    findings.instance = instance
+    findings.error(
+        "E0226",
+        f"relation {quoted(declared.name)} is inline and has no facts of its own",
+        primary(span, f"{what} needs them"),
+        secondary(_place(declared), "declared inline here"),
+        advice=f"{_ADVICE}, or {what}",
+    )
+
+
+def _report_cycle(members: list[tree.RelationDeclaration], uses: Mapping[str, Span], findings: Findings) -> None:
+    """E0226."""
+    first = members[0]
+    findings.instance = first.instance
+    names = ", ".join(quoted(member.name) for member in members[:8])
+    message = f"relation {names} is inline and uses itself" if len(members) == 1 else f"{names} are inline, in a circle"
+    findings.error(
+        "E0226",
+        message,
+        primary(_place(first), "declared inline here"),
+        *(secondary(span, f"{quoted(name)} uses it here") for name, span in list(uses.items())[:8]),
+        advice=_ADVICE if len(members) == 1 else f"{_ADVICE} from one of them",
+    )
+
+
+def _report_changed_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
+    """E0226."""
+    findings.error(
+        "E0226",
+        f"relation {quoted(atom.relation)} is inline and would change what {quoted(operator)} "
+        + ("numbers" if operator == "autoinc" else "ranges over"),
+        primary(atom.span, "used here"),
+        secondary(head.span, "a rule for it has variables of its own, or is one of several"),
+        note="all variables of a body count, also those of rules that take the place of an atom",
+        advice=_ADVICE,
+    )
+
+
+def _place(declared: tree.RelationDeclaration) -> Span:
+    return next((span for text, span in declared.qualifiers if text == "inline"), declared.name_span)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
-from elastalog.analysis.checked_variables import variables_in
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -23,12 +22,15 @@ from elastalog.analysis.program import (
     Value,
     Variable,
     Wildcard,
+    variables_in,
 )
 from elastalog.analysis.values import NIL, Branch, written
-from elastalog.analysis.variable_names import is_made_name, is_wildcard_name
-from elastalog.syntax.constants import write_string
+from elastalog.analysis.variables import is_made_name, is_wildcard_name
+from elastalog.syntax.keywords import write_string
 from elastalog.syntax.printer import print_comparison
+from elastalog.syntax.tree import mapped
 
+_Node = TypeVar("_Node")
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
 
@@ -157,7 +159,7 @@ def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
     if not made:
         return list(literals)
     return [
-        _with_parts(literal, made)
+        literal if isinstance(literal, Aggregation) else _built(literal, made)
         for literal in literals
         if not (isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name in made)
     ]
@@ -172,30 +174,10 @@ def _made(literals: Iterable[Literal]) -> dict[str, Expression]:
     }
 
 
-def _with_parts(literal: Literal, made: Mapping[str, Expression]) -> Literal:
-    match literal:
-        case Atom():
-            arguments = [a if isinstance(a, Wildcard) else _built(a, made) for a in literal.arguments]
-            return Atom(literal.relation, tuple(arguments), literal.span)
-        case Negation():
-            atom = _with_parts(literal.atom, made)
-            assert isinstance(atom, Atom)
-            return Negation(atom, literal.span)
-        case Comparison():
-            left, right = _built(literal.left, made), _built(literal.right, made)
-            return Comparison(literal.operator, literal.base, left, right, literal.span)
-        case Aggregation():
-            return literal
-        case _:
-            assert_never(literal)
+def _built(tree: _Node, made: Mapping[str, Expression]) -> _Node:
+    """What was written: what the made variables stand for is in their place."""
 
+    def put(node: Any) -> Any:
+        return mapped(made[node.name], put) if type(node) is Variable and node.name in made else node
 
-def _built(expression: Expression, made: Mapping[str, Expression]) -> Expression:
-    match expression:
-        case Variable() if expression.name in made:
-            return _built(made[expression.name], made)
-        case Apply():
-            arguments = tuple([_built(argument, made) for argument in expression.arguments])
-            return Apply(expression.functor, arguments, expression.base, expression.span)
-        case _:
-            return expression
+    return mapped(tree, put)

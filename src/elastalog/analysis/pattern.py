@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from elastalog.analysis.constants import constant_value
+from elastalog.analysis.draft import constant_value
 from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label

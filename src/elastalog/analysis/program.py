@@ -6,27 +6,15 @@ been taken apart; `span` always leads back to what was written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from enum import Enum
 from pathlib import PurePath
 from typing import TypeAlias
 
+from elastalog.analysis.values import Base as Base
 from elastalog.analysis.values import Structured
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
-
-
-class Base(Enum):
-    """The base types. `number` and `unsigned` have 64 bits. A record stands for the values of all record types and
-    algebraic data types; which one it is, `Attribute.type_name` and the constructors of expressions say."""
-
-    NUMBER = "number"
-    UNSIGNED = "unsigned"
-    FLOAT = "float"
-    SYMBOL = "symbol"
-    RECORD = "record"
-
 
 Value: TypeAlias = int | float | str | Structured
 
@@ -308,3 +296,39 @@ class CheckedProgram:
     def wraps(self) -> bool:
         """Whether integers are taken modulo 2^64 instead of being checked."""
         return self.pragmas.get("arithmetic") == "wrap"
+
+
+def variables_of(*terms: Expression | Wildcard) -> Iterator[Variable]:
+    """The variables of terms, from left to right, with repetitions."""
+    pending = list(terms)[::-1]
+    while pending:
+        term = pending.pop()
+        # Not by `match`, which takes longer: every rule is looked at several times.
+        if type(term) is Variable:
+            yield term
+        elif type(term) is Apply:
+            pending.extend(term.arguments[::-1])
+
+
+def names_of(*terms: Expression | Wildcard) -> Iterator[str]:
+    """Their names."""
+    return (variable.name for variable in variables_of(*terms))
+
+
+def variables_in(literals: Iterable[Literal], is_deep: bool) -> Iterator[Variable]:
+    """The variables of literals, in the order written: of an aggregate its result, and those inside it only where they
+    are shared, unless `is_deep`."""
+    for literal in literals:
+        if type(literal) is Atom:
+            yield from variables_of(*literal.arguments)
+        elif type(literal) is Negation:
+            yield from variables_of(*literal.atom.arguments)
+        elif type(literal) is Comparison:
+            yield from variables_of(literal.left, literal.right)
+        elif type(literal) is Aggregation:
+            yield literal.result
+            if is_deep:
+                for body in literal.bodies:
+                    yield from variables_in(body, is_deep)
+            else:
+                yield from literal.groups

@@ -6,16 +6,19 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
-from elastalog.analysis.checked_variables import variables_in
-from elastalog.analysis.program import CheckedProgram, Value
-from elastalog.analysis.values import NIL, Branch
+from elastalog.analysis.program import CheckedProgram, Value, variables_in
+from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
+from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
@@ -23,7 +26,7 @@ from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tokens import tokenize
-from elastalog.syntax.walk import mapped, nodes_of
+from elastalog.syntax.tree import mapped, nodes_of
 
 ANSWER = "answer"
 """The hidden relation that a query defines, unless the program has one of that name."""
@@ -272,3 +275,62 @@ def _wrong(text: str, code: str, message: str, span: Span, advice: str) -> Elast
     return ElastalogError(
         [Diagnostic(code, message, (Label(span, "here"),), help=advice, source=Source("<query>", text))]
     )
+
+
+# --- the values of parameters ----------------------------------------------------------------------------------------
+
+
+def parameter_values(parameters: Mapping[str, object]) -> dict[str, Value]:
+    """The values of parameters by name, without the question mark, as the language has them."""
+    return {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
+
+
+def _parameter_name(name: object) -> str:
+    if isinstance(name, str):
+        return name.removeprefix("?")
+    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, as `parameters={"from": 1}`')
+
+
+def _parameter(name: str, value: object) -> Value:
+    """The value of a parameter, as the language has it."""
+    with suppress(UnicodeEncodeError, OverflowError):  # a lone surrogate, a fraction beyond all floats
+        if isinstance(value, str):
+            value.encode()
+            return str(value)
+        if not isinstance(value, bool):
+            if isinstance(value, Integral):
+                return int(value)
+            if isinstance(value, Real):
+                return float(value)
+    if isinstance(value, Branch):
+        return Branch(value.name, *(_parameter(name, part) for part in value.parts))
+    if isinstance(value, tuple):
+        return Record((_parameter(name, part) for part in value), ())
+    if value is None:
+        return NIL
+    advice = "give one of these, or a value made of them"
+    raise wrong_kind(f"the value of `?{name}` is a number or a text", value, advice)
+
+
+def parameter_as_json(value: Any) -> Any:
+    """A value as JSON, which says of which kind it is: records are lists, nil is null, and what JSON has not is an
+    object."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, Branch):
+        return {"branch": value.name, "parts": list(map(parameter_as_json, value.parts))}
+    if isinstance(value, tuple):
+        return list(map(parameter_as_json, value))
+    return None if value is NIL else value
+
+
+def parameter_from_json(given: Any) -> Any:
+    """The value that JSON means, as users have it."""
+    match given:
+        case list():
+            return tuple(map(parameter_from_json, given))
+        case {"float": "nan" | "inf" | "-inf" as text}:
+            return float(text)
+        case {"branch": str() as name, "parts": list() as parts}:
+            return Branch(name, *map(parameter_from_json, parts))
+    return given

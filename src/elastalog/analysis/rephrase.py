@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from elastalog.analysis.alternatives import alternatives_of
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.negation import alternatives_of
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import constant
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.substitute import substitute
-from elastalog.analysis.variables import given_by, variables_of
+from elastalog.analysis.variables import given_by, substitute, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
-from elastalog.syntax.walk import mapped
+from elastalog.syntax.tree import mapped
 
 
 def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:

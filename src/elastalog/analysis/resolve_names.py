@@ -7,17 +7,16 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
-from elastalog.analysis.draft import Draft, Outcome, Shape
+from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.scopes import pieces
-from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
 
 if TYPE_CHECKING:
-    from elastalog.analysis.proposals import Proposals
+    from elastalog.analysis.type_reports import Proposals
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
 _NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
@@ -49,7 +48,7 @@ def constructors_of(draft: Draft) -> dict[str, Structure]:
 
 
 def _proposals(draft: Draft) -> Proposals:
-    from elastalog.analysis.proposals import Proposals  # most programs declare what they use
+    from elastalog.analysis.type_reports import Proposals  # most programs declare what they use
 
     return Proposals(draft)
 
@@ -87,36 +86,32 @@ class _ClauseResolver:
                     elif type(term) in _NESTING:
                         pending.append(term)
             elif type(literal) is tree.Negation:
-                if arities.get(literal.atom.relation) != len(literal.atom.arguments):
-                    self.report_atom(literal.atom)
-                for term in literal.atom.arguments:
-                    if type(term) is tree.Variable:
-                        variables[term.name] = None
-                    elif type(term) in _NESTING:
-                        pending.append(term)
+                self.use_atom(literal.atom, pending)
             else:
                 pending.append(literal)
                 if type(literal) is not tree.Comparison:
                     shape = Shape.SPLIT
         for head in clause.heads:
-            if arities.get(head.relation) != len(head.arguments):
-                self.report_atom(head)
+            self.use_atom(head, pending)
             for term in head.arguments:
-                if type(term) is tree.Variable:
-                    variables[term.name] = None
-                elif type(term) is tree.Wildcard:
+                if type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
-                elif type(term) in _NESTING:
-                    pending.append(term)
         if pending and self.walk(pending):
             shape = Shape.NESTED
         is_sound = self.findings.count == errors
         for name, variable in variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable)
-        if not is_sound:
-            return None
-        return shape
+        return shape if is_sound else None
+
+    def use_atom(self, atom: tree.Atom, pending: _Pending) -> None:
+        """Visits an atom that gives no variable a value: a head, or one that is negated."""
+        self.check_atom(atom)
+        for term in atom.arguments:
+            if type(term) is tree.Variable:
+                self.variables[term.name] = None
+            elif type(term) in _NESTING:
+                pending.append(term)
 
     def walk(self, pending: _Pending) -> bool:
         """Visit the nodes and all below them; whether there are aggregates or ranges."""

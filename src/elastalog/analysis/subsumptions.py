@@ -1,25 +1,49 @@
-"""Subsumption as rules of hidden relations: `R(x, a) <= R(x, b) :- b < a.` gives the pairs of facts of which the first
-is dominated, `R<=(x, a, x, b) :- R(x, a), R(x, b), b < a.`
+"""Facts that compete: subsumptions, and columns that keep one value.
 
-Names, types and groundedness are judged as those of any rule; then the rules are taken out of the program again and
-belong to their relation.
+A subsumption becomes a rule of a hidden relation: `R(x, a) <= R(x, b) :- b < a.` gives the pairs of facts of which the
+first is dominated, `R<=(x, a, x, b) :- R(x, a), R(x, b), b < a.` Names, types and groundedness are judged as those of
+any rule; then the rules are taken out of the program again and belong to their relation.
+
+A column that improves becomes a subsumption: `.decl far(x: symbol, km: min number)` keeps the least `km` of every `x`,
+
+    far(x, a) <= far(x, b) :- b < a.
+
+Of a lattice that `.lattice D<> { Lub -> @lub(_, _) }` declares, two values may have a join that is neither: a rule
+derives it, and what lies below another value leaves,
+
+    v(x, @lub(a, b)) :- v(x, a), v(x, b).
+    v(x, a) <= v(x, b) :- @lub(a, b) = b, a != b.
+
+A variable that several columns `D<>` of a body share is the meet of their values, `Glb`, unless that is `Bottom`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.variable_names import wildcard_name
+from elastalog.analysis.variables import equal_name, wildcard_name
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.keywords import LATTICE_OPERATORS, NOT
 from elastalog.syntax.tree import (
     Atom,
     Attribute,
+    Body,
+    Call,
     Clause,
+    Comparison,
+    Disjunction,
+    Integer,
     Item,
+    Lattice,
+    Literal,
     RelationDeclaration,
     Subsumption,
+    Term,
     Tree,
     Variable,
     Wildcard,
@@ -89,3 +113,234 @@ def _of_pairs(declaration: RelationDeclaration, name: str) -> RelationDeclaratio
         for attribute in declaration.attributes
     )
     return RelationDeclaration(name, attributes, (), declaration.name_span, declaration.span, declaration.instance)
+
+
+_Columns: TypeAlias = Mapping[str, Mapping[int, Lattice]]
+"""Of relations, the columns `D<>`, each with its lattice."""
+
+
+def keeping_best(relation: str, columns: Iterable[tuple[str, str]], place: int, best: str) -> str:
+    """A declaration by which a relation keeps the least (`min`) or greatest (`max`) value of a column; of each column
+    its name and type."""
+    listed = [f"{name}: {f'{best} ' if i == place else ''}{kind}" for i, (name, kind) in enumerate(columns)]
+    return f".decl {relation}({', '.join(listed)})"
+
+
+def with_lattices(draft: Draft) -> Outcome:
+    """Pass: put what it stands for in the place of every column that improves."""
+    improving = [item for item in draft.tree.items if type(item) is RelationDeclaration and item.improves]
+    declared = [item for item in draft.tree.items if type(item) is Lattice]
+    if not improving and not declared:
+        return draft, []
+    findings = Findings(draft.tree.source)
+    lattices = _declared(declared, findings)
+    subsumed = {item.dominated.relation: item for item in draft.tree.items if type(item) is Subsumption}
+    floats = types_below(draft.tree, ["float"])
+    columns: dict[str, dict[int, Lattice]] = {}
+    made: list[Item] = []
+    for item in improving:
+        findings.instance = item.instance
+        if not _may_improve(item, subsumed.get(item.name), lattices, findings):
+            continue
+        own = {
+            place: lattices[attribute.type_name]
+            for place, attribute in enumerate(item.attributes)
+            if attribute.improves == "<>"
+        }
+        columns[item.name] = own
+        made += _meaning(item, own, floats)
+    items = [_with_meets(item, columns, findings) for item in draft.tree.items if type(item) is not Lattice]
+    return replace(draft, tree=Tree(draft.tree.source, (*items, *made))), findings.diagnostics
+
+
+# --- declarations ----------------------------------------------------------------------------------------------------
+
+
+def _declared(items: list[Lattice], findings: Findings) -> dict[str, Lattice]:
+    """Lattices by their types, those at fault left out."""
+    found: dict[str, Lattice] = {}
+    for item in items:
+        findings.instance = item.instance
+        if item.type_name in found:
+            findings.declared_twice(
+                "E0263", f"lattice {quoted(item.type_name + '<>')}", item.type_span, found[item.type_name].type_span
+            )
+            continue
+        found[item.type_name] = item
+        names = [name for name, _, _ in item.operators]
+        for place, (name, term, span) in enumerate(item.operators):
+            operands = [type(t) for t in term.arguments] if type(term) is Call else []
+            if name not in LATTICE_OPERATORS:
+                _at_fault(
+                    f"a lattice has no operator {quoted(name)}",
+                    span,
+                    f"the operators are {', '.join(LATTICE_OPERATORS)}",
+                    findings,
+                )
+            elif name in names[:place]:
+                _at_fault(f"operator {quoted(name)} is given twice", span, "remove one of them", findings)
+            elif name in ("Lub", "Glb", "Leq") and operands != [Wildcard, Wildcard]:
+                _at_fault(
+                    f"operator {quoted(name)} is a functor of two values",
+                    span,
+                    f"write `{name} -> @{name.lower()}(_, _)`",
+                    findings,
+                )
+        if "Lub" not in names:
+            _at_fault(
+                f"lattice {quoted(item.type_name + '<>')} has no `Lub`",
+                item.type_span,
+                "say how two values are joined: `Lub -> @lub(_, _)`",
+                findings,
+            )
+    return {} if findings.diagnostics else found
+
+
+def _at_fault(message: str, span: Span, advice: str, findings: Findings) -> None:
+    findings.error("E0263", message, primary(span, "of this lattice"), advice=advice)
+
+
+def _may_improve(
+    item: RelationDeclaration, subsumption: Subsumption | None, lattices: Mapping[str, Lattice], findings: Findings
+) -> bool:
+    """Whether there is nothing against the columns of a relation that improve."""
+    first = next(attribute for attribute in item.attributes if attribute.improves)
+    others = [("`eqrel`", span) for word, span in item.qualifiers if word == "eqrel"]
+    others += [("a choice domain", span) for key in item.choices for _, span in key]
+    if subsumption is not None:
+        others.append(("a subsumption", subsumption.span))
+    for what, span in others[:1]:
+        findings.error(
+            "E0264",
+            f"relation {quoted(item.name)} has {what} and a column that improves",
+            primary(first.type_span, "of all its values one is kept"),
+            secondary(span, "here something else is said about which facts are kept"),
+            advice="write one of them",
+        )
+    unknown = [a for a in item.attributes if a.improves == "<>" and a.type_name not in lattices]
+    for attribute in unknown if lattices or not findings.diagnostics else ():
+        findings.error(
+            "E0263",
+            f"there is no lattice {quoted(attribute.written_type)}",
+            primary(attribute.type_span, "not declared"),
+            advice=f"declare it: `.lattice {attribute.written_type} {{ Lub -> @lub(_, _) }}`; `min T` needs none",
+        )
+    return not others and not unknown
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def _meaning(item: RelationDeclaration, lattices: Mapping[int, Lattice], floats: set[str]) -> Iterator[Item]:
+    """The rule and the subsumptions that the improving columns of a relation stand for."""
+    places = [place for place, attribute in enumerate(item.attributes) if attribute.improves]
+    span = Span(item.attributes[places[0]].name_span.start, item.attributes[places[-1]].type_span.end)
+    one, other = (_fact(item, side, span) for side in ("a", "b"))
+    body: list[Literal] = []
+    joined = list(one.arguments)
+    for place in places:
+        attribute, a, b = item.attributes[place], one.arguments[place], other.arguments[place]
+        if attribute.improves != "<>":
+            joined[place] = Call(attribute.improves, (a, b), span, span)
+            if len(places) == 1:
+                body.append(Comparison("<" if attribute.improves == "min" else ">", b, a, span, span))
+                continue
+        else:
+            joined[place] = _applied(lattices[place].operator("Lub"), a, b, span)
+        leq = lattices[place].operator("Leq") if place in lattices else None
+        if leq is not None:
+            body.append(Comparison("!=", _applied(leq, a, b, span), Integer(0, False, span), span, span))
+        else:
+            body.append(Comparison("=", joined[place], b, span, span))
+    if len(places) == 1 and not lattices:
+        yield Subsumption(one, other, tuple(body), span, item.instance)
+        if item.attributes[places[0]].type_name in floats:  # NaN is worse than any number
+            a, b = one.arguments[places[0]], other.arguments[places[0]]
+            is_number = Comparison("<=", b, b, span, span)
+            yield Subsumption(one, other, (Comparison(NOT + "<=", a, a, span, span), is_number), span, item.instance)
+        return
+    differ = [Comparison("!=", one.arguments[place], other.arguments[place], span, span) for place in places]
+    apart: Literal = differ[0] if len(differ) == 1 else Disjunction(tuple((test,) for test in differ), span)
+    yield Subsumption(one, other, (*body, apart), span, item.instance)
+    yield Clause((replace(one, arguments=tuple(joined)),), (one, other, apart), None, span, item.instance)
+
+
+def _fact(item: RelationDeclaration, side: str, span: Span) -> Atom:
+    """A fact of a relation: variables for what facts have in common, others for what improves."""
+    arguments = tuple(
+        Variable(f"{side}{place}" if attribute.improves else f"k{place}", span)
+        for place, attribute in enumerate(item.attributes)
+    )
+    return Atom(item.name, arguments, span, span)
+
+
+def _applied(operator: Term | None, left: Term, right: Term, span: Span) -> Term:
+    assert isinstance(operator, Call)
+    return replace(operator, arguments=(left, right), span=span)
+
+
+# --- what bodies have in common --------------------------------------------------------------------------------------
+
+
+def _with_meets(item: Item, columns: _Columns, findings: Findings) -> Item:
+    """A clause in which a variable that several columns `D<>` say stands for what their values have in common."""
+    if type(item) is not Clause:
+        return item
+    findings.instance = item.instance
+    body = _met(item.body, columns, findings)
+    return item if body is item.body else replace(item, body=body)
+
+
+def _met(body: Body, columns: _Columns, findings: Findings) -> Body:
+    uses: dict[str, list[tuple[int, int]]] = {}
+    for place, literal in enumerate(body):
+        if type(literal) is Atom:
+            for column in columns.get(literal.relation, ()):
+                term = literal.arguments[column] if column < len(literal.arguments) else None
+                if type(term) is Variable:
+                    uses.setdefault(term.name, []).append((place, column))
+    literals = [
+        replace(x, alternatives=tuple(_met(alternative, columns, findings) for alternative in x.alternatives))
+        if type(x) is Disjunction
+        else x
+        for x in body
+    ]
+    more: list[Literal] = []
+    for name, found in uses.items():
+        if len(found) > 1:
+            more += _meet(name, found, literals, columns, findings)
+    return (*literals, *more) if more or any(type(x) is Disjunction for x in body) else body
+
+
+def _meet(
+    name: str, found: list[tuple[int, int]], literals: list[Literal], columns: _Columns, findings: Findings
+) -> Iterator[Literal]:
+    """What says that a variable is the meet of several values, which get variables of their own."""
+    first = literals[found[0][0]]
+    assert isinstance(first, Atom)
+    lattice = columns[first.relation][found[0][1]]
+    operator, bottom = lattice.operator("Glb"), lattice.operator("Bottom")
+    span = first.arguments[found[0][1]].span
+    if operator is None:
+        findings.error(
+            "E0263",
+            f"{quoted(name)} is said of several values of {quoted(lattice.type_name + '<>')}, which has no `Glb`",
+            primary(span, "what have they in common?"),
+            secondary(lattice.span, "declared here"),
+            advice="give the lattice `Glb -> @glb(_, _)`, or give the values names of their own",
+        )
+        return
+    values: list[Term] = []
+    for number, (place, column) in enumerate(found):
+        atom = literals[place]
+        assert isinstance(atom, Atom)
+        own = Variable(equal_name(name, number), atom.arguments[column].span)
+        arguments = (*atom.arguments[:column], own, *atom.arguments[column + 1 :])
+        literals[place] = replace(atom, arguments=arguments)
+        values.append(own)
+    met = values[0]
+    for value in values[1:]:
+        met = _applied(operator, met, value, span)
+    yield Comparison("=", Variable(name, span), met, span, span)
+    if bottom is not None:
+        yield Comparison("!=", Variable(name, span), bottom, span, span)

@@ -1,4 +1,4 @@
-"""Values that are made of values: records, `nil`, and the branches of algebraic data types.
+"""Base types, and values that are made of values: records, `nil`, and the branches of algebraic data types.
 
 A record is a tuple that knows the base types of its parts, since `(1, 2)` alone does not say whether it holds numbers
 or unsigned numbers. `NIL` is a value of its own and not `None`, which means everywhere that a value is not known.
@@ -10,12 +10,20 @@ import json
 import re
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from elastalog.late import dataclass
 
-if TYPE_CHECKING:
-    from elastalog.analysis.program import Base
+
+class Base(Enum):
+    """The base types. `number` and `unsigned` have 64 bits. A record stands for the values of all record types and
+    algebraic data types; which one it is, `Attribute.type_name` and the constructors of expressions say."""
+
+    NUMBER = "number"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    SYMBOL = "symbol"
+    RECORD = "record"
 
 
 class Nil(Enum):

@@ -1,11 +1,20 @@
-"""Which variables occur where in what was written, and which of them it may give values."""
+"""The variables of what was written: where they occur, which of them get values, their names, and terms in their place.
+
+Some variables have names that no program can write: those of wildcards, `_@1`, of variables renamed so that each scope
+has its own, `x@1`, of variables for what an expression builds or takes apart, `@r1`, for the values of an aggregate or
+a range in an expression, `count@1`, `range@2`, and for a value that another variable must have, `x@=1`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
 
-from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.draft import is_constructor
+from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import AGGREGATES
 
 
 def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> list[tree.Variable]:
@@ -85,3 +94,100 @@ def grounded_by(body: Iterable[tree.Literal], known: Iterable[str] = ()) -> set[
                 bound.update(patterns_in((side,)))
         grows = len(bound) > size
     return bound
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def wildcard_name(number: int) -> str:
+    """The variable that a wildcard of a positive atom becomes."""
+    return f"_@{number}"
+
+
+def fresh_name(stem: str, number: int) -> str:
+    """A variable like another, of a scope of its own."""
+    return f"{stem}@{number}"
+
+
+def made_name(number: int) -> str:
+    """The variable that stands for what an expression builds or takes apart."""
+    return f"@r{number}"
+
+
+def is_made_name(name: str) -> bool:
+    """Whether a variable stands for what an expression builds or takes apart."""
+    return name.startswith("@r")
+
+
+def equal_name(stem: str, number: int) -> str:
+    """A variable that must have the value of another."""
+    return f"{stem}@={number}"
+
+
+def is_implied_name(name: str) -> bool:
+    """Whether the value of a variable follows from what is written: that of an aggregate in an expression, of what is
+    built or taken apart, of what another variable must have. A range has several."""
+    return name.startswith("@") or "@=" in name or written_name(name) in AGGREGATES
+
+
+def is_wildcard_name(name: str) -> bool:
+    """Whether a variable was written as `_`."""
+    return name.startswith("_@")
+
+
+def is_written(name: str) -> bool:
+    """Whether a variable has the name that the user gave it, in the rule's own scope."""
+    return "@" not in name
+
+
+def written_name(name: str) -> str:
+    """The name of a variable as the user wrote it."""
+    return name.partition("@")[0]
+
+
+# --- substitution ----------------------------------------------------------------------------------------------------
+
+_CONSTANTS: Final = (tree.Integer, tree.Float, tree.String, Span)
+
+Fresh = Callable[[str, Span], tree.Term]
+"""Makes the variable that stands for a wildcard, or the wildcard itself."""
+
+
+def substitute(body: tree.Body, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Body:
+    """A body with terms in the place of variables. A wildcard of a positive atom becomes what `wildcard` makes; one of
+    a negated atom stays."""
+    return tuple([_literal(literal, terms, wildcard) for literal in body])
+
+
+def substitute_term(term: tree.Term, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Term:
+    """A term with terms in the place of variables."""
+    found: tree.Term = _inside(term, terms, wildcard)
+    return found
+
+
+def _literal(literal: tree.Literal, terms: Mapping[str, tree.Term], wildcard: Fresh) -> tree.Literal:
+    found: tree.Literal = _inside(literal, terms, wildcard)
+    return found
+
+
+def _inside(node: Any, terms: Mapping[str, tree.Term], wildcard: Fresh) -> Any:
+    match node:
+        case tree.Variable():
+            return terms.get(node.name, node)
+        case tree.Wildcard():
+            return wildcard("any", node.span)
+        case tree.Negation():
+            arguments = tuple(
+                [
+                    term if isinstance(term, tree.Wildcard) else _inside(term, terms, wildcard)
+                    for term in node.atom.arguments
+                ]
+            )
+            return replace(node, atom=replace(node.atom, arguments=arguments))
+        case tuple() if not isinstance(node, Span):
+            return tuple([_inside(part, terms, wildcard) for part in node])
+        case _ if isinstance(node, _CONSTANTS) or not is_dataclass(node) or isinstance(node, type):
+            return node
+        case _:
+            parts = {part.name: getattr(node, part.name) for part in fields(node)}
+            return replace(node, **{name: _inside(value, terms, wildcard) for name, value in parts.items()})

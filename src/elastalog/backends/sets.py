@@ -24,7 +24,7 @@ false. What the vectors hold is the backend's business."""
 
 
 class Mark(IntFlag):
-    """The marks of a fact during an update of its stratum. The values are those of the kernel's `marks`.
+    """The marks of a fact during an update of its stratum. The kernel keeps them by these values.
 
     DELAYED: it follows from proved facts but was not checked; or it was added."""
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.diagnostics.quota import CURRENT, Quota, within
 from elastalog.late import dataclass
@@ -41,7 +41,8 @@ class Watch:
     `quota`: what the work may take; `memory`: bytes that this process may have. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
-    little; updates have `touched` facts. All of it is the same whenever the same is done."""
+    little; of these rows, `spared` is what one thread did not have to do, since others helped; updates have `touched`
+    facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Watch:
         self.derivations = 0
         self.effort = 0
         self.rows = 0
+        self.spared = 0
         self.rounds = 0
         self.touched = 0
         self._budget: int | None = None
@@ -62,8 +64,6 @@ class Watch:
         self._allowed = 0
         self._begun = 0
         self._is_extended = False
-        self._left: Callable[[int], int] | None = None
-        self._lost = 0
         self._blocks = 0
         self._steps = 0
 
@@ -81,13 +81,10 @@ class Watch:
         whole: Callable[[], int | None] | None = None,
         *,
         is_extended: bool = False,
-        left: Callable[[int], int] | None = None,
     ) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
         without end: asked once, when the first `derivations` are spent, which is seldom. `is_extended`:
-        it grows when the costlier half of the work is done (see `extend`). `left`: how large it is in all when
-        so many derivations are lost (see `lose`)."""
-        self._left, self._lost = left, 0
+        it grows when the costlier half of the work is done (see `extend`)."""
         self._budget = None if derivations is None else self.effort + derivations
         self._whole_budget = whole
         self._allowed = derivations or 0
@@ -102,16 +99,6 @@ class Watch:
             spent = self.effort - self._begun + max(derivations, rows // ROWS_A_DERIVATION)
             self._budget = max(self._budget, self._begun + int(WITH_REST * spent))
         self._is_extended = False
-
-    def lose(self, derivations: int) -> None:
-        """So many of the derivations that there were are lost. Whoever evaluates anew need not make them: the budget is
-        smaller from now on, if somebody says how much is left."""
-        if self._left is None:
-            return
-        self._lost += derivations
-        budget = self._whole()
-        if budget is not None:
-            self._budget = min(budget, self._begun + self._left(self._lost))
 
     def _whole(self) -> int | None:
         """The budget, from now on as large as it is in all."""
@@ -180,7 +167,7 @@ class Watch:
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
-        memory_limit.require(size, self.memory)
+        quota.require(size, self.memory)
 
 
 _NOTHING = (None, None, None)
@@ -199,14 +186,14 @@ class _Within:
         watch = self._watch
         usual = self._usual = watch.quota
         self._quota = None if self._given == _NOTHING else within(*self._given).__enter__()
-        self._process = memory_limit.LIMIT.set(watch.memory)
+        self._process = quota.LIMIT.set(watch.memory)
         watch.quota = self._quota or CURRENT.get() or usual
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.quota = self._usual
-        memory_limit.LIMIT.reset(self._process)
+        quota.LIMIT.reset(self._process)
         if self._quota is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):

@@ -112,7 +112,7 @@ def _silence_output() -> None:
 def show_diagnostics(diagnostics: Iterable[Diagnostic], form: str, verbosity: Verbosity) -> None:
     """Write the diagnostics that the verbosity asks for to standard error: text, coloured on a terminal, or a JSON
     list. Of very many only the first are shown as text."""
-    from elastalog.diagnostics.render import render_json, render_text
+    from elastalog.diagnostics.diagnostic import render_json, render_text
 
     shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[verbosity]]
     if form == "json":

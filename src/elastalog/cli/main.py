@@ -16,44 +16,44 @@ from elastalog.cli.exits import code_of
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Write programs": {
-        "check": "elastalog.cli.check:check",
-        "show": "elastalog.cli.show:show",
-        "format": "elastalog.cli.format:format_command",
-        "lsp": "elastalog.cli.lsp:lsp",
+        "check": "elastalog.cli.programs:check",
+        "show": "elastalog.cli.programs:show",
+        "format": "elastalog.cli.programs:format_command",
+        "lsp": "elastalog.cli.programs:lsp",
     },
     "Evaluate": {
         "run": "elastalog.cli.run:run",
-        "query": "elastalog.cli.query:query",
+        "query": "elastalog.cli.questions:query",
         "shell": "elastalog.cli.shell:shell",
         "stream": "elastalog.cli.stream:stream",
         "compare": "elastalog.cli.compare:compare",
     },
     "Explain and repair": {
-        "explain": "elastalog.cli.explain:explain",
-        "whynot": "elastalog.cli.whynot:whynot",
-        "debug": "elastalog.cli.debug:debug",
+        "explain": "elastalog.cli.questions:explain",
+        "whynot": "elastalog.cli.questions:whynot",
+        "debug": "elastalog.cli.questions:debug",
     },
     "Keep a store": {
-        "init": "elastalog.cli.init:init",
-        "apply": "elastalog.cli.apply:apply",
-        "log": "elastalog.cli.log:log",
-        "diff": "elastalog.cli.diff:diff",
-        "upgrade": "elastalog.cli.upgrade:upgrade",
-        "export": "elastalog.cli.export:export",
-        "backup": "elastalog.cli.backup:backup",
-        "verify": "elastalog.cli.verify:verify",
+        "init": "elastalog.cli.stores:init",
+        "apply": "elastalog.cli.stores:apply",
+        "log": "elastalog.cli.stores:log",
+        "diff": "elastalog.cli.stores:diff",
+        "upgrade": "elastalog.cli.stores:upgrade",
+        "export": "elastalog.cli.stores:export",
+        "backup": "elastalog.cli.stores:backup",
+        "verify": "elastalog.cli.stores:verify",
     },
     "Bring RDF": {
         "rdf": "elastalog.cli.rdf:rdf",
     },
     "Serve": {
-        "serve": "elastalog.cli.serve:serve",
-        "workbench": "elastalog.cli.workbench:workbench",
+        "serve": "elastalog.cli.service:serve",
+        "workbench": "elastalog.cli.service:workbench",
     },
     "Get help": {
-        "explain-error": "elastalog.cli.explain_error:explain_error",
-        "doctor": "elastalog.cli.doctor:doctor",
-        "completion": "elastalog.cli.completion:completion",
+        "explain-error": "elastalog.cli.help:explain_error",
+        "doctor": "elastalog.cli.help:doctor",
+        "completion": "elastalog.cli.help:completion",
     },
 }
 """Where each subcommand lives, as `module:function`, by the groups of `--help`."""
@@ -128,7 +128,7 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
 
 def _version(ctx: click.Context, is_wanted: bool) -> None:
     if is_wanted and not ctx.resilient_parsing:
-        from elastalog.cli.doctor import engine_details
+        from elastalog.cli.help import engine_details
 
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
         click.echo(f"elastalog, version {__version__} ({python}, {engine_details()})")

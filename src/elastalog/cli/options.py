@@ -1,14 +1,22 @@
-"""Options that several commands share."""
+"""Options that several commands share, what they spell (`2G` of memory, `30s` of time), and how a program is read."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
 from elastalog.cli.exits import Verbosity
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+if TYPE_CHECKING:
+    from elastalog.diagnostics.source import Source
+    from elastalog.program import Program
+    from elastalog.program.preprocessing import Preprocessing
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -58,3 +66,132 @@ def _verbosity(verbose: bool, quiet: bool) -> Verbosity:
         return "verbose" if verbose else "quiet"
     outer: Verbosity = click.get_current_context().obj or "normal"
     return outer
+
+
+_UNITS_OF_MEMORY: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS_OF_TIME: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_MEMORY: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_TIME: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(ms|s|min|m|h|)")
+
+
+def memory_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes, with a unit of 1024 (`512M`, `2G`, `1.5GiB`) or without."""
+    if value is None:
+        return None
+    found = _MEMORY.fullmatch(value.strip())
+    size = int(float(found[1]) * _UNITS_OF_MEMORY[found[2].lower()]) if found else 0
+    if size <= 0:
+        raise click.BadParameter(f"'{value}' is not an amount of memory: write it as 512M or 2G.", ctx, param)
+    return size
+
+
+def duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A number of seconds, with a unit (`500ms`, `30s`, `5m`, `2h`) or without."""
+    if value is None:
+        return None
+    found = _TIME.fullmatch(value.strip())
+    seconds = float(found[1]) * _UNITS_OF_TIME[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f"'{value}' is not a time: write it as 30s, 5m or 2h.", ctx, param)
+    return seconds
+
+
+def update_budget(ctx: click.Context, param: click.Parameter, value: str) -> float | Literal["auto"] | None:
+    """`auto`, a fraction of a bootstrap, or `none` for updates without limit."""
+    if value.lower() == "none":
+        return None
+    if value.lower() == "auto":
+        return "auto"
+    try:
+        budget = float(value)
+    except ValueError:
+        budget = -1.0
+    if not 0 <= budget < float("inf"):
+        raise click.BadParameter(f"'{value}' is not a budget: write auto, a fraction such as 0.2, or none.", ctx, param)
+    return budget
+
+
+NAME = "<stdin>"
+"""What stands for the name of a file in diagnostics."""
+
+
+def standard_input() -> str:
+    """All of standard input. Raises ElastalogError if it is not UTF-8."""
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        told = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        advice = "convert the text to UTF-8"
+        raise ElastalogError([Diagnostic("E0505", told, help=advice, location=f"{NAME}:{line}")]) from None
+
+
+_META: Final = "elastalog.preprocessing"
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    ctx.meta.setdefault(_META, {})[param.name] = value
+
+
+def _keep_macros(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    macros: dict[str, str] = {}
+    for value in values:
+        for definition in value.split():
+            name, equals, text = definition.partition("=")
+            if not name.replace("_", "a").isalnum() or name[:1].isdigit():
+                raise click.BadParameter(f"'{definition}' is not NAME or NAME=VALUE.", ctx, param)
+            macros[name] = text if equals else "1"
+    _keep(ctx, param, macros)
+
+
+preprocessor_options: Final = together(
+    click.option(
+        "-I", "--include-dir", "include", multiple=True, metavar="DIR", expose_value=False, callback=_keep,
+        help="Folder to search for included files; may be given several times.",
+    ),
+    click.option(
+        "-M", "--macro", "macros", multiple=True, metavar="NAME=VALUE", expose_value=False, callback=_keep_macros,
+        help="Define a macro, or several in one text: -M 'SIZE=3 DEBUG'.",
+    ),
+    click.option(
+        "--no-preprocessor", "no_preprocessor", is_flag=True, expose_value=False, callback=_keep,
+        help="Ignore preprocessor lines (those that begin with #).",
+    ),
+)  # fmt: skip
+"""The options; `preprocessing_given` and `read_program` know what was given."""
+
+program_argument: Final = together(click.argument("program", type=click.Path()), preprocessor_options)
+"""PROGRAM, a path or `-` for standard input, and the options of the preprocessor that reads it."""
+
+
+def preprocessing_given() -> Preprocessing:
+    """What the options of the running command say."""
+    from elastalog.program.preprocessing import preprocessing
+
+    ctx = click.get_current_context(silent=True)
+    given = ctx.meta.get(_META, {}) if ctx is not None else {}
+    return preprocessing(given.get("include", ()), given.get("macros", {}), not given.get("no_preprocessor", False))
+
+
+def read_program(path: str) -> Program:
+    """The checked program of a file, or of standard input for `-`, read as the options say."""
+    from elastalog.program import Program
+
+    options = preprocessing_given()
+    if path == "-":
+        return Program.parse(
+            standard_input(), NAME, include=(".", *options.include), macros=dict(options.macros),
+            preprocess=options.is_on,
+        )  # fmt: skip
+    return Program.load(path, include=options.include, macros=dict(options.macros), preprocess=options.is_on)
+
+
+def read_source(path: str) -> Source:
+    """The text that a program stands for, read as the options say."""
+    from elastalog.diagnostics.source import Source
+    from elastalog.program import read_program_text
+    from elastalog.program.preprocessing import preprocess
+
+    source = Source(NAME, standard_input()) if path == "-" else Source(path, read_program_text(path))
+    return preprocess(source, preprocessing_given(), read_program_text)

@@ -1,20 +1,23 @@
-"""Writing what the `.output` and `.printsize` directives of a program ask for."""
+"""Writing what the `.output` and `.printsize` directives of a program ask for, to files or to standard output."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from elastalog.cli.standard_output import fit_for_terminal
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.display import show_character
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Relation
     from elastalog.pipeline.files.write import Doubt
     from elastalog.session import Session
-
 
 _LARGE = 1.5
 """How many times what a thread would write, were all alike, the facts of a relation are that threads write together."""
@@ -81,3 +84,42 @@ def _print_output(session: Session, relation: Relation) -> None:
             print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
         elif directive.kind == "printsize":
             print_size(name, len(session[name]), sys.stdout.buffer)
+
+
+class _Terminal(io.RawIOBase):
+    """Writes text so that nothing in it can move the cursor, reorder the line, or give the terminal orders."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        text = bytes(data).decode("utf-8", "backslashreplace")
+        self._out.write("".join(c if c in "\n\t" else show_character(c) for c in text).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def fit_for_terminal(out: BinaryIO) -> BinaryIO:
+    """Standard output for facts: as they are to a file or a program, escaped to a terminal."""
+    return cast(BinaryIO, _Terminal(out)) if out.isatty() else out
+
+
+@contextmanager
+def checked_output() -> Iterator[None]:
+    """Turns a failure to write standard output during the block into an error. A reader who has seen enough is none."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        # What is left in the buffer would fail once more when Python closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = fault.strerror or str(fault)
+        advice = "check where the output goes, and the space left there"
+        raise ElastalogError([Diagnostic("E0517", f"cannot write the output: {reason}", help=advice)]) from None

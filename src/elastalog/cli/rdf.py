@@ -10,8 +10,17 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, together, verbosity_options
-from elastalog.cli.session_options import Jobs, announcing, bad_rows_option, max_bad_rows_option, show_reports
-from elastalog.cli.store_options import at_option, reading, store_argument, writing
+from elastalog.cli.session_options import (
+    Jobs,
+    announcing,
+    at_option,
+    bad_rows_option,
+    max_bad_rows_option,
+    reading,
+    show_reports,
+    store_argument,
+    writing,
+)
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode
@@ -123,7 +132,7 @@ def check(
       elastalog rdf check family.owl people.ttl
     """
     with exit_codes(form, verbosity), announcing(verbosity):
-        from elastalog.provenance.rendering import tree
+        from elastalog.provenance.rendering.text import render_tree
         from elastalog.rdf.loading import open_translation, translate
 
         made = translate(ontology, *data, base=base, imports=_imported(imports))
@@ -131,7 +140,7 @@ def check(
         with open_translation(made) as session:
             wrong = sorted(session["inconsistent"])
             for values in wrong:
-                click.echo(made.names.shortened(tree.render(session.explain(("inconsistent", values)))))
+                click.echo(made.names.shortened(render_tree(session.explain(("inconsistent", values)))))
             if verbosity != "quiet":
                 classes = sum(kind == "class" for kind, _ in made.names.relations)
                 properties = len(made.names.relations) - classes
@@ -220,10 +229,10 @@ def explain(store: str, triple: str, at: int | None, verbosity: Verbosity) -> No
       elastalog rdf explain university.store 'ex:ann a ub:Student'
     """
     with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
-        from elastalog.rdf import triples
+        from elastalog.rdf import loading
         from elastalog.rdf.vocabulary import Names
 
         names = Names.in_program(session)
-        relation, values = names.fact(triples.triple_of(triple, names))
+        relation, values = names.fact(loading.triple_of(triple, names))
         holds = values in session[relation]
-        click.echo(triples.explain(session, triple) if holds else triples.why_not(session, triple))
+        click.echo(loading.explain(session, triple) if holds else loading.why_not(session, triple))

@@ -1,25 +1,92 @@
-"""`elastalog run`"""
+"""`elastalog run`, with the options that scripts for Soufflé pass to it: obeyed where they mean something here, left
+without effect where they only steer how Soufflé works inside, and refused with the way to go otherwise."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, verbosity_options
-from elastalog.cli.outputs import write_outputs
-from elastalog.cli.preprocessor_options import preprocessor_options
+from elastalog.cli.options import format_option, preprocessor_options, together, verbosity_options
+from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
-from elastalog.cli.souffle_options import souffle_options, with_pragmas, without_warnings
-from elastalog.cli.standard_output import checked_output
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.program import Program
     from elastalog.session import Session
+
+_QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
+
+_WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
+_WITHOUT_EFFECT_WITH_VALUE: Final = (
+    ("-z", "--disable-transformers"),
+    ("-a", "--auto-schedule"),
+    ("-u", "--profile-use"),
+    ("--inline-exclude",),
+)
+_REFUSED: Final[Mapping[tuple[str, ...], str]] = {
+    ("-o", "--dl-program"): "nothing is compiled to a file of its own: run the program itself.",
+    ("-g", "--generate"): "no C++ is generated: run the program itself, or open it from Python with elastalog.open.",
+    ("-s", "--swig"): "open the program from Python with elastalog.open.",
+    ("-p", "--profile"): "write what rules and relations cost with --stats FILE.json.",
+    ("-t", "--provenance"): "ask for proofs with 'elastalog explain' or in 'elastalog shell'.",
+    ("-r", "--debug-report"): "look at the program with 'elastalog show --stage …'.",
+    ("--show",): "look at the program with 'elastalog show --stage …'.",
+    ("--preprocessor",): "the preprocessor is built in: define macros with -M, or leave it out with --no-preprocessor.",
+    ("--parse-errors",): "use 'elastalog check'.",
+}
+
+
+def without_warnings() -> bool:
+    """Whether `-w` was given."""
+    return bool(click.get_current_context().meta.get(_QUIET))
+
+
+def with_pragmas(program: Program) -> Program:
+    """The program with the pragmas of the command line, which go before its own."""
+    from elastalog.program.program import with_pragmas
+
+    return with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {}))
+
+
+def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[_QUIET] = value
+
+
+def _keep_pragmas(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    for value in values:
+        key, _, text = value.partition("=")
+        ctx.meta.setdefault(_PRAGMAS, {})[key.strip()] = text.strip()
+
+
+def _keep_list(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.meta.setdefault(_PRAGMAS, {})[param.opts[-1].removeprefix("--")] = value
+
+
+def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(f"{' / '.join(param.opts)} is Soufflé's: {_REFUSED[tuple(param.opts)]}", ctx)
+
+
+souffle_options: Final = together(
+    click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
+    click.option("-P", "--pragma", multiple=True, hidden=True, expose_value=False, callback=_keep_pragmas),
+    *(
+        click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
+        for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
+    ),
+    *(click.option(*names, is_flag=True, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT),
+    *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
+    *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
+)
+"""The options, hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
+
 
 _TO_TERMINAL = "-"
 
@@ -115,7 +182,7 @@ def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: V
     """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
     from dataclasses import replace
 
-    from elastalog.analysis.dependencies import needed_for
+    from elastalog.analysis.stratify import needed_for
     from elastalog.pipeline.files.loading import inputs_of, is_missing, not_needed
     from elastalog.planning.demand import outputs_of
 
@@ -132,7 +199,7 @@ def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: V
 def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:
     from dataclasses import replace
 
-    from elastalog.cli.progress import progress_shown
+    from elastalog.cli.reports import progress_shown
     from elastalog.planning.needed_groups import may_await_groups
 
     if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
@@ -157,22 +224,22 @@ def _warn(doubts: list[Diagnostic], form: str, verbosity: Verbosity) -> None:
 
 
 def _print_profile(session: Session) -> None:
-    from elastalog.cli.profile import profile_lines
+    from elastalog.cli.reports import profile_lines
 
     for line in profile_lines(session.statistics()):
         click.echo(line, err=True)
 
 
 def _write_profile(session: Session, path: Path) -> None:
-    from elastalog.cli.profile import profile_json
-    from elastalog.pipeline.files.atomic import replacing
+    from elastalog.cli.reports import profile_json
+    from elastalog.pipeline.files.paths import replacing
 
     with replacing(path) as out:
         out.write(profile_json(session).encode() + b"\n")
 
 
 def _summary(session: Session, files: list[Path]) -> str:
-    from elastalog.cli.profile import latest_entry
+    from elastalog.cli.reports import latest_entry
 
     text = f"{sum(len(session[name]) for name in session):,} facts"
     entry = latest_entry(session)

@@ -1,27 +1,36 @@
-"""`elastalog shell`"""
+"""`elastalog shell`: commands from a script, or from a person at a prompt, with history and completion where
+prompt_toolkit is installed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.limits import update_budget
-from elastalog.cli.options import format_option, verbosity_options
-from elastalog.cli.preprocessor_options import program_argument
-from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
-from elastalog.cli.standard_output import checked_output
-from elastalog.cli.store_options import is_store, writing
+from elastalog.cli.options import format_option, program_argument, update_budget, verbosity_options
+from elastalog.cli.outputs import checked_output
+from elastalog.cli.session_options import (
+    SessionOptions,
+    announcing,
+    is_store,
+    load_program,
+    open_session,
+    session_options,
+    writing,
+)
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
 from elastalog.diagnostics.source import Source
+from elastalog.folders.local import own_folder
 
 if TYPE_CHECKING:
-    from elastalog.cli.shell_commands import Piece, ShellState
+    from elastalog.cli.shell_commands.state import Piece, ShellState
     from elastalog.evaluation.costs import Budget
     from elastalog.program import Program
     from elastalog.session import Session
@@ -72,7 +81,7 @@ def shell(
 
 
 def _opened(loaded: Program, options: SessionOptions, budget: Budget, form: str, verbosity: Verbosity) -> ShellState:
-    from elastalog.cli.progress import progress_shown
+    from elastalog.cli.reports import progress_shown
 
     with progress_shown(loaded.checked, verbosity) as report:
         session = open_session(loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report)
@@ -93,7 +102,7 @@ def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session
 def _state(
     session: Session, strategy: str, reopen: Callable[[Program, dict[str, Any], str], Session], verbosity: Verbosity
 ) -> ShellState:
-    from elastalog.cli.shell_commands import ShellState
+    from elastalog.cli.shell_commands.state import ShellState
 
     # Standard input is None when whoever started us has closed it.
     is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
@@ -102,8 +111,7 @@ def _state(
 
 def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
     """Reads commands line by line, so that another program can hold a conversation."""
-    from elastalog.cli.shell_commands import Piece
-    from elastalog.cli.shell_commands.script import statements
+    from elastalog.cli.shell_commands.state import Piece, statements
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
@@ -148,8 +156,8 @@ def _script_lines() -> Iterator[tuple[str, bool]]:
 
 
 def _execute(state: ShellState, statement: Piece) -> None:
-    from elastalog.cli.shell_commands.command import Piece
     from elastalog.cli.shell_commands.registry import find_command
+    from elastalog.cli.shell_commands.state import Piece
 
     name, rest = statement.after_word()
     place = Piece(statement.source, statement.start, statement.start + len(name))
@@ -171,8 +179,7 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
 
 def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
     """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
-    from elastalog.cli.prompt import make_prompt
-    from elastalog.cli.shell_commands import Piece
+    from elastalog.cli.shell_commands.state import Piece
 
     read = make_prompt(state)
     if verbosity != "quiet":
@@ -205,7 +212,7 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
 
 
 def _execute_line(state: ShellState, line: Piece) -> None:
-    from elastalog.cli.shell_commands.script import statements
+    from elastalog.cli.shell_commands.state import statements
 
     for statement in statements(line):
         _execute(state, statement)
@@ -216,3 +223,79 @@ def _execute_line(state: ShellState, line: Piece) -> None:
 def _not_committed(state: ShellState) -> str:
     number = state.pending_size
     return f"{number:,} pending change{'' if number == 1 else 's'} not committed"
+
+
+def make_prompt(state: ShellState) -> Callable[[str], str]:
+    """A function that shows a prompt and reads a line. It raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C."""
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+        from prompt_toolkit.document import Document
+        from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+    except ImportError:
+        return input
+
+    class ShellCompleter(Completer):
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+            start, found = completions(document.text_before_cursor, state)
+            for text in found:
+                yield Completion(text, start_position=start)
+
+    path = history_file()
+    history: History = InMemoryHistory() if path is None else FileHistory(str(path))
+    session: PromptSession[str] = PromptSession(
+        history=history, completer=ShellCompleter(), complete_while_typing=False
+    )
+
+    def read(prompt: str) -> str:
+        return session.prompt(prompt)
+
+    return read
+
+
+def completions(before: str, state: ShellState) -> tuple[int, list[str]]:
+    """What the text before the cursor may go on with, and how far before the cursor that starts."""
+    from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
+
+    statement = before.rpartition(";")[2].lstrip()
+    name, separator, rest = statement.partition(" ")
+    if not separator:
+        return -len(name), [c.name + " " * (c.completes is not None) for c in COMMANDS if c.name.startswith(name)]
+    command = BY_NAME.get(name)
+    kind = command.completes if command is not None else None
+    word = rest.rpartition(",")[2].lstrip() if kind == "relations" else rest.lstrip()
+    if kind == "relations" and "(" not in word:
+        is_open = "dump" not in name
+        found = [relation + "(" * is_open for relation in state.session if relation.startswith(word)]
+    elif kind == "strategies":
+        from elastalog.evaluation.strategies import STRATEGIES
+
+        found = [strategy for strategy in STRATEGIES if strategy.startswith(word)]
+    elif kind == "commands":
+        found = [c.name for c in COMMANDS if c.name.startswith(word)]
+    elif kind == "files":
+        found = _files(word)
+    else:
+        found = []
+    return -len(word), found
+
+
+def _files(word: str) -> list[str]:
+    folder, slash, start = word.rpartition("/")
+    try:
+        entries = sorted(Path(folder + slash or ".").iterdir())
+    except OSError:
+        return []
+    return [f"{folder}{slash}{entry.name}{'/' * entry.is_dir()}" for entry in entries if entry.name.startswith(start)]
+
+
+def history_file() -> Path | None:
+    """Where lines are remembered, in the user's folder for state; None if it can not be written."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    path = Path(state).expanduser() / "elastalog" / "history"
+    try:
+        own_folder(path.parent)
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        return path
+    except (OSError, RuntimeError):
+        return None

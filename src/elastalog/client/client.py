@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from elastalog.analysis.listing import json_value, show_value
-from elastalog.analysis.parameters import parameter_as_json, parameter_values
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.query import parameters_in
+from elastalog.analysis.query import parameter_as_json, parameter_values, parameters_in
 from elastalog.client.decoding import Decoder
 from elastalog.client.remote import Event, RemoteRelation, RemoteUpdate, sent_events
 from elastalog.client.transport import ARROW, Broken, Transport
@@ -22,16 +21,16 @@ from elastalog.database import PreparedDecision, PreparedQuery, Written
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.deprecated import Renamed, takes_key
 from elastalog.diagnostics.arguments import require_text, stays_here
-from elastalog.evaluation.answers import planned_pattern
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.draft import by_relation
+from elastalog.evaluation.pending import by_relation
+from elastalog.evaluation.queries import planned_pattern
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
-from elastalog.storage import faults
+from elastalog.storage import errors
 from elastalog.storage.entries import LogEntry, in_utc
 from elastalog.storage.history import Turn
 
@@ -97,7 +96,7 @@ class Client(Renamed):
     def _post(self, path: str, body: Mapping[str, Any], batch: str | int | None = None, method: str = "POST") -> Any:
         """Asks what can be asked of the last epoch only."""
         if self._at is not None:
-            raise faults.read_only("it is a client of an earlier epoch")
+            raise errors.read_only("it is a client of an earlier epoch")
         return self._transport.json(method, path, None, body, None if batch is None else str(batch))
 
     # --- reading ---------------------------------------------------------------------------------------------------

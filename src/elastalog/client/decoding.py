@@ -11,9 +11,8 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.analysis.program import Rule
 from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.answers import Blame, Localisation, Suggestion
-from elastalog.debugging.elements import Element
-from elastalog.debugging.laboratory import Seconds
+from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
+from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.program import Program

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import stays_here
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.draft import DraftUpdate, once_committed
+from elastalog.evaluation.pending import DraftUpdate, once_committed
 from elastalog.late import dataclass
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import values_of_fact
@@ -22,16 +22,29 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-    from elastalog.client.client import Client
+    from elastalog.client.decoding import Decoder
 
 SHOWN = 10
+
+
+class Asked(Protocol):
+    """What relations and updates ask of their client."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def decoder(self) -> Decoder: ...
+    def query(self, text: str, /, *, parameters: Mapping[str, Any]) -> Relation: ...
+    def page_told(self, relation: str, **query: Any) -> dict[str, Any]: ...
+    def rows_told(self, name: str, rows: Any, added: str = "") -> list[list[Any]]: ...
+    def send(self, update: Mapping[str, Any], batch: str | int | None = None) -> Changes: ...
 
 
 class RemoteRelation:
     """Like `Relation`: `len`, iteration over tuples, `in`, conversion to Arrow, pandas and polars. It shows the latest
     epoch of the service whenever it is read, or that of the client which gave it."""
 
-    def __init__(self, client: Client, schema: Schema, fetch: Callable[..., pa.Table]) -> None:
+    def __init__(self, client: Asked, schema: Schema, fetch: Callable[..., pa.Table]) -> None:
         self.schema = schema
         self._client = client
         self._fetch = fetch
@@ -101,7 +114,7 @@ class RemoteRelation:
 class RemoteUpdate(DraftUpdate):
     """What it holds is sent as one. After the commit: `changes`."""
 
-    def __init__(self, client: Client, source: str | None, batch: str | int | None) -> None:
+    def __init__(self, client: Asked, source: str | None, batch: str | int | None) -> None:
         self._client = client
         self._batch = batch
         self._told: dict[str, Any] = {

@@ -21,11 +21,10 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords, Matrix, Vector
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.word_set import WordSet
+from elastalog.debugging.sandbox import WordSet
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits, Trial, can_limit
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.changes import Update
+from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan, Term
 from elastalog.relations.words import Dictionary
 

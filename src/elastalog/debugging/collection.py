@@ -1,5 +1,9 @@
-"""Collects the derivation graph backwards from facts asked about, stratum by stratum; what was collected once is
-kept."""
+"""Collects the derivation graph backwards from facts asked about, stratum by stratum; what was collected once is kept.
+
+Programs that read wide tables have many clauses that only rearrange the columns of one fact,
+`head(x, y) :- body(y, _, x).` (`is_projection`). Their derivations can be read off the facts of the body that vary; to
+find them backwards would take an index for each.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,9 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Vector
 from elastalog.debugging.bracket import Bracket, places
-from elastalog.debugging.edges import NO_EDGES, NOT, Edges, Part, distinct, merged
-from elastalog.debugging.graph import DerivationGraph
-from elastalog.debugging.projections import is_projection, project
+from elastalog.debugging.graph import NO_EDGES, NOT, DerivationGraph, Edges, Part, distinct, merged
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import Absent, Clause
+from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -270,3 +272,34 @@ class CollectedDerivations:
             np.concatenate((np.array(self._strata, np.int64)[owners], nothing)),
             tuple(self._edges),
         )
+
+
+def is_projection(clause: Clause) -> bool:
+    """Whether the one goal of a clause is an atom."""
+    return len(clause.goals) == 1 and isinstance(clause.goals[0], Scan)
+
+
+def project(clause: Clause, facts: Matrix, program: LogicalProgram, dictionary: Dictionary) -> tuple[Vector, Matrix]:
+    """The facts that fit the atom of a projection, by their places, and the fact that each derives."""
+    (scan,) = clause.scans
+    fits = np.ones(len(facts), np.bool_)
+    column_of: dict[str, int] = {}
+    for column, (term, base) in enumerate(zip(scan.terms, program.relations[scan.relation].bases, strict=True)):
+        if isinstance(term, Constant):
+            word = dictionary.find_value(base, term.value)
+            fits &= False if word is None else facts[:, column] == word
+        elif term is not None:
+            first = column_of.setdefault(term, column)
+            if first != column:
+                fits &= facts[:, first] == facts[:, column]
+    matching = np.flatnonzero(fits)
+    heads = np.empty((len(matching), len(clause.head_terms)), np.int32)
+    for column, (term, base) in enumerate(zip(clause.head_terms, program.relations[clause.head].bases, strict=True)):
+        if isinstance(term, Constant):
+            word = dictionary.find_value(base, term.value)
+            if word is None:
+                return np.empty(0, np.int64), np.empty((0, len(clause.head_terms)), np.int32)
+            heads[:, column] = word
+        else:
+            heads[:, column] = facts[matching, column_of[term]]
+    return matching, heads

@@ -10,23 +10,34 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from elastalog.debugging import faults
-from elastalog.debugging.answers import Blame, Localisation, Suggestion
-from elastalog.debugging.asking import Asking, ReadFact, Refuse, Written
-from elastalog.debugging.elements import Element, net_changes
+from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion, net_changes
+from elastalog.debugging.dependencies import Parts
+from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.laboratory import words_by_relation
-from elastalog.debugging.mending import Ground, Mender, Mending
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.parts import Parts
-from elastalog.debugging.pursuit import Outcome, Plan, pursue
-from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
+from elastalog.debugging.questions import (
+    Asking,
+    ReadFact,
+    Refuse,
+    Written,
+    never_held,
+    no_such_epochs,
+    not_a_fault,
+    not_explicit,
+    not_in_update,
+    not_repaired,
+    nothing_left,
+    numbered_anew,
+    older_fault,
+)
+from elastalog.debugging.repair import Ground, Repairer, RepairTask
+from elastalog.debugging.sandbox import words_by_relation
 from elastalog.debugging.search import News, NoSolution
+from elastalog.debugging.update_search import Outcome, Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.update import Update
 from elastalog.program import Program
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
@@ -55,7 +66,7 @@ class Question:
 
     @property
     def refuse(self) -> Refuse:
-        return partial(faults.not_in_update, first=self.first, last=self.last)
+        return partial(not_in_update, first=self.first, last=self.last)
 
 
 P = ParamSpec("P")
@@ -139,7 +150,7 @@ class Debugger:
             self._require_change(question)
             goals = Goals(self._asking.words(question.missing), self._asking.words(question.unwanted))
             plan = Plan(goals, is_applied=False, is_baseline=is_baseline)
-            outcome = self._pursue(question, plan, time_limit, news)
+            outcome = self._search(question, plan, time_limit, news)
         found = outcome.found
         if isinstance(found, NoSolution):
             raise self._unrepeatable(question, "the whole update does not show the faults that it showed")
@@ -170,13 +181,13 @@ class Debugger:
             self._require_change(question)
             goals = Goals(self._asking.words(question.unwanted), self._asking.words(question.missing))
             plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
-            outcome = self._pursue(question, plan, time_limit, news)
+            outcome = self._search(question, plan, time_limit, news)
         shown_kept = tuple(self._shown(question, kept))
         found = outcome.found
         if isinstance(found, NoSolution):
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
-            raise faults.nothing_left(shown_kept, found.is_proven)
+            raise nothing_left(shown_kept, found.is_proven)
         return Suggestion(
             self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
             found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
@@ -184,7 +195,7 @@ class Debugger:
             self._undo,
         )  # fmt: skip
 
-    def mend(
+    def repair(
         self,
         unwanted: Sequence[Written],
         missing: Sequence[Written],
@@ -195,7 +206,7 @@ class Debugger:
         time_limit: float | None = None,
         news: News | None = None,
     ) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came: see `Mending`.
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`).
         The missing facts must have words."""
         now = self._epochs.number
         self._follow(now)
@@ -203,12 +214,12 @@ class Debugger:
         for facts, is_unwanted in zip(sides, (True, False), strict=True):
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
-                    raise faults.not_a_fault(fact, is_unwanted, now)
+                    raise not_a_fault(fact, is_unwanted, now)
         came = partial(self._came, candidates, bool(sides[0]))
-        kept = self._asking.rejected(rejected, came, faults.not_explicit)
-        weight_of = self._asking.weights(weights or {}, came, faults.not_explicit)
+        kept = self._asking.rejected(rejected, came, not_explicit)
+        weight_of = self._asking.weights(weights or {}, came, not_explicit)
         goals = Goals(*map(self._asking.words, sides))
-        mender = Mender(
+        repairer = Repairer(
             self._epochs,
             self._setting,
             self._reading,
@@ -217,10 +228,10 @@ class Debugger:
             _limit(time_limit),
             news or (lambda _: None),
         )
-        outcome = mender.mend(Mending(goals, candidates, frozenset(kept), weight_of))
+        outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
-            raise faults.not_mended(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
+            raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
         elements, kept_elements = (
             [Element("+" if came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)
@@ -245,7 +256,7 @@ class Debugger:
         turn = None if words is None else self._history.last_turn(words)
         if turn is None:
             if not self._asking.hold([fact])[0]:
-                raise faults.never_held(fact, self._history.oldest)
+                raise never_held(fact, self._history.oldest)
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
@@ -260,7 +271,7 @@ class Debugger:
         now, oldest = self._epochs.number, self._history.oldest
         first, last = _pair(epochs, now)
         if not oldest <= first < last <= now:
-            raise faults.no_such_epochs(first, last, oldest, now)
+            raise no_such_epochs(first, last, oldest, now)
         return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
@@ -303,9 +314,9 @@ class Debugger:
                 before = self._asking.hold(facts)
         for (fact, is_unwanted), held, holds in zip(sides, before, after, strict=True):
             if holds != is_unwanted:
-                raise faults.not_a_fault(fact, is_unwanted, question.last)
+                raise not_a_fault(fact, is_unwanted, question.last)
             if held == is_unwanted:
-                raise faults.older_fault(fact, is_unwanted, question.first, question.last)
+                raise older_fault(fact, is_unwanted, question.first, question.last)
 
     def _has_turned(self, epoch: int, fact: Fact) -> bool:
         words = self._asking.word_fact(fact)
@@ -326,8 +337,8 @@ class Debugger:
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def _pursue(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
-        return pursue(
+    def _search(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
+        return search_update(
             question.investigation,
             plan,
             self._setting,
@@ -342,7 +353,7 @@ class Debugger:
         derivations are given anew. There is no other reason."""
         facts = (*question.unwanted, *question.missing)
         if self._program_parts().are_numbered(fact.relation for fact in facts):
-            return faults.numbered_anew(facts)
+            return numbered_anew(facts)
         return InternalError("debugging", otherwise)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:

@@ -1,23 +1,24 @@
 """The derivation graph of the facts that vary, in memory: an exact model of every state.
 
 Nodes are facts of a bracket's `varying`, and absences of such facts; every other fact counts as true. Edges are the
-derivations that fire among the upper facts. A node holds in a state if it is in the perfect model of the derivations
-over the switches that are on: the least model, where an absence holds once all that its fact could follow from is
-known, and the fact is not there.
+derivations that fire among the upper facts, as the numbers of the facts that they derive and use. A node holds in a
+state if it is in the perfect model of the derivations over the switches that are on: the least model, where an absence
+holds once all that its fact could follow from is known, and the fact is not there. A question sees the graph as a
+`Model`: around a base, with the switches that may be flipped.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
-from elastalog.backends.protocol import Vector
-from elastalog.debugging.edges import NOT, Edges
-from elastalog.debugging.word_set import WordSet
+from elastalog.backends.protocol import ClauseDerivations, Vector
+from elastalog.debugging.sandbox import WordSet
 from elastalog.diagnostics.quota import look
 from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
@@ -201,3 +202,107 @@ def ranges(starts: Vector, ends: Vector) -> Vector:
     lengths = ends - starts
     skipped = np.cumsum(lengths) - lengths
     return np.repeat(starts - skipped, lengths) + np.arange(int(lengths.sum()))
+
+
+NOT = -1
+
+FEW_DERIVATIONS = 64
+"""Derivations by one clause among which repetitions are not looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Derivations by one clause: the head of each, and the nodes that it uses, filled up with NOT. `rows`: which of
+    those `found` they are."""
+
+    heads: Vector
+    bodies: Vector
+    found: ClauseDerivations
+    rows: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Derivations by several clauses, in the order of their heads. Each was read at a row of the clause's derivations,
+    which are at a place in `found`."""
+
+    heads: Vector
+    bodies: Vector
+    found: tuple[ClauseDerivations, ...]
+    places: Vector
+    rows: Vector
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def taken(self, chosen: Vector) -> Edges:
+        """Some of them."""
+        return Edges(self.heads[chosen], self.bodies[chosen], self.found, self.places[chosen], self.rows[chosen])
+
+
+def distinct(heads: Vector, bodies: Vector, found: ClauseDerivations) -> Part:
+    """Every set of nodes used once for each head. Only where it is worth the while: repetitions do no harm."""
+    if len(heads) <= FEW_DERIVATIONS:
+        return Part(heads, bodies, found, np.arange(len(heads)))
+    rows = np.concatenate((heads[:, None], np.sort(bodies, axis=1)), axis=1)
+    order = np.lexsort(rows.T)
+    rows = rows[order]
+    is_first = np.concatenate(([True], (rows[1:] != rows[:-1]).any(axis=1)))
+    return Part(rows[is_first, 0], rows[is_first, 1:], found, order[is_first])
+
+
+def merged(parts: Sequence[Part]) -> Edges:
+    """The derivations of all parts."""
+    sizes = [len(part.heads) for part in parts]
+    bodies = np.full((sum(sizes), max((part.bodies.shape[1] for part in parts), default=1)), NOT, np.int64)
+    start = 0
+    for part, size in zip(parts, sizes, strict=True):
+        bodies[start : start + size, : part.bodies.shape[1]] = part.bodies
+        start += size
+    nothing = np.empty(0, np.int64)
+    heads = np.concatenate((nothing, *(part.heads for part in parts)))
+    order = np.argsort(heads, kind="stable")
+    return Edges(
+        heads[order],
+        bodies[order],
+        tuple(part.found for part in parts),
+        np.repeat(np.arange(len(parts)), sizes)[order],
+        np.concatenate((nothing, *(part.rows for part in parts)))[order],
+    )
+
+
+NO_EDGES = merged(())
+
+
+MOST_REMEMBERED = 8
+"""States that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """`base`: which elements of the update have their fact in the base. `switch_of`: the number of the switch that each
+    element is; elements that are none stay as they are in the base."""
+
+    graph: DerivationGraph
+    base: Vector
+    switch_of: Mapping[int, int]
+    elements: tuple[int, ...]
+    """The element that each switch is."""
+    _latest: dict[frozenset[int], State] = field(default_factory=dict)
+
+    def evaluate(self, flipped: Iterable[int]) -> State:
+        """The state with some switches flipped; the latest are remembered."""
+        chosen = frozenset(flipped)
+        state = self._latest.get(chosen)
+        if state is None:
+            is_on = self.base.copy()
+            is_on[[self.elements[switch] for switch in chosen]] ^= True
+            state = self.graph.evaluate(is_on)
+            if len(self._latest) == MOST_REMEMBERED:
+                del self._latest[next(iter(self._latest))]
+            self._latest[chosen] = state
+        return state
+
+    def switches(self, elements: Iterable[int]) -> list[int]:
+        """The switches among some elements."""
+        return [self.switch_of[element] for element in elements if element in self.switch_of]

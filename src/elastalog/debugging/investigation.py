@@ -12,13 +12,11 @@ from functools import cached_property
 
 from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
+from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
-from elastalog.debugging.laboratory import Seconds, Switch, words_by_relation
-from elastalog.debugging.parts import Parts
-from elastalog.debugging.polarity import Dependencies, dependencies
-from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Limits, Trial, can_limit
-from elastalog.evaluation.update import Update
+from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
+from elastalog.evaluation.changes import Update
+from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.words import Dictionary

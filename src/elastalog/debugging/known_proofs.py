@@ -1,25 +1,33 @@
 """The part of the derivation graph that proofs have led through so far: what follows from it follows, and there may be
-more. So what it takes to cut all proofs in it is a lower bound of what it takes to cut all there are."""
+more. So what it takes to cut all proofs in it is a lower bound of what it takes to cut all there are.
+
+`ProofGrowth` finds proofs in a state that is being tried, and adds them. A derivation by a clause with negations is one
+as long as the negated facts stay absent, one of an aggregate as long as no further member comes. What could change that
+is its guard: nothing, if the fact cannot hold in any state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from elastalog.debugging.open_switches import NOTHING, Concern, OpenSwitches
-from elastalog.provenance.reading import WordFact
+import numpy as np
+
+from elastalog.analysis.program import Constant
+from elastalog.backends.protocol import Backend, ChangedWords
+from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
+from elastalog.debugging.open_switches import NOTHING, Concern, OpenCorners, OpenSwitches
+from elastalog.debugging.oracles import Condition
+from elastalog.debugging.reasons import bound_words, steps_of
+from elastalog.debugging.sandbox import WordSet
+from elastalog.planning.logical import Absent, Clause
+from elastalog.provenance.explain import Setting
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import Steps
 
 EXPLICIT = -1
 """Stands for a derivation of an explicit fact."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCondition:
-    """At least one of the switches must stand differently from how it stands where exactly those in `flipped` are
-    flipped, or a further explicit fact of one of the relations must be deleted."""
-
-    concern: Concern
-    flipped: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +122,7 @@ class KnownState:
     def holds(self, fact: WordFact) -> bool:
         return fact in self._by
 
-    def condition(self, fact: WordFact) -> OpenCondition:
+    def condition(self, fact: WordFact) -> Condition:
         """What has to change for a fact not to follow as it does here."""
         switches: set[int] = set()
         guards = NOTHING
@@ -126,7 +134,7 @@ class KnownState:
                     switches.add(switch)
             else:
                 guards |= self._proofs.derivation(number).guard
-        return OpenCondition(guards | Concern(frozenset(switches)), self._flipped)
+        return (guards | Concern(frozenset(switches))).condition(self._flipped)
 
     def _proof(self, root: WordFact) -> Iterator[WordFact]:
         """The facts of a proof, each once, from above."""
@@ -144,11 +152,11 @@ class KnownState:
 
 def conditions_on(
     proofs: KnownProofs, roots: Iterable[WordFact], flipped: frozenset[int], most: int
-) -> list[OpenCondition]:
+) -> list[Condition]:
     """What is wrong with a choice of switches, going by the known part of the graph: nothing if none of some facts
     follows. After each condition it goes on as if that were fulfilled, so that several on different switches come out
     at once."""
-    found: list[OpenCondition] = []
+    found: list[Condition] = []
     wanted = tuple(roots)
     turned = frozenset[int]()
     while len(found) < most:
@@ -156,8 +164,131 @@ def conditions_on(
         new = [state.condition(fact) for fact in wanted if state.holds(fact)]
         found += new
         # Only deletions: what is turned back may bring other facts about.
-        fresh = frozenset(i for condition in new for i in condition.concern.switches) - flipped - turned
+        fresh = frozenset(i for condition in new for i in condition.switches) - flipped - turned
         if not fresh:
             break
         turned |= fresh
     return list(dict.fromkeys(found))
+
+
+class HasSteps(Protocol):
+    @property
+    def steps(self) -> Steps:
+        """Steps of proofs in the base."""
+
+
+class ProofGrowth:
+    """`signs`: how relations depend on those whose explicit facts may change."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        reading: Reading,
+        switches: OpenSwitches,
+        signs: Dependencies,
+        corners: OpenCorners,
+        proofs: KnownProofs,
+        base: HasSteps,
+    ) -> None:
+        self._setting = setting
+        self._reading = reading
+        self._switches = switches
+        self._signs = signs
+        self._corners = corners
+        self._proofs = proofs
+        self._base = base
+
+    @property
+    def _backend(self) -> Backend:
+        return self._setting.backend
+
+    def grow(self, roots: Iterable[WordFact], flipped: frozenset[int], changes: ChangedWords) -> None:
+        """Adds a proof of each of some facts, which hold in the state that is being tried; it differs from the base in
+        the switches flipped and in `changes`. Raises NeedsCorner."""
+        known = self._proofs.state(flipped)
+        went = WordSet(self._backend.program)
+        for name, (_, old) in changes.items():
+            went.add(name, old)
+        state = _State(self, flipped, went)
+        steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base.steps
+        frontier = [fact for fact in dict.fromkeys(roots) if not known.holds(fact)]
+        met = set(frontier)
+        found: list[Guarded] = []
+        explicit: list[WordFact] = []
+        while frontier:
+            following: list[WordFact] = []
+            steps.find(fact for fact in frontier if fact[0] not in self._reading.aggregates)
+            for fact in frontier:
+                if fact[0] in self._reading.aggregates:
+                    derivation = state.folded(fact)
+                else:
+                    step = steps.known[fact]
+                    if step.is_explicit:
+                        explicit.append(fact)
+                        continue
+                    assert step.clause is not None
+                    derivation = Guarded(fact, step.bodies, state.guard(step.clause, fact, step.bodies), flipped)
+                found.append(derivation)
+                for body in derivation.bodies:
+                    if body not in met:
+                        met.add(body)
+                        if not known.holds(body):
+                            following.append(body)
+            frontier = following
+        # Only now, when all of it is known: in the order of the proof, so that what is next to the facts comes first.
+        for fact in explicit:
+            self._proofs.add_explicit(fact)
+        for derivation in found:
+            self._proofs.add(derivation)
+
+
+class _State:
+    """Guards in one state."""
+
+    def __init__(self, growth: ProofGrowth, flipped: frozenset[int], went: WordSet) -> None:
+        self._growth = growth
+        self._flipped = flipped
+        self._went = went
+
+    def guard(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
+        found = NOTHING
+        if head[0] in self._growth._reading.rivalled:  # to be derived is not enough
+            found = self._concern(head[0], BOTH)
+        for goal in clause.goals:
+            if isinstance(goal, Absent) and self._growth._signs[goal.relation]:
+                found |= self._of_absence(goal, clause, head, bodies)
+        return found
+
+    def _of_absence(self, goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
+        words = bound_words(clause, head, bodies)
+        bases = self._growth._backend.program.relations[goal.relation].bases
+        row: list[int] = []
+        for term, base in zip(goal.terms, bases, strict=True):
+            if isinstance(term, Constant):
+                word = self._growth._setting.dictionary.find_value(base, term.value)
+            else:
+                word = words.get(term)
+            if word is None:  # computed, or met in no fact so far: any fact of the relation may be meant
+                return self._concern(goal.relation, POSITIVE)
+            row.append(word)
+        fact = goal.relation, tuple(row)
+        if not self._growth._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
+            return NOTHING
+        return self._concern(goal.relation, POSITIVE)
+
+    def folded(self, fact: WordFact) -> Guarded:
+        """A fact of an aggregate, from all members of its group."""
+        aggregate = self._growth._reading.aggregates[fact[0]]
+        group = fact[1][: aggregate.groups]
+        members = self._growth._backend.select(
+            aggregate.members, tuple(range(aggregate.groups)), np.array(group, np.int32)
+        )
+        bodies = [(aggregate.members, tuple(row)) for row in members.words.tolist()]
+        if aggregate.domain is not None:
+            bodies.append((aggregate.domain, tuple(group)))
+        sought = BOTH if aggregate.is_numbering else POSITIVE
+        return Guarded(fact, tuple(bodies), self._concern(aggregate.members, sought), self._flipped)
+
+    def _concern(self, relation: str, sought: int) -> Concern:
+        growth = self._growth
+        return growth._switches.concern(growth._signs, relation, sought, self._flipped)

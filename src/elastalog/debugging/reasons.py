@@ -17,9 +17,8 @@ import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations
-from elastalog.debugging.laboratory import Laboratory, NoState
-from elastalog.debugging.polarity import BOTH, NEGATIVE, POSITIVE, Dependencies
-from elastalog.debugging.word_set import WordSet
+from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.sandbox import NoState, Sandbox, WordSet
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.metrics import HEIGHT
@@ -52,8 +51,8 @@ MANY = 300
 class Corners:
     """The states most favourable to relations that depend on the switches in one way only."""
 
-    def __init__(self, laboratory: Laboratory, signs: Dependencies) -> None:
-        self._laboratory = laboratory
+    def __init__(self, sandbox: Sandbox, signs: Dependencies) -> None:
+        self._sandbox = sandbox
         self._signs = signs
         self._came: dict[str, WordSet] = {}
         self._went: dict[str, WordSet] = {}
@@ -64,13 +63,13 @@ class Corners:
         signs = self._signs[relation]
         corner = [
             i
-            for i, switch in enumerate(self._laboratory.switches)
+            for i, switch in enumerate(self._sandbox.switches)
             if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
         ]
-        program = self._laboratory.backend.program
+        program = self._sandbox.backend.program
         came, went = WordSet(program), WordSet(program)
         try:
-            with self._laboratory.flipped(corner) as changes:
+            with self._sandbox.flipped(corner) as changes:
                 if relation in changes:
                     came.add(relation, changes[relation][0])
                     went.add(relation, changes[relation][1])
@@ -112,7 +111,7 @@ class Reasons:
 
     def __init__(
         self,
-        laboratory: Laboratory,
+        sandbox: Sandbox,
         setting: Setting,
         reading: Reading,
         signs: Dependencies,
@@ -123,8 +122,8 @@ class Reasons:
         steps: Steps,
     ) -> None:
         self._safe = safe
-        self._switches = laboratory.switches
-        self._backend = laboratory.backend
+        self._switches = sandbox.switches
+        self._backend = sandbox.backend
         self._dictionary = setting.dictionary
         self._reading = reading
         self._signs = signs

@@ -1,25 +1,30 @@
-"""The smallest set of switches that reaches some goals.
+"""The smallest set of switches that reaches some goals, by implicit hitting sets.
 
-Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of those known, ask the
-oracle about the choice, add what is wrong with it, and again. The first choice that is a solution is a smallest one.
-When the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far from the
+Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of those known, ask what
+is wrong with the choice, add that, and again. The first choice with which nothing is wrong is a smallest solution. When
+the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far from the
 smallest it may be.
+
+`HittingSets` is that loop. It is used with the elements of an update as switches, here, and with all explicit facts in
+`repair`.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import pairwise
 
-from elastalog.debugging.delta_debugging import minimise
+from elastalog.backends.protocol import ChangedWords
+from elastalog.debugging.graph import Model
 from elastalog.debugging.investigation import Investigation
-from elastalog.debugging.laboratory import Laboratory, NoState, Seconds
-from elastalog.debugging.model import Model
-from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, Witness
-from elastalog.debugging.trial_oracle import TrialOracle
-from elastalog.debugging.zero_one import TOLERANCE, OutOfTime, ZeroOneProgram, is_solver_installed
+from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
+from elastalog.debugging.sandbox import NoState, Sandbox
+from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
+from elastalog.evaluation.epochs import Limits
 from elastalog.provenance.explain import Setting
 
 MOST_STATED = 100_000
@@ -37,6 +42,9 @@ LEAST_SECONDS = 1.0
 """What a state, and a derivation graph, may take however little time is given."""
 
 News = Callable[[str], None]
+
+_TIME_OVER = "the time was over"
+_OTHER_FACTS = "other facts that rules negate may do with fewer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,13 @@ class NoSolution:
 
 
 def seconds_a_trial(allowed: float) -> float:
-    """How long a state may take in a search that is allowed so many seconds: several may have no end."""
+    """How long a state may take in a search that is allowed this many seconds: several may have no end."""
     return max(_SHARE_OF_A_TRIAL * allowed, LEAST_SECONDS)
 
 
-def judged(found: Found | NoSolution, weights: Sequence[float], laboratory: Laboratory) -> Found | NoSolution:
+def judged(found: Found | NoSolution, weights: Sequence[float], sandbox: Sandbox) -> Found | NoSolution:
     """What was found, called a smallest, or none, only if no state was given up that might be one."""
-    if not laboratory.has_given_up:
+    if not sandbox.has_given_up:
         return found
     if isinstance(found, NoSolution):
         return NoSolution(is_proven=False)
@@ -72,113 +80,231 @@ def judged(found: Found | NoSolution, weights: Sequence[float], laboratory: Labo
     return Found(found.flipped, least, found.why_not_proven or "states that took too long were left out")
 
 
+@dataclass(kw_only=True)
+class HittingSets(ABC):
+    """The search among some switches. `weights`: what each weighs; there may come to be more of them. `limits`: how
+    much of the program decides about the goals, None if all of it."""
+
+    sandbox: Sandbox
+    goals: Goals
+    weights: Sequence[float]
+    limits: Limits | None = None
+    seconds_allowed: float
+    news: News
+    witness: Witness
+
+    def __post_init__(self) -> None:
+        self.end = time.monotonic() + self.seconds_allowed
+        self.deadline = self.end - self.seconds_allowed * RESERVED
+        self.known: dict[Condition, None] = {}
+        self.lately = frozenset[int]()
+        """The last choice."""
+        self.bound = 0.0
+        """No choice weighs less that fulfils the conditions known."""
+
+    # --- what searches differ in ---
+
+    @abstractmethod
+    def best(self) -> Choice | None:
+        """A best choice by the conditions known; None if there is none. Raises OutOfTime."""
+
+    @abstractmethod
+    def wrong_with(self, choice: Choice) -> list[Condition] | None:
+        """Conditions that a choice does not fulfil; none if it is a solution. None: it is not tried for now."""
+
+    def least(self, choice: Choice | None) -> float:
+        """What any solution weighs at the least, where this is the best choice by the conditions known."""
+        return math.inf if choice is None else choice.bound
+
+    def widen(self) -> bool:
+        """Makes switches of further facts that may matter. Returns whether there were any."""
+        return False
+
+    @abstractmethod
+    def start(self) -> frozenset[int] | None:
+        """A solution, however large; None if none was found."""
+
+    # --- the loop ---
+
+    def search(self) -> Found | NoSolution:
+        """A smallest solution, or as small a one as the time allows."""
+        why = "highspy is not installed"
+        if is_solver_installed():
+            try:
+                return self._smallest()
+            except OutOfTime as over:
+                self.bound, why = max(self.bound, over.bound), _TIME_OVER
+        return self.any_solution(why)
+
+    def _smallest(self) -> Found | NoSolution:
+        while True:
+            self.sandbox.backend.watch.check()
+            choice = self.best()
+            if choice is None:
+                if self.widen():
+                    continue
+                return NoSolution(is_proven=self.least(None) == math.inf)
+            self.lately, self.bound = choice.flipped, choice.bound
+            new = self.wrong_with(choice)
+            if new is None:
+                continue
+            if not new:
+                least = self.least(choice)
+                if least >= choice.bound - TOLERANCE:
+                    return Found(choice.flipped, choice.bound, None if choice.is_best else _TIME_OVER)
+                if self.widen():
+                    continue
+                return Found(choice.flipped, least, _OTHER_FACTS)
+            if not all(condition.switches or condition.relations for condition in new):
+                return NoSolution(is_proven=True)
+            self.known |= dict.fromkeys(new)
+            self.news(f"at least {choice.bound:g}; {len(self.known):,} conditions")
+
+    def any_solution(self, why: str) -> Found | NoSolution:
+        """A solution that may not be a smallest: delta debugging, lightest switches last so that they are kept."""
+        start = self.start()
+        if start is None:
+            return NoSolution(is_proven=False)
+        self.news(f"{why}: delta debugging")
+        order = sorted(start, key=lambda i: (-self.weights[i], i))
+        kept, _ = minimise(order, lambda part: self.is_solution(frozenset(part)), self.end)
+        self.is_solution(frozenset(kept), self.witness)
+        least = max(self.proven_bound(), self.least_weight())
+        return Found(frozenset(kept), least, None if self.weight(kept) <= least + TOLERANCE else why)
+
+    def proven_bound(self) -> float:
+        """What any solution weighs at the least, by the conditions known."""
+        return self.bound
+
+    def least_weight(self) -> float:
+        """What any switch weighs at the least."""
+        return min(self.weights)
+
+    def weight(self, flipped: Iterable[int]) -> float:
+        return sum(self.weights[i] for i in flipped)
+
+    def is_solution(self, flipped: frozenset[int], witness: Witness | None = None) -> bool:
+        """Whether a choice that is tried reaches all goals. `witness` looks at the state in which it does."""
+
+        def look(changes: ChangedWords) -> bool:
+            is_reached = not any(self.goals.unmet(self.sandbox.are_present(self.goals.all)))
+            if is_reached and witness is not None:
+                witness(changes)
+            return is_reached
+
+        try:
+            return self.sandbox.look(flipped, self.limits, look)
+        except NoState:
+            return False
+
+
+# --- among the elements of an update ---------------------------------------------------------------------------------
+
+
 class WantsModel(Exception):
     """Trials have taught little so far: a derivation graph may help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What to search for: switches with weights, goals, and the time given. `model`: an exact one, if there is one;
-    `may_want_model`: none was looked for so far."""
+@dataclass(kw_only=True)
+class ElementSearch(HittingSets):
+    """The search among the elements of an update. Conditions come from the model, where there is one, otherwise from
+    trials; `may_want_model`: none was looked for so far, and `search` raises WantsModel where it may help."""
 
-    laboratory: Laboratory
     setting: Setting
     investigation: Investigation
-    goals: Goals
-    weights: Sequence[float]
-    seconds_allowed: float
-    news: News
-    witness: Witness
     model: Model | None
     may_want_model: bool
-    is_baseline: bool = False
-    """Use nothing but delta debugging, to compare with."""
 
-    @property
-    def seconds(self) -> Seconds:
-        return self.laboratory.seconds
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._program = ZeroOneProgram(self.weights)
+        self._oracle: Oracle | None = None
+        self._choices = self._stated = 0
 
-
-def search(task: Task) -> Found | NoSolution:
-    """A smallest solution, or as small a one as the time allows. Raises WantsModel."""
-    end = time.monotonic() + task.seconds_allowed
-    if task.is_baseline:
-        return _fall_back(task, 0.0, "it was found by delta debugging", end)
-    if not is_solver_installed():
-        return _fall_back(task, 0.0, "highspy is not installed", end)
-    deadline = time.monotonic() + task.seconds_allowed * (1 - RESERVED)
-    try:
-        return _solve(task, deadline)
-    except OutOfTime as over:
-        return _fall_back(task, over.bound, "the time was over", end)
-
-
-def _solve(task: Task, deadline: float) -> Found | NoSolution:
-    """Conditions come from the model, where there is one, otherwise from trials."""
-    program = ZeroOneProgram(task.weights)
-    oracle = _oracle(task, deadline)
-    known = 0
-    for number in count(1):
-        task.laboratory.backend.watch.check()
-        if number == PATIENCE:
-            if task.may_want_model:
+    def best(self) -> Choice | None:
+        self._choices += 1
+        if self._choices == PATIENCE:
+            if self.may_want_model:
                 raise WantsModel
-            _state_derivations(task, program)
+            self._state_derivations()
+        for condition in list(self.known)[self._stated :]:
+            self._program.add_clause(condition.switches, condition.flipped)
+        self._stated = len(self.known)
         began = time.perf_counter()
         try:
-            choice = program.solve(deadline)
+            return self._program.solve(self.deadline)
         finally:
-            task.seconds.solving += time.perf_counter() - began
-        if choice is None:
-            return NoSolution(is_proven=True)
-        conditions = oracle.conditions(choice.flipped)
-        if not conditions:
-            return Found(choice.flipped, choice.bound, None if choice.is_best else "the time was over")
-        for condition in conditions:
-            if not condition.switches:
-                return NoSolution(is_proven=True)
-            program.add_clause(condition.switches, condition.flipped)
-        known += len(conditions)
-        task.news(f"at least {choice.bound:g}; {known:,} conditions")
-    raise AssertionError("counting does not end")
+            self.sandbox.seconds.solving += time.perf_counter() - began
+
+    def wrong_with(self, choice: Choice) -> list[Condition]:
+        if self._oracle is None:
+            self._oracle = self.oracle()
+        return self._oracle.conditions(choice.flipped)
+
+    def start(self) -> frozenset[int] | None:
+        every = frozenset(range(len(self.weights)))
+        return every if self.is_solution(every) else None
+
+    def _state_derivations(self) -> None:
+        """Proofs one by one have not been enough: all derivations at once, if they are not too many."""
+        model, absent = self.model, self.goals.absent
+        if model is not None and model.graph.is_positive and len(model.graph.heads) <= MOST_STATED and absent:
+            began = time.perf_counter()
+            self._program.add_derivations(model, absent)
+            self.sandbox.seconds.solving += time.perf_counter() - began
+
+    def oracle(self) -> Oracle:
+        if self.model is None:
+            signs = self.investigation.signs
+            return TrialOracle(self.sandbox, self.setting, signs, self.goals, self.deadline, self.witness)
+        graph = self.model.graph
+        self.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
+        return GraphOracle(self.model, self.goals, self.sandbox, self.investigation.limits(self.goals.all))
 
 
-def _oracle(task: Task, deadline: float) -> Oracle:
-    if task.model is None:
-        return TrialOracle(task.laboratory, task.setting, task.investigation.signs, task.goals, deadline, task.witness)
-    graph = task.model.graph
-    task.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
-    return GraphOracle(task.model, task.goals, task.laboratory, task.investigation.limits(task.goals.all))
+# --- delta debugging -------------------------------------------------------------------------------------------------
 
 
-def _state_derivations(task: Task, program: ZeroOneProgram) -> None:
-    """Proofs one by one have not been enough: all derivations at once, if they are not too many."""
-    model = task.model
-    if model is not None and model.graph.is_positive and len(model.graph.heads) <= MOST_STATED and task.goals.absent:
-        began = time.perf_counter()
-        program.add_derivations(model, task.goals.absent)
-        task.seconds.solving += time.perf_counter() - began
+def minimise(
+    elements: Sequence[int], is_enough: Callable[[Sequence[int]], bool], deadline: float | None = None
+) -> tuple[list[int], bool]:
+    """Delta debugging (ddmin): a small part of elements that is still enough, when all of them are; and whether it was
+    reached before the deadline. It knows nothing about derivations; it tries smaller and smaller parts. No single
+    element can be left out of the result, if the test is monotone."""
+    kept = list(elements)
+    parts = 2
+    while len(kept) >= 2:
+        pieces = _split(kept, parts)
+        smaller: list[int] | None = None
+        following = parts
+        for piece in pieces:
+            if _is_over(deadline):
+                return kept, False
+            if is_enough(piece):
+                smaller, following = piece, 2
+                break
+        if smaller is None and parts > 2:
+            for piece in pieces:
+                if _is_over(deadline):
+                    return kept, False
+                left = set(piece)
+                rest = [element for element in kept if element not in left]
+                if is_enough(rest):
+                    smaller, following = rest, max(parts - 1, 2)
+                    break
+        if smaller is not None:
+            kept, parts = smaller, following
+        elif parts >= len(kept):
+            break
+        else:
+            parts = min(2 * parts, len(kept))
+    return kept, True
 
 
-def _fall_back(task: Task, bound: float, why: str, end: float) -> Found | NoSolution:
-    """Delta debugging over all switches, lightest last so that they are kept."""
-    every = sorted(range(len(task.weights)), key=lambda i: -task.weights[i])
-    if not _is_solution(task, frozenset(every)):
-        return NoSolution(is_proven=False)
-    task.news(f"{why}: delta debugging")
-    kept, _ = minimise(every, lambda part: _is_solution(task, frozenset(part)), end)
-    _is_solution(task, frozenset(kept), is_last=True)
-    weight = sum(task.weights[i] for i in kept)
-    least = max(bound, min(task.weights))
-    return Found(frozenset(kept), least, None if weight <= least + 1e-9 else why)
+def _split(elements: list[int], parts: int) -> list[list[int]]:
+    ends = [len(elements) * i // parts for i in range(parts + 1)]
+    return [elements[a:b] for a, b in pairwise(ends) if b > a]
 
 
-def _is_solution(task: Task, flipped: frozenset[int], is_last: bool = False) -> bool:
-    try:
-        with task.laboratory.flipped(flipped) as changes:
-            wrong, lacking = task.goals.unmet(task.laboratory.are_present(task.goals.all))
-            if is_last:
-                task.witness(changes)
-    except NoState:
-        return False
-    return not wrong and not lacking
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline

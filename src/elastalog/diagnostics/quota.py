@@ -4,6 +4,7 @@ long look at it, and code that is about to make a large array takes its size fro
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar, Token
@@ -83,7 +84,7 @@ CURRENT: ContextVar[Quota | None] = ContextVar("what the work may take", default
 
 
 def within(seconds: float | None, memory: int | None = None, asked: str | None = None) -> Quota:
-    """What a block may take from now on: so many seconds and so many bytes, None for any."""
+    """What a block may take from now on: seconds, and bytes of memory; None for any."""
     return Quota(None if seconds is None else time.monotonic() + seconds, memory, asked)
 
 
@@ -100,8 +101,8 @@ class lifted:  # noqa: N801  # used like a function
 
 
 def time_left(seconds: float) -> float:
-    """What is left of so many seconds: all of them, unless the time of a block around is over sooner. 0 or less when it
-    is over."""
+    """What is left of `seconds`: all of them, unless the time of a block around is over sooner. 0 or less when it is
+    over."""
     quota = CURRENT.get()
     return seconds if quota is None else min(seconds, quota.end - time.monotonic())
 
@@ -136,3 +137,41 @@ def _memory_is_used_up(taken: int, memory: int) -> Diagnostic:
     told = f"the question needs more than its {memory / 2**20:.3g} MiB: {taken / 2**20:.3g} MiB by now"
     advice = "ask for less; or allow more: `--question-memory` of a service, in Python `db.engine.within(memory=…)`"
     return Diagnostic("E0663", told, help=advice)
+
+
+LEAST = 1 << 20
+"""Bytes that are worth asking for: what is less is seen when the limit is next looked at."""
+
+LIMIT: ContextVar[int | None] = ContextVar("memory of the work", default=None)
+"""Bytes of this process."""
+
+
+def ask(size: int, replaced: int = 0) -> None:
+    """Raises LimitReached if `size` bytes more would go beyond a limit of the work that is under way: that of the
+    process, or what the work itself may allocate. The bytes that are `replaced` are free afterwards."""
+    take(size - replaced)
+    if size >= LEAST:
+        require(size, LIMIT.get())
+
+
+def require(size: int, limit: int | None) -> None:
+    """Raises LimitReached if `size` bytes more would take this process beyond a limit."""
+    if limit is None:
+        return
+    needed = resident_bytes() + size
+    if needed > limit:
+        message = f"the memory limit was reached: {needed >> 20} MiB of {limit >> 20} MiB"
+        advice = "allow more: `--max-memory`, in Python `limits=Limits(memory=…)`; or evaluate on Spark"
+        raise LimitReached([Diagnostic("E0604", message, help=advice)])
+
+
+def resident_bytes() -> int:
+    """The memory of this process, 0 where the system does not say."""
+    try:
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # a tenth of what `open` takes, which updates notice
+        try:
+            return int(os.read(file, 256).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        finally:
+            os.close(file)
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -20,6 +20,15 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """A place that matters. The primary labels are underlined with `^`, the others with `-`."""
+
+    span: Span
+    text: str = ""
+    primary: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A named text. Line numbers start at `first_line`, columns at 1.
 

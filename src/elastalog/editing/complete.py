@@ -9,11 +9,9 @@ from typing import Final, Literal
 
 from elastalog.analysis.functors import FUNCTORS as SIGNATURES
 from elastalog.diagnostics.source import Source
-from elastalog.editing.hover import ABOUT_DIRECTIVES
-from elastalog.editing.places import offset_in
+from elastalog.editing.hover import ABOUT_DIRECTIVES, scope_at
 from elastalog.editing.reading import Reading
-from elastalog.editing.rooms import Kind, Symbol
-from elastalog.editing.variable_types import room_at
+from elastalog.editing.scopes import Kind, Symbol, offset_in
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, DIRECTIVES, ENDS, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, NAME, Tokens, tokenize
@@ -87,7 +85,7 @@ class _Place:
         self.word_start = word_start
         self.item = self._item_start()
         at = offset_in(reading.source, reading.file if not source.name else source.name, word_start)
-        self.room = room_at(reading.top, at if at is not None else -1)
+        self.scope = scope_at(reading.top, at if at is not None else -1)
 
     def _item_start(self) -> int:
         """The index of the token that begins the item at the cursor."""
@@ -204,7 +202,7 @@ class _Place:
                 return
             elif word == "(":
                 name = self._qualified(words, index)
-                symbol = self.room.find(Kind.RELATION, name) if name else None
+                symbol = self.scope.find(Kind.RELATION, name) if name else None
                 item = symbol.item if symbol is not None else None
                 if isinstance(item, tree.RelationDeclaration) and column < len(item.attributes):
                     attribute = item.attributes[column]
@@ -220,15 +218,15 @@ class _Place:
     def members(self, words: list[str]) -> Iterator[Proposal]:
         """The relations of an instance."""
         name = self._qualified(words, len(words) - 1)
-        instance = self.room.find(Kind.INSTANCE, name)
-        room = self.room.room_of(instance) if instance is not None else None
-        for each in room.lineage() if room is not None else ():
+        instance = self.scope.find(Kind.INSTANCE, name)
+        scope = self.scope.scope_of(instance) if instance is not None else None
+        for each in scope.lineage() if scope is not None else ():
             yield from _proposals(
                 symbol for (kind, _), symbol in each.symbols.items() if kind in (Kind.RELATION, Kind.INSTANCE)
             )
 
     def symbols(self, kind: Kind) -> Iterator[Proposal]:
-        yield from _proposals(self.room.visible(kind).values())
+        yield from _proposals(self.scope.visible(kind).values())
 
     def types(self) -> Iterator[Proposal]:
         yield from (Proposal(name, "type") for name in _BASES)

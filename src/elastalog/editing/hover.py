@@ -1,21 +1,22 @@
-"""What is to be known about a name, as Markdown."""
+"""What is told about a program as it is read: of a name its declaration, its type, its numbers; all names of a file as
+an outline, and in colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from elastalog.analysis.functors import FUNCTORS
-from elastalog.diagnostics.source import Source
-from elastalog.editing.occurrences import Occurrence
-from elastalog.editing.places import offset_in
-from elastalog.editing.reading import Reading
-from elastalog.editing.rooms import Kind, Symbol
-from elastalog.editing.variable_types import variable_type
+from elastalog.analysis.program import variables_in
+from elastalog.diagnostics.source import Source, Span
+from elastalog.editing.reading import Occurrence, Reading
+from elastalog.editing.scopes import Kind, Place, Scope, Symbol, file_of, offset_in, place_of, verbatim_place
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import DIRECTIVES
 from elastalog.syntax.printer import print_item
 from elastalog.syntax.tokens import DIRECTIVE, KEYWORD, tokenize
+from elastalog.syntax.tree import Clause, Item, Subsumption
 
 ABOUT_DIRECTIVES: Final[Mapping[str, str]] = {
     "decl": "declares a relation: `.decl edge(from: number, to: number)`",
@@ -129,3 +130,116 @@ def _about_word(reading: Reading, file: str, offset: int) -> str | None:
         if start > at:
             return None
     return None
+
+
+def variable_type(reading: Reading, found: Occurrence) -> str | None:
+    """The declared type of the first column of a body, else of a head, that the variable stands in; else what the
+    checker made of it."""
+    if found.clause is None:
+        return None
+    scope = scope_at(reading.top, found.clause.span.start)
+    for atom in _atoms(found.clause):
+        symbol = scope.find(Kind.RELATION, atom.relation)
+        if symbol is None or not isinstance(symbol.item, tree.RelationDeclaration):
+            continue
+        for term, attribute in zip(atom.arguments, symbol.item.attributes, strict=False):
+            if isinstance(term, tree.Variable) and term.name == found.symbol.name:
+                return attribute.type_name
+    return _checked_type(reading, found)
+
+
+def scope_at(scope: Scope, offset: int) -> Scope:
+    """The innermost component around a place of the program's text."""
+    for inner in scope.inner.values():
+        if inner.component is not None and inner.component.span.start <= offset < inner.component.span.end:
+            return scope_at(inner, offset)
+    return scope
+
+
+def _atoms(clause: Clause | Subsumption) -> Iterator[tree.Atom]:
+    yield from _body_atoms(clause.body)
+    yield from clause.heads if isinstance(clause, Clause) else (clause.dominated, clause.dominating)
+
+
+def _body_atoms(body: tree.Body) -> Iterator[tree.Atom]:
+    for literal in body:
+        match literal:
+            case tree.Atom():
+                yield literal
+            case tree.Negation():
+                yield literal.atom
+            case tree.NegatedGroup():
+                yield from _body_atoms(literal.body)
+            case tree.Disjunction():
+                for alternative in literal.alternatives:
+                    yield from _body_atoms(alternative)
+            case tree.Comparison():
+                for side in (literal.left, literal.right):
+                    if isinstance(side, tree.Aggregate):
+                        yield from _body_atoms(side.body)
+            case tree.Truth():
+                pass
+
+
+def _checked_type(reading: Reading, found: Occurrence) -> str | None:
+    if reading.program is None or found.clause is None:
+        return None
+    for rule in reading.program.checked.rules:
+        if found.clause.span.start <= rule.span.start and rule.span.end <= found.clause.span.end:
+            for variable in variables_in((rule.head, *rule.body), is_deep=True):
+                if variable.name.partition("@")[0] == found.symbol.name:
+                    return variable.base.value
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something declared in a file: `span` is all of it, `name_span` its name. `detail`: columns, a base."""
+
+    kind: Kind
+    name: str
+    detail: str
+    span: Span
+    name_span: Span
+    inner: tuple[Entry, ...] = ()
+
+
+def outline(reading: Reading, file: str) -> tuple[Entry, ...]:
+    """The declarations of a file in order, those of components inside them."""
+    return tuple(_entries(reading, file, reading.tree.items))
+
+
+def _entries(reading: Reading, file: str, items: tuple[Item, ...]) -> Iterator[Entry]:
+    for item in items:
+        match item:
+            case tree.RelationDeclaration():
+                columns = ", ".join(f"{each.name}: {each.written_type}" for each in item.attributes)
+                entry = Entry(Kind.RELATION, item.name, f"({columns})", item.span, item.name_span)
+            case tree.TypeDeclaration():
+                entry = Entry(Kind.TYPE, item.name, item.kind, item.span, item.name_span)
+            case tree.FunctorDeclaration():
+                entry = Entry(Kind.FUNCTOR, item.name, item.result[0], item.span, item.name_span)
+            case tree.Init():
+                entry = Entry(Kind.INSTANCE, item.name, item.component.name, item.span, item.name_span)
+            case tree.Component():
+                inner = tuple(_entries(reading, file, item.items))
+                entry = Entry(Kind.COMPONENT, item.name, "", item.span, item.name_span, inner)
+            case _:
+                continue
+        whole, name = place_of(reading.source, entry.span), place_of(reading.source, entry.name_span)
+        if whole.file == file == name.file:
+            # An editor insists on a name that lies within the whole, which a macro may break.
+            covering = Span(min(whole.span.start, name.span.start), max(whole.span.end, name.span.end))
+            yield Entry(entry.kind, entry.name, entry.detail, covering, name.span, entry.inner)
+
+
+def coloured(reading: Reading, file: str) -> tuple[tuple[Place, Kind], ...]:
+    """Every name of a file with its kind, in order, as far as they are written there and not by a macro."""
+    if not reading.source.pieces and file_of(reading.source) != file:
+        return ()
+    found = {
+        place: each.symbol.kind
+        for each in reading.occurrences
+        if (place := verbatim_place(reading.source, each.span)) is not None and place.file == file
+    }
+    return tuple(sorted(found.items(), key=lambda entry: entry[0].span))

@@ -1,21 +1,20 @@
-"""A program as it stands in an editor, read as far as it can be."""
+"""A program as it stands in an editor, read as far as it can be, and every name that it writes, with what it means."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.source import Source
-from elastalog.editing.occurrences import Occurrence, occurrences_in
-from elastalog.editing.places import file_of, offset_in
-from elastalog.editing.rooms import Room, rooms_of
+from elastalog.diagnostics.source import Source, Span
+from elastalog.editing.scopes import Kind, Scope, Symbol, file_of, offset_in, place_of, scopes_of
 from elastalog.program import Program
 from elastalog.program.preprocessing import Preprocessing, preprocess
 from elastalog.program.program import examine
-from elastalog.syntax.tree import Tree
+from elastalog.syntax import tree
+from elastalog.syntax.tree import Clause, Item, Subsumption, Tree
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class Reading:
     files: frozenset[str]
 
     @cached_property
-    def top(self) -> Room:
-        """What is declared, components as rooms within rooms."""
-        return rooms_of(self.source, self.tree)
+    def top(self) -> Scope:
+        """What is declared, components as scopes within scopes."""
+        return scopes_of(self.source, self.tree)
 
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -81,3 +80,175 @@ def _findings_of_planning(program: Program) -> tuple[Diagnostic, ...]:
     except ElastalogError as fault:
         return fault.diagnostics
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A name at a `span` of the program's text. `clause`: that it stands in."""
+
+    span: Span
+    symbol: Symbol
+    clause: Clause | Subsumption | None = None
+
+
+def occurrences_in(program: Tree, top: Scope) -> Iterator[Occurrence]:
+    """All of them, declarations included. Names that mean nothing are left out."""
+    return _Walk(program.source).items(program.items, top)
+
+
+class _Walk:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def items(self, items: tuple[Item, ...], scope: Scope) -> Iterator[Occurrence]:
+        for item in items:
+            yield from self.item(item, scope)
+
+    def item(self, item: Item, scope: Scope) -> Iterator[Occurrence]:
+        match item:
+            case tree.RelationDeclaration():
+                yield from self.name(Kind.RELATION, item.name, item.name_span, scope)
+                yield from self.attributes(item.attributes, scope)
+            case tree.TypeDeclaration():
+                yield from self.name(Kind.TYPE, item.name, item.name_span, scope)
+                for name, span in item.parents:
+                    yield from self.name(Kind.TYPE, name, span, scope)
+                for branch in item.branches:
+                    if branch.name:
+                        yield from self.name(Kind.BRANCH, branch.name, branch.name_span, scope)
+                    yield from self.attributes(branch.fields, scope)
+            case tree.FunctorDeclaration():
+                yield from self.name(Kind.FUNCTOR, item.name, item.name_span, scope)
+                yield from self.attributes(item.parameters, scope)
+                yield from self.name(Kind.TYPE, *item.result, scope)
+            case tree.Directive():
+                yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
+            case tree.Override():
+                yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
+            case tree.Init():
+                yield from self.name(Kind.INSTANCE, item.name, item.name_span, scope)
+                yield from self.component_type(item.component, scope)
+            case tree.Component():
+                yield from self.component(item, scope)
+            case tree.Clause() | tree.Subsumption():
+                yield from _Rule(self, item, scope).occurrences()
+            case tree.Lattice():
+                yield from self.name(Kind.TYPE, item.type_name, item.type_span, scope)
+                for _, term, _ in item.operators:
+                    if isinstance(term, tree.Call) and term.functor[0] in "$@":
+                        kind = Kind.BRANCH if term.functor[0] == "$" else Kind.FUNCTOR
+                        span = Span(term.functor_span.end - len(term.functor) + 1, term.functor_span.end)
+                        yield from self.name(kind, term.functor[1:], span, scope)
+            case tree.Pragma():
+                pass
+
+    def component(self, item: tree.Component, scope: Scope) -> Iterator[Occurrence]:
+        yield from self.name(Kind.COMPONENT, item.name, item.name_span, scope)
+        inner = scope.inner[item.name]
+        for name, span in item.parameters:
+            yield from self.name(Kind.PARAMETER, name, span, inner)
+        for base in item.bases:
+            yield from self.component_type(base, inner)
+        yield from self.items(item.items, inner)
+
+    def component_type(self, wanted: tree.ComponentType, scope: Scope) -> Iterator[Occurrence]:
+        yield from self.name(Kind.COMPONENT, wanted.name, wanted.name_span, scope)
+        for name, span in wanted.arguments:
+            found = list(self.name(Kind.TYPE, name, span, scope))
+            yield from found or self.name(Kind.COMPONENT, name, span, scope)
+
+    def attributes(self, attributes: Iterable[tree.Attribute], scope: Scope) -> Iterator[Occurrence]:
+        for attribute in attributes:
+            yield from self.name(Kind.TYPE, attribute.type_name, attribute.type_span, scope)
+
+    def name(
+        self, kind: Kind, name: str, span: Span, scope: Scope, clause: Clause | Subsumption | None = None
+    ) -> Iterator[Occurrence]:
+        """The name, and of a qualified one the instances before its dots."""
+        symbol = scope.find(kind, name)
+        if "." not in name or self.source.text[span.start : span.end] != name:
+            if symbol is not None:
+                yield Occurrence(span, symbol, clause)
+            return
+        start = span.start
+        words = name.split(".")
+        for index, word in enumerate(words[:-1]):
+            instance = scope.find(Kind.INSTANCE, ".".join(words[: index + 1]))
+            if instance is not None:
+                yield Occurrence(Span(start, start + len(word)), instance, clause)
+            start += len(word) + 1
+        if symbol is not None:
+            yield Occurrence(Span(start, span.end), symbol, clause)
+
+
+class _Rule:
+    """The names of one clause. Its variables are its own; those of aggregates are taken together with them, since
+    renaming all of them at once changes nothing."""
+
+    def __init__(self, walk: _Walk, clause: Clause | Subsumption, scope: Scope) -> None:
+        self.walk = walk
+        self.clause = clause
+        self.scope = scope
+        self.variables: dict[str, Symbol] = {}
+
+    def occurrences(self) -> Iterator[Occurrence]:
+        clause = self.clause
+        heads = clause.heads if isinstance(clause, Clause) else (clause.dominated, clause.dominating)
+        for head in heads:
+            yield from self.atom(head)
+        yield from self.body(clause.body)
+
+    def body(self, body: tree.Body) -> Iterator[Occurrence]:
+        for literal in body:
+            match literal:
+                case tree.Atom():
+                    yield from self.atom(literal)
+                case tree.Negation():
+                    yield from self.atom(literal.atom)
+                case tree.Comparison():
+                    yield from self.terms((literal.left, literal.right))
+                case tree.NegatedGroup():
+                    yield from self.body(literal.body)
+                case tree.Disjunction():
+                    for alternative in literal.alternatives:
+                        yield from self.body(alternative)
+                case tree.Truth():
+                    pass
+
+    def atom(self, atom: tree.Atom) -> Iterator[Occurrence]:
+        yield from self.walk.name(Kind.RELATION, atom.relation, atom.relation_span, self.scope, self.clause)
+        yield from self.terms(atom.arguments)
+
+    def terms(self, terms: Iterable[tree.Term]) -> Iterator[Occurrence]:
+        for term in terms:
+            match term:
+                case tree.Variable():
+                    yield Occurrence(term.span, self.variable(term), self.clause)
+                case tree.Call():
+                    yield from self.functor(term)
+                    yield from self.terms(term.arguments)
+                case tree.Cast():
+                    yield from self.terms((term.term,))
+                    yield from self.walk.name(Kind.TYPE, term.type_name, term.type_span, self.scope, self.clause)
+                case tree.Aggregate():
+                    if term.operator[0] == "@" and isinstance(term.target, tree.Call):
+                        span = Span(term.target.functor_span.start + 2, term.target.functor_span.end)
+                        yield from self.walk.name(Kind.FUNCTOR, term.operator[1:], span, self.scope, self.clause)
+                    yield from self.terms(() if term.target is None else (term.target,))
+                    yield from self.body(term.body)
+                case _:
+                    pass
+
+    def variable(self, term: tree.Variable) -> Symbol:
+        known = self.variables.get(term.name)
+        if known is None:
+            place = place_of(self.walk.source, term.span)
+            known = self.variables[term.name] = Symbol(Kind.VARIABLE, term.name, place, term.span)
+        return known
+
+    def functor(self, call: tree.Call) -> Iterator[Occurrence]:
+        """A branch `$A` or a functor of the user `@f`: the name stands behind the sign."""
+        kind = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}.get(call.functor[:1])
+        if kind is not None and len(call.functor) > 1:
+            span = Span(call.functor_span.end - len(call.functor) + 1, call.functor_span.end)
+            yield from self.walk.name(kind, call.functor[1:], span, self.scope, self.clause)

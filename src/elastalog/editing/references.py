@@ -1,16 +1,17 @@
-"""Where a name is declared, and where else it stands."""
+"""Where a name is declared, where else it stands, and new names for it: everywhere, or not at all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing.places import Place, place_of
-from elastalog.editing.reading import Reading
-from elastalog.editing.rooms import Symbol
+from elastalog.editing.reading import Occurrence, Reading
+from elastalog.editing.scopes import Kind, Place, Scope, Symbol, place_of, verbatim_place
+from elastalog.syntax.keywords import RESERVED
 
 _INCLUDE: Final = re.compile(r'^[ \t]*(?:\#[ \t]*include|\.include)[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
@@ -47,3 +48,68 @@ def included_at(source: Source, offset: int, folders: Iterable[str]) -> Place | 
                 if path.is_file():
                     return Place(str(path.resolve()), Span(0, 0))
     return None
+
+
+_NAME: Final = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+_BASES: Final = frozenset({"number", "unsigned", "float", "symbol"})
+
+
+def rename(readings: Sequence[Reading], file: str, offset: int, name: str) -> tuple[Place, ...]:
+    """The places to write a new name to. `readings`: all programs that hold the file. Raises ElastalogError when a
+    place is no name, when the name would be wrong or mean something else already, or when a macro writes it."""
+    found = next((each for reading in readings if (each := reading.at(file, offset)) is not None), None)
+    if found is None:
+        raise _refused("there is nothing here that has a name of its own", "put the cursor on a name")
+    symbol = found.symbol
+    if not _NAME.fullmatch(name) or name == "_" or name in RESERVED or (symbol.kind is Kind.TYPE and name in _BASES):
+        raise _refused(f"`{name[:60]}` cannot name a {symbol.kind.value}", "names are letters, digits, `_` and `?`")
+    if name == symbol.name:
+        return ()
+    places: set[Place] = set()
+    for reading in readings:
+        same = [each for each in reading.occurrences if each.symbol == symbol]
+        if same:
+            _require_free(reading, symbol, same, name)
+            places.update(_place(reading, each) for each in same)
+    return tuple(sorted(places))
+
+
+def _place(reading: Reading, occurrence: Occurrence) -> Place:
+    place = verbatim_place(reading.source, occurrence.span)
+    name = occurrence.symbol.name
+    if place is None or reading.source.text[slice(*occurrence.span)] != name:
+        raise ElastalogError(
+            [
+                Diagnostic(
+                    "E0907",
+                    f"`{name}` cannot be renamed: a macro writes it",
+                    (Label(occurrence.span, "here"),),
+                    help="rename it by hand, where the macro is defined too",
+                    source=reading.source,
+                )
+            ]
+        )
+    return place
+
+
+def _require_free(reading: Reading, symbol: Symbol, same: list[Occurrence], name: str) -> None:
+    """That the new name means nothing yet where the old one stands."""
+    if symbol.kind is Kind.VARIABLE:
+        clause = same[0].clause
+        taken = any(
+            each.symbol.kind is Kind.VARIABLE and each.symbol.name == name and each.clause is clause
+            for each in reading.occurrences
+        )
+    else:
+        kinds = (symbol.kind, Kind.PARAMETER) if symbol.kind in (Kind.TYPE, Kind.COMPONENT) else (symbol.kind,)
+        taken = any(each.find(kind, name) is not None for each in _scopes(reading.top) for kind in kinds)
+    if taken:
+        raise _refused(f"`{name}` is the name of another {symbol.kind.value}", "choose a name that is free")
+
+
+def _scopes(scope: Scope) -> list[Scope]:
+    return [scope, *(each for inner in scope.inner.values() for each in _scopes(inner))]
+
+
+def _refused(reason: str, advice: str) -> ElastalogError:
+    return ElastalogError([Diagnostic("E0907", f"nothing was renamed: {reason}", help=advice)])

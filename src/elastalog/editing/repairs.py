@@ -9,8 +9,8 @@ from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source, Span
-from elastalog.editing.places import Place, verbatim_place
 from elastalog.editing.reading import Reading
+from elastalog.editing.scopes import Place, verbatim_place
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Item
 

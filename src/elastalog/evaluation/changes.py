@@ -1,14 +1,19 @@
-"""What an epoch changed: the facts inserted and deleted, by relation."""
+"""An update, as ids by relation and rules that come and go; and what an epoch changed: the facts inserted and deleted,
+by relation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.findings import counted
 from elastalog.backends.changed_words import ChangedWords, impact_of
+from elastalog.backends.protocol import Matrix
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
+from elastalog.late import dataclass
+from elastalog.program import RuleChange
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
 
@@ -101,3 +106,37 @@ class Changes(Mapping[str, RelationChanges]):
         for name, (inserted, deleted) in self._words.items():
             lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A fact in both ends up present. `source` and `batch` identify it, where it came from a stream. `rules` says how
+    the program changes, if it does."""
+
+    deleted: Mapping[str, Matrix] = field(default_factory=dict)
+    inserted: Mapping[str, Matrix] = field(default_factory=dict)
+    source: str | None = None
+    batch: str | int | None = None
+    rules: RuleChange | None = None
+
+    @property
+    def size(self) -> int:
+        """How many facts it names."""
+        deleted, inserted = self.deleted, self.inserted
+        # Most often one of them is empty.
+        number = sum(map(len, deleted.values())) if deleted else 0
+        return number + sum(map(len, inserted.values())) if inserted else number
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTexts:
+    """The rules that an epoch removed and added, printed."""
+
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.removed or self.added)
+
+
+NO_RULES: Final = RuleTexts()

@@ -18,8 +18,7 @@ from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
-from elastalog.storage.equivalences import ever_equivalences, pairs_between
-from elastalog.storage.history import net_changes, visible
+from elastalog.storage.history import ever_equivalences, net_changes, pairs_between, visible
 from elastalog.storage.store import Store
 
 

@@ -1,213 +1,306 @@
-"""What is known of the costs of one stratum, all from what was counted: its last bootstraps, updates of like size, what
-their derivations weigh, and which of them were in vain. A store keeps it."""
+"""What is known of the costs of one stratum, all of it counted: its last bootstraps, what updates of each size class
+took, what their derivations weigh, and which of them were in vain. A store keeps it.
+
+The unit of cost is a derivation of a bootstrap as they usually are; `benchmarks.fit_costs` measures it. An update takes
+about as much for every derivation, for every row that its joins look at and for every fact that it touches: each of
+these steps waits for memory that the one before led to. A bootstrap goes through rows in their order, which costs half
+as much.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from math import inf
-from typing import Any
+from functools import lru_cache
+from math import inf, log, log2
+from typing import Any, Final
 
-from elastalog.evaluation.past_bootstraps import Bootstrap, gained, reckoned, remembered
-from elastalog.evaluation.past_updates import (
-    MEMORY,
-    Difference,
-    Expectation,
-    Observed,
-    Occasion,
-    expected_of,
-    observe,
-    undoing,
-    with_gain,
-)
-from elastalog.evaluation.unit_costs import LEAST_TOUCHED, WEIGHT, effort_of, most_of_update, weight_of
 from elastalog.late import dataclass
 
-_SHARE_LOST = 0.5
-"""Of the facts that updates touch which delete, so many do not come back, as long as nothing is known."""
+# --- unit costs ------------------------------------------------------------------------------------------------------
 
-_TOUCHING = 0.5
-"""Facts that an update touches for every derivation, as long as nothing is known."""
+WEIGHT: Final = 2.0
+"""What a derivation's worth of effort costs in an update, as long as nothing is known."""
 
-LEAST_TO_WEIGH = 200
+_OF_STEP = 0.37
+"""What an update costs for every derivation, every row and every fact that is touched."""
+
+OF_FACT: Final = 0.53
+"""What it costs to compare a fact that was there with those of a bootstrap, and to index it again."""
+
+_OF_DERIVATION, _OF_ROW, _OF_ROUND = 0.35, 0.21, 2_000.0
+"""What bootstraps cost for every derivation, every row that joins look up or make, and every round."""
+
+_LEAST_ROWS = 1.5
+"""Rows that are counted for every derivation, though it is only copied."""
+
+_USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.11
+"""Rows for every derivation up to which they cost as much as any, and what each costs beyond: those are looked at one
+after the other, and lead nowhere."""
+
+
+def bootstrap_cost(derivations: int, rows: int, rounds: int, spared: int = 0) -> float:
+    """What a bootstrap has cost, from what was counted (see `Watch`); nothing but derivations where it was evaluated
+    elsewhere. What it costs to begin it, and to compare, is left aside. An update has no help of other threads, so what
+    they spare a bootstrap makes it the better choice sooner."""
+    if not rounds:
+        return float(derivations)
+    usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
+    in_vain = max(rows - usual, 0.0)
+    joins = _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain
+    return joins * (1 - spared / max(rows, 1)) + _OF_ROUND * rounds
+
+
+# --- what is learnt --------------------------------------------------------------------------------------------------
+
+MEMORY: Final = 0.6
+"""The share of what was known that a new observation leaves; from 0.5 to 0.7 the choice costs the same."""
+
+_GROWTH = 1.1
+"""The power of its changes by which an update costs more than one of another size class: a little more than in
+proportion, since consequences meet; from 1.05 to 1.2 the choice costs the same."""
+
+LEAST_TO_WEIGH: Final = 200
 """Derivations of an update from which something is learnt of their weight."""
+
+_ALIKE = 0.003
+"""The logarithm of the ratio of inputs up to which bootstraps take the place of one another."""
+
+_KEPT = 4
+"""How many bootstraps of different size are remembered: fewer forget one of two states between which updates go to and
+fro."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
+    `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update; 0 where
+    that was not asked."""
+
+    changes: int
+    is_loss: bool = False
+    inputs: int = 0
+    facts: int = 0
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """A bootstrap: the number of facts that it read (0: not known), its derivations, its cost but for beginning it and
+    comparing with what was there, and the rows that its joins looked up or made."""
+
+    inputs: int
+    derivations: int
+    cost: float
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class SizeClass:
+    """Updates of like size, from one number of changes up to twice as many: the moving averages of the logarithms of
+    their derivations and of their changes, and how many there were."""
+
+    mean: float
+    size: float
+    seen: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What an update has made of a stratum, or a bootstrap instead of it: `other` of its facts are gone or have another
+    level or count, or have had one in between."""
+
+    features: Features
+    other: int
+
+    @property
+    def share(self) -> float:
+        """The share of the facts that are not as they were."""
+        return self.other / max(self.features.facts, 1)
+
+    def is_undone_by(self, later: Features) -> bool:
+        """Whether an update seems to bring back what that one has deleted: as many facts, after which the stratum reads
+        as many as before."""
+        first = self.features
+        is_return = (later.before, later.inputs, later.changes) == (first.inputs, first.before, first.changes)
+        return is_return and first.is_loss and not later.is_loss
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The derivations that an update should take, and how sure that is, from 0 to 1."""
+
+    derivations: float
+    sure: float
+
+
+@lru_cache(maxsize=1024)
+def size_class_of(changes: int, is_loss: bool) -> tuple[int, float]:
+    """The key of the size class of an update: the bits of its number of changes, negative for those that delete, since
+    a fact that is lost is looked for, and one that is gained is not; and the logarithm of that number. Every stratum of
+    a small update asks, for few changes."""
+    bits = max(changes, 1).bit_length()
+    return -bits if is_loss else bits, log2(max(changes, 1))
+
+
+def observe(sizes: dict[int, SizeClass], changes: int, is_loss: bool, derivations: int) -> None:
+    """Learns what an update took."""
+    key, size = size_class_of(changes, is_loss)
+    cost, known = log2(derivations + 1), sizes.get(key)
+    if known is None:
+        sizes[key] = SizeClass(cost, size)
+    else:
+        known.mean += (1 - MEMORY) * (cost - known.mean)
+        known.size += (1 - MEMORY) * (size - known.size)
+        known.seen += 1
 
 
 @dataclass(slots=True)
 class Experience:
-    """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
-    those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
-    how many more need not be, negative where it is debt (see `costs`). `sizes`: updates by `past_updates.bucket_of`.
-    `weight`: what a derivation of an update costs, `touching` how many facts it touches, and `weighed` how often that
-    was seen. `excess`: how much more than usual updates have enumerated at most. `lost`: how many facts lately did not
-    come back of those `touched` by updates that delete. `difference`: what the last update has changed, if
-    somebody has told."""
+    """`sizes`: size classes by `size_class_of`. `weight`: what a derivation of an update costs, and `weighed` how often
+    that was seen. `in_vain`: the least changes of an update that was in vain, and of one that deletes (0: none was).
+    `credit`: how many more like them need not be tried, negative where it is debt (see `costs`). `difference`: what the
+    last update has changed, if that is known."""
 
-    bootstrap_derivations: int = 0
-    bootstrap_seconds: float = 0.0
-    skipped: int = 0
-    failures: int = 0
-    failed_changes: int = 0
-    sizes: dict[int, Observed] = field(default_factory=dict)
-    credit: float = 0.0
     bootstraps: list[Bootstrap] = field(default_factory=list)
+    sizes: dict[int, SizeClass] = field(default_factory=dict)
     weight: float = WEIGHT
     weighed: int = 0
-    failed_losses: int = 0
-    excess: float = 1.0
-    lost: float = 0.0
-    touched: float = 0.0
-    touching: float = _TOUCHING
+    in_vain: list[int] = field(default_factory=lambda: [0, 0])
+    credit: float = 0.0
     difference: Difference | None = None
 
     # --- bootstraps ---
 
-    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float, rows: int = 0) -> None:
-        """A bootstrap that read so many facts took so many derivations and rows, and cost so much."""
-        self.bootstrap_derivations, self.bootstrap_seconds = derivations, seconds
-        self.bootstraps = remembered(self.bootstraps, Bootstrap(inputs, derivations, cost, rows))
+    def bootstrapped(self, latest: Bootstrap) -> None:
+        """Remembers a bootstrap, and the last ones that read another number of facts."""
+        others = [
+            known
+            for known in self.bootstraps
+            if latest.inputs and known.inputs and _apart(known.inputs, latest.inputs) > _ALIKE
+        ]
+        self.bootstraps = [*others[-_KEPT + 1 :], latest]
 
     def bootstrap_of(self, inputs: int) -> Bootstrap:
-        """What a bootstrap that reads so many facts should take; 0: as many as the last one."""
-        return reckoned(self.bootstraps, inputs)
+        """What a bootstrap that reads this number of facts should take: as the one that read nearly as many; in
+        proportion where it reads less than half or more than twice as many; and a derivation for each where that one
+        made none, as in a session which begins empty. Without `inputs`, 0: as the last one."""
+        past = self.bootstraps
+        if not past:
+            return Bootstrap(inputs, inputs, inputs)
+        if not inputs:
+            return past[-1]
+        nearest = min(reversed(past), key=lambda known: _apart(known.inputs, inputs))
+        if not nearest.derivations:
+            return Bootstrap(inputs, inputs, inputs)
+        if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
+            return nearest
+        share = inputs / nearest.inputs
+        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share, int(nearest.rows * share))
 
     # --- updates ---
 
-    def observe(self, occasion: Occasion, derivations: int, steps: int = 0, touched: int | None = None) -> None:
-        """An update took so many derivations' worth, in so many steps (see `unit_costs`), and touched so many facts,
-        None if nobody knows."""
-        if derivations > self.bootstrap_derivations:
-            self._exceed(occasion, derivations)
-        observe(self.sizes, occasion.changes, occasion.is_loss, derivations)
+    def observe(self, features: Features, derivations: int, steps: int = 0, touched: int | None = None) -> None:
+        """Learns what an update took: derivations' worth of effort, `steps` (derivations and rows), and the facts that
+        it touched, None if that is not known."""
+        observe(self.sizes, features.changes, features.is_loss, derivations)
         if touched is not None and derivations >= LEAST_TO_WEIGH:
-            memory = MEMORY if self.weighed else 0.0
-            weight, touching = weight_of(derivations, steps, touched), min(touched / derivations, 1.0)
-            self.weight = memory * self.weight + (1 - memory) * weight
-            self.touching = memory * self.touching + (1 - memory) * touching
+            weight = _OF_STEP * (max(steps, derivations) + touched) / derivations
+            self.weight = weight if not self.weighed else MEMORY * self.weight + (1 - MEMORY) * weight
             self.weighed += 1
 
-    def observe_lost(self, touched: int, lost: int) -> None:
-        """An update that deletes touched so many facts, of which so many did not come back."""
-        self.lost = MEMORY * self.lost + min(max(lost, 0), touched)
-        self.touched = MEMORY * self.touched + touched
-
-    @property
-    def share_lost(self) -> float:
-        """How many of the facts that an update touches which deletes should not come back."""
-        return self.lost / self.touched if self.touched else _SHARE_LOST
-
-    def observe_least(self, occasion: Occasion, derivations: int) -> None:
-        """An update was abandoned after so many derivations: it would have taken more, most likely as many again."""
-        expected = self.expect(occasion)
+    def observe_least(self, features: Features, derivations: int) -> None:
+        """Learns that an update was abandoned after this many derivations: it would have taken more, most likely as
+        many again."""
+        expected = self.expect(features)
         if expected is None or expected.derivations < 1.5 * derivations:
-            self.observe(occasion, 2 * derivations)
-        else:
-            self._exceed(occasion, 2 * derivations)
+            self.observe(features, 2 * derivations)
 
-    def _exceed(self, occasion: Occasion, derivations: int) -> None:
-        """An update has taken so many derivations: others may be as much beyond the usual from now on. The usual is
-        that of the last bootstrap, whatever it read: where a loss has left little to derive, nothing is usual."""
-        if derivations > self.bootstrap_derivations > 0:
-            self.excess *= max(derivations / max(self._most(0, occasion.is_loss), 1.0), 1.0)
+    def expect(self, features: Features) -> Expectation | None:
+        """What an update should take: as others of its size class took, or of the next one, by the power of what it
+        changes more or less. One that undoes the last update: the share of a bootstrap's derivations and rows that lead
+        to facts which will be others, since what is gained is looked for once. None without experience."""
+        if self.is_return(features):
+            assert self.difference is not None
+            bootstrap = self.bootstrap_of(features.inputs)
+            steps = self.difference.share * (bootstrap.derivations + bootstrap.rows) + self.difference.other
+            return Expectation(_OF_STEP * steps / self.weight, 0.5)
+        key, size = size_class_of(features.changes, features.is_loss)
+        alike = [known for other, known in self.sizes.items() if (other < 0) == features.is_loss]
+        if not alike:
+            return None
+        nearest = self.sizes.get(key) or min(alike, key=lambda known: abs(known.size - size))
+        more = 0.0 if key in self.sizes else size - nearest.size
+        sure = nearest.seen / (nearest.seen + 1) / (1 + abs(more))
+        return Expectation(2 ** (nearest.mean + _GROWTH * more), sure)
 
-    def _most(self, inputs: int, is_loss: bool) -> float:
-        """The derivations that an update of a stratum which reads so many facts should take at most."""
-        bootstrap = self.bootstrap_of(inputs)
-        return self.excess * most_of_update(bootstrap.derivations, bootstrap.rows, is_loss=is_loss)
-
-    def expect(self, occasion: Occasion) -> Expectation | None:
-        """What an update should take; None without experience."""
-        if self.is_return(occasion):
-            return self._expect_return(occasion)
-        most = self._most(occasion.inputs, occasion.is_loss)
-        expected = expected_of(self.sizes, occasion, most)
-        if occasion.is_loss or not occasion.before:
-            return expected
-        more = gained(self.bootstraps, occasion.before, occasion.inputs)
-        # Each brings a fact, most likely, and updates take derivations in vain besides.
-        return with_gain(expected, more / max(self.touching, LEAST_TOUCHED), most) if more else expected
-
-    def is_return(self, occasion: Occasion) -> bool:
+    def is_return(self, features: Features) -> bool:
         """Whether an update seems to undo the last one."""
-        return self.difference is not None and self.difference.is_undone_by(occasion)
-
-    def _expect_return(self, occasion: Occasion) -> Expectation:
-        """Of a bootstrap, the share of its derivations and rows that lead to facts which will be others: what is gained
-        is looked for once."""
-        assert self.difference is not None
-        bootstrap = self.bootstrap_of(occasion.inputs)
-        steps = self.difference.share * (bootstrap.derivations + bootstrap.rows) + self.difference.other
-        return undoing(effort_of(steps, self.weight), self._most(occasion.inputs, occasion.is_loss))
+        return self.difference is not None and self.difference.is_undone_by(features)
 
     def least_in_vain(self, is_loss: bool) -> float:
         """How many changes an update has that is as large as one that was in vain."""
-        return (self.failed_losses if is_loss else self.failed_changes) or inf
+        return self.in_vain[is_loss] or inf
 
     @property
     def may_skip(self) -> bool:
         """Whether an update need not even be begun: others were in vain, and have given credit."""
         return self.credit >= 1
 
-    def fail(self, occasion: Occasion) -> None:
+    def fail(self, features: Features) -> None:
         """An update was in vain."""
-        least = int(min(occasion.changes, self.least_in_vain(occasion.is_loss)))
-        if occasion.is_loss:
-            self.failed_losses = least
-        else:
-            self.failed_changes = least
+        self.in_vain[features.is_loss] = int(min(features.changes, self.least_in_vain(features.is_loss)))
 
-    def succeed(self, occasion: Occasion) -> None:
-        """An update was not: if others as large were, that no longer counts."""
-        if occasion.changes >= self.least_in_vain(occasion.is_loss):
-            self.failures = self.failed_changes = self.failed_losses = 0
+    def succeed(self, features: Features) -> None:
+        """An update was not in vain: if others as large were, that no longer counts."""
+        if features.changes >= self.least_in_vain(features.is_loss):
+            self.in_vain = [0, 0]
             self.credit = min(self.credit, 0.0)
 
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""
-        self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
-        self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
-        self.touching, self.difference = earlier.touching, None
-        self.skipped, self.excess = earlier.skipped, earlier.excess
-        self.lost, self.touched = earlier.lost, earlier.touched
-        self.sizes = earlier.copy().sizes
+        kept = earlier.copy()
+        self.sizes, self.weight, self.weighed = kept.sizes, kept.weight, kept.weighed
+        self.in_vain, self.credit, self.difference = kept.in_vain, kept.credit, None
 
     # --- keeping ---
 
     def copy(self) -> Experience:
-        """The same, to come back to."""
+        """What is known now, to come back to."""
         return Experience.of_json(self.as_json())
 
-    def as_json(self) -> list[Any]:
-        """What a store keeps. Only ever more behind what there was; in the third place, of derivations for each change,
-        nothing any more."""
-        last = self.bootstraps[-1].inputs if self.bootstraps else 0
-        return [
-            self.bootstrap_derivations, self.bootstrap_seconds, None, self.skipped,
-            self.failures, self.failed_changes,
-            [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
-            self.credit, last, [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
-            self.weight, self.weighed, self.failed_losses, self.excess, self.lost, self.touched,
-            self.touching, None if self.difference is None else self.difference.as_json(),
-        ]  # fmt: skip
+    def as_json(self) -> dict[str, Any]:
+        """What a store keeps."""
+        kept: dict[str, Any] = {
+            "bootstraps": [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
+            "sizes": [[key, known.mean, known.size, known.seen] for key, known in self.sizes.items()],
+            "weight": [self.weight, self.weighed],
+            "vain": [*self.in_vain, self.credit],
+        }
+        if self.difference is not None:
+            first = self.difference.features
+            kept["difference"] = [
+                first.changes, first.is_loss, first.inputs, first.facts, first.before, self.difference.other
+            ]  # fmt: skip
+        return kept
 
     @classmethod
-    def of_json(cls, kept: Sequence[Any]) -> Experience:
-        """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
-        derivations, seconds, _, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0, 0.0, 0.0, _TOUCHING, None)
-        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, *later = *rest, *nothing[len(rest) :]
-        excess, lost, touched, touching, difference = later
-        sizes = {
-            int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
-            for bucket, mean, spread, seen, *size in observed
-        }
-        if bootstraps is None:
-            bootstraps = [[inputs, derivations, derivations]] if derivations or inputs else []
-        known = [
-            Bootstrap(int(read), int(made), float(cost), *map(int, rows)) for read, made, cost, *rows in bootstraps
-        ]
-        counts = int(skipped), int(failures), int(failed_changes)
-        learnt = float(weight), int(weighed), int(failed_losses)
-        facts = float(excess), float(lost), float(touched), float(touching)
-        last = None if difference is None else Difference.of_json(difference)
-        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, *facts, last)
+    def of_json(cls, kept: Mapping[str, Any] | Sequence[Any]) -> Experience:
+        """What a store has kept. Of a list, which stores of before have, the first number is read: the derivations of
+        the last bootstrap."""
+        if not isinstance(kept, Mapping):
+            derivations = int(kept[0])
+            return cls([Bootstrap(0, derivations, float(derivations))] if derivations else [])
+        weight, weighed = kept["weight"]
+        *in_vain, credit = kept["vain"]
+        difference = None
+        if "difference" in kept:
+            *first, other = kept["difference"]
+            difference = Difference(Features(*first), other)
+        sizes = {key: SizeClass(mean, size, seen) for key, mean, size, seen in kept["sizes"]}
+        bootstraps = [Bootstrap(*known) for known in kept["bootstraps"]]
+        return cls(bootstraps, sizes, weight, weighed, in_vain, credit, difference)
+
+
+def _apart(inputs: int, others: int) -> float:
+    return abs(log((inputs + 1) / (others + 1)))

@@ -4,12 +4,13 @@ The relations of handled groups are explicit facts that nobody gave. A first epo
 updated with the groups that turn out to be needed, until all are handled. An update that needs groups which are not
 handled is taken back and begun again with these: whatever it had derived was right, but not all. If that does not end
 soon, since one group leads to the next, they are looked for first, as in a first epoch: the update is committed,
-updated with what turns out to be needed, and all of it is taken back.
+updated with what turns out to be needed, and all of it is taken back, by its inverse: what is kept for a state does not
+depend on the way there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -18,7 +19,7 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
-from elastalog.evaluation.inverse import go_back
+from elastalog.diagnostics import quota
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, Work
 from elastalog.settings import SETTINGS
@@ -169,3 +170,24 @@ def _add(work: Work, more: Work) -> None:
     for stratum in more.strata:
         strata[stratum.stratum].derivations += stratum.derivations
         strata[stratum.stratum].seconds += stratum.seconds
+
+
+def go_back(
+    backend: Backend, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix], bring: Callable[[], object]
+) -> None:
+    """Takes an update that deleted and inserted explicit facts back, whatever limits there are; `bring` brings strata
+    to their fixpoints."""
+    watch = backend.watch
+    limits = watch.quota, watch.memory
+    watch.quota = watch.memory = None
+    try:
+        with quota.lifted():
+            backend.begin(inserted, deleted)
+            bring()
+            backend.commit()
+    except BaseException:
+        with uninterrupted():
+            backend.rollback()
+        raise
+    finally:
+        watch.quota, watch.memory = limits

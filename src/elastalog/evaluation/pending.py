@@ -1,30 +1,107 @@
-"""An update in the making."""
+"""An update in the making: of a session here, or of a service elsewhere."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
-from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
-from elastalog.diagnostics.noted import noted
-from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.draft import DraftUpdate, once_committed
+from elastalog.diagnostics.arguments import listed, require_mapping, require_place, stays_here, wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.update import Update
-from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
 from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
+
+T = TypeVar("T")
+
+_ENDS = {
+    "committed": "the update has been committed already",
+    "dropped": "the update was dropped when an exception left its `with` block",
+}
+
+
+class DraftUpdate(ABC):
+    """Insertions and deletions of facts, and changes of rules, that become one epoch: on leaving its `with` block, or
+    by `commit`. It is dropped if an exception passes. After either it takes nothing any more."""
+
+    _end: Literal["committed", "dropped"] | None = None
+
+    __reduce__ = stays_here("an update", "make it with `db.update()` in the process that commits it")
+
+    @abstractmethod
+    def insert(self, relation: str, rows: Any) -> None:
+        """Explicit facts to add."""
+
+    @abstractmethod
+    def delete(self, relation: str, rows: Any) -> None:
+        """Explicit facts to remove; removing one that is not there changes nothing."""
+
+    @abstractmethod
+    def add_rules(self, rules: str | Iterable[str]) -> None:
+        """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
+        that is there already is not added again."""
+
+    @abstractmethod
+    def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        """Rules to remove: by their number in the program of the moment, or by their text, however it is laid out."""
+
+    @abstractmethod
+    def commit(self) -> Changes:
+        """Makes it the next epoch, and tells what it changed."""
+
+    def _commit(self) -> None:
+        """Makes it the next epoch, as the end of its block does."""
+        self.commit()
+
+    @property
+    @abstractmethod
+    def changes(self) -> Changes:
+        """What the update changed, once committed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._end is not None:
+            return
+        if kind is None:
+            self._commit()
+        else:
+            self._end = "dropped"
+
+    def require_open(self) -> None:
+        """Raises ElastalogError once the update has been committed or dropped."""
+        if self._end is not None:
+            raise ElastalogError([Diagnostic("E0620", _ENDS[self._end], help="begin another one with `db.update()`")])
+
+
+def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    """The rows of one side of an update. Raises WrongArgument unless they are given by relation."""
+    require_mapping(f"what is {side} is given by relation", given, 'give a mapping, as `{"edge": [(1, 2)]}`')
+    return () if given is None else given.items()
+
+
+def once_committed(found: T | None) -> T:
+    """What is known of an update after its commit. Raises ElastalogError before."""
+    if found is None:
+        told = "the update has not been committed"
+        raise ElastalogError([Diagnostic("E0611", told, help="leave its `with` block")])
+    return found
 
 
 _NO_EDITS: Final = RuleEdits()
@@ -115,7 +192,7 @@ class PendingUpdate(DraftUpdate):
 
     def _good(self, relation: str, rows: Any) -> Any:
         """The rows that are facts; the others are noted."""
-        from elastalog.pipeline.given_rows import good_facts, place_of
+        from elastalog.pipeline.files.read import good_facts, place_of
 
         schema = schema_named(self.schemas, relation)
         if isinstance(rows, str | os.PathLike):

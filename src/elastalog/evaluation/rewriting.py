@@ -21,8 +21,8 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
 from elastalog.late import dataclass
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes
-from elastalog.planning.logical import LogicalProgram
-from elastalog.planning.lower import guard_of, lower
+from elastalog.planning.logical import LogicalProgram, guard_of
+from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition, transition
 from elastalog.program import RuleChange
 from elastalog.storage.interrupts import uninterrupted

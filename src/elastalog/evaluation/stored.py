@@ -4,23 +4,24 @@ The state is stored as it is, levels and counts of hidden relations included, so
 the strategies that maintain sets count for a fact is in the same two numbers. Only where an earlier version made other
 hidden relations of the same program, opening evaluates it anew, and the next epoch writes those of now; and under
 `dense`, of which the first count of each fact is stored and not the others.
+
+A backend that keeps the facts outside this process writes the first epoch of a store where they are.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.protocol import GONE, Backend, StateChanges
+from elastalog.backends.protocol import GONE, Backend, Elsewhere, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.elsewhere import written_elsewhere
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
 from elastalog.evaluation.strategies.protocol import Strategy
@@ -28,14 +29,14 @@ from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import faults
-from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
-from elastalog.storage.filesystem import FileSystem
+from elastalog.storage import errors
+from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, StratumEntry, impact_of
+from elastalog.storage.filesystem import FileEntry, FileSystem
 from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
-from elastalog.storage.program_change import ProgramChange
+from elastalog.storage.snapshots import Pieces, pieced_files, write_pieced
 from elastalog.storage.state import StoredState
-from elastalog.storage.store import Store
+from elastalog.storage.store import Store, WriteElsewhere
 
 log = logging.getLogger("elastalog.storage")
 
@@ -148,12 +149,12 @@ def stored_program(
     """The program of a state and the options of its store, which must be those given, if any are."""
     stored = Program.reopen(state.program_text(), state.program_name)
     if program is not None and program.tree.source.text != stored.tree.source.text and _differ(stored, program):
-        raise faults.other_program(store.root)
+        raise errors.other_program(store.root)
     options = store.manifest.options
     for option, given in (("strategy", strategy), ("levels", levels)):
         kept = getattr(options, option)
         if given is not None and given != kept:
-            raise faults.other_option(store.root, option, kept, given)
+            raise errors.other_option(store.root, option, kept, given)
     return stored, options
 
 
@@ -173,7 +174,7 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
     layout = layout_of(backend.program)
     is_as_stored = state.layout == layout
     if not is_as_stored and _declared(state.layout) != _declared(layout):
-        raise faults.other_layout(state.root)
+        raise errors.other_layout(state.root)
     with state.filling(dictionary):
         for name, facts, changes in state.relations():
             if is_as_stored or layout.get(name) == state.layout[name]:  # hidden ones have numbers of `autoinc`
@@ -240,3 +241,38 @@ def unmoved(path: Path) -> AbstractContextManager[None]:
 
 def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
     return {} if strategy.costs is None else strategy.costs.learnt(strata)
+
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:
+    """For a backend that has relations in files: writes those of the store from them, so that this process never holds
+    the facts. None for any other. `is_here`: other processes do not see the folder of the store."""
+    elsewhere = backend.capabilities.elsewhere
+    if elsewhere is None:
+        return None
+
+    def write(root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int) -> Mapping[str, FileEntry]:
+        files = pieced_files(root, layout, epoch, _pieces(backend.program, elsewhere))
+        # Each by itself: a store has one file for each relation.
+        each = _in_this_process if is_here else elsewhere.each
+        return dict(zip(files, each(write_pieced, files.values()), strict=True)) if files else {}
+
+    return write
+
+
+def _in_this_process(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
+    return [function(item) for item in items]
+
+
+def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, Pieces]:
+    """The relations that are in files only."""
+    found = {}
+    for name, relation in program.relations.items():
+        files = elsewhere.files(name)
+        if files is not None and not files.changes:
+            words = [f"c{i}" for i in range(relation.width)]
+            found[name] = Pieces(tuple(file.path for file in files.base if file.rows), (*words, "level", "count"))
+    return found

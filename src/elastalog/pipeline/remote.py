@@ -10,8 +10,8 @@ from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import without_secrets
+from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import PATIENCE, UnreachableError, system_at
-from elastalog.pipeline.own_folder import folder_of_this_process
 
 
 class RemoteFolder:

@@ -249,7 +249,7 @@ def exchanging_plan(stratum: LogicalStratum, obstacle: str) -> SharePlan:
     read = {copy.relation for copy in copies.values()}
     for name in stratum.relations:
         if name not in read:
-            # Nobody joins with it: its facts are only collected, shared by their first column.
+            # No rule joins with it: its facts are only collected, shared by their first column.
             own = copy_name(name, 0)
             copies[own] = Copy(own, name, 0)
     return SharePlan(stratum, None, obstacle, tuple(shared), tuple(copies.values()))

@@ -2,8 +2,8 @@
 
 For each relation there is a *pattern*: the columns that get a value wherever the relation is read on the way to a goal,
 from constants or from what stands before in the rule. A relation `@demand.R` has the values that are asked for in these
-columns, rules for it say who asks, and the rules of R hold only for what is asked for. So R has all facts that anyone
-on the way to a goal asks for, and perhaps no others: it must not be read for anything else.
+columns, rules for it say where they come from, and the rules of R hold only for what is asked for. So R has all facts
+that are asked for on the way to a goal, and perhaps no others: it must not be read for anything else.
 
 What a rule computes is not asked for in its own recursion: `p(n) :- p(n + 1), n > 0.` would ask for ever greater
 numbers.
@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.dependencies import collect_dependencies, components, in_order
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
     Aggregation,
@@ -36,12 +35,13 @@ from elastalog.analysis.program import (
     Stratum,
     Variable,
     Wildcard,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.stratify import collect_dependencies, components, in_order
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
-from elastalog.planning.lower_numbering import numbered_variable
+from elastalog.planning.lower_literals import numbered_variable
 
 Pattern = tuple[int, ...]
 """Columns, ascending. None of them: a relation is computed whole."""

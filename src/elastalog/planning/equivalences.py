@@ -3,9 +3,9 @@
 As classes, a relation holds the pairs that it is given and that other rules derive, and a hidden relation says of every
 member by which one its class is represented: a row a member instead of a row a pair. Atoms of the relation become joins
 through the representative. The classes are made once the pairs are complete. A relation whose pairs depend on the
-relation itself is *merged*: its classes are formed while the recursion goes on. The
-level of a pair in such a recursion is a matter of two members, and no row of one could tell it: chains of pairs do,
-when somebody asks.
+relation itself is *merged*: its classes are formed while the recursion goes on. The level of a pair
+in such a recursion is a matter of two members, and no row of one could tell it: when it is asked for, chains of pairs
+do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule, Stratum
 from elastalog.analysis.subsumptions import MARK
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.planning.logical import Term
 
 

@@ -3,12 +3,12 @@ indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import assert_never
 
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.planning.equivalences import kept_as_classes, why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
@@ -38,29 +38,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
             continue
         kind = " (recursive)" if stratum.is_recursive else ""
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
-        if stratum.aggregate is not None:
-            fold = stratum.aggregate
-            every = f", for every group of {fold.domain}" if fold.domain is not None else ", also of nothing"
-            yield (
-                f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
-                f"{every if fold.is_total else ''}"
-            )
-        for handled, needed in program.needed.items():
-            if needed in stratum.relations:
-                yield f"  evaluation goes on until all of it is in {handled}"
-        if stratum.equivalence is not None:
-            yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
-        for rule in stratum.merges:
-            yield f"  classes of {rule.pairs} are formed in every round; an update forms those anew that it concerns"
-            yield "    (strategy `elastic`; under others it evaluates the stratum anew)"
-        for name in stratum.relations:
-            declared = program.checked.relations.get(name)
-            if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
-                why = why_by_pairs(declared, program.checked) or "classes are not asked for"
-                otherwise = "; local levels in one process keep classes" if name in merging else ""
-                yield f"  all pairs of {name} are kept: {why}{otherwise}"
-        if stratum.dominance:
-            yield f"  {how_improved(stratum)}"
+        yield from (f"  {line}" for line in _remarks(stratum, program, merging))
         for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:
@@ -69,6 +47,31 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
     yield "indexes" if indexes else "no indexes"
     for relation, keys in sorted(indexes.items()):
         yield f"  {relation} by {', '.join('(' + ', '.join(map(str, key)) + ')' for key in sorted(keys))}"
+
+
+def _remarks(stratum: LogicalStratum, program: LogicalProgram, merging: Collection[str]) -> Iterator[str]:
+    """How a stratum is evaluated, other than by the variants of its rules."""
+    if stratum.aggregate is not None:
+        fold = stratum.aggregate
+        every = f", for every group of {fold.domain}" if fold.domain is not None else ", also of nothing"
+        of_which = every if fold.is_total else ""
+        yield f"fold {fold.members} by its first {fold.groups} columns: {fold.operator}{of_which}"
+    for handled, needed in program.needed.items():
+        if needed in stratum.relations:
+            yield f"evaluation goes on until all of it is in {handled}"
+    if stratum.equivalence is not None:
+        yield f"classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
+    for rule in stratum.merges:
+        yield f"classes of {rule.pairs} are formed in every round; an update forms those anew that it concerns"
+        yield "  (strategy `elastic`; under others it evaluates the stratum anew)"
+    for name in stratum.relations:
+        declared = program.checked.relations.get(name)
+        if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
+            why = why_by_pairs(declared, program.checked) or "classes are not asked for"
+            otherwise = "; local levels in one process keep classes" if name in merging else ""
+            yield f"all pairs of {name} are kept: {why}{otherwise}"
+    if stratum.dominance:
+        yield how_improved(stratum)
 
 
 def how_improved(stratum: LogicalStratum) -> str:

@@ -1,6 +1,6 @@
-"""The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
+"""The logical form of a program: rules as conjunctions of three kinds of goals, apart from how recursion is controlled.
 
-Three constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+Some constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
 which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
@@ -21,13 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
-
-if TYPE_CHECKING:
-    from elastalog.planning.ranked import Ranked
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
@@ -44,10 +41,26 @@ GUARD = HIDDEN + "rule."
 """What the name of a hidden relation starts with that says whether a rule is in force."""
 
 LINKS = HIDDEN + "links."
-"""The same of one whose facts are the links of a rule (see `ranked`)."""
+"""What the name of a hidden relation starts with whose facts are the links of a rule (see `ranked`)."""
 
 AUTOINC = "autoinc"
 """The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
+
+
+def classes_of(equivalence: str) -> str:
+    """The hidden relation of the members of an equivalence, each with its representative."""
+    return f"{HIDDEN}classes.{equivalence}"
+
+
+def guard_of(rule: int) -> str:
+    """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
+    return f"{GUARD}{rule}"
+
+
+def renumbered(relation: str, old: int, new: int) -> str:
+    """What a hidden relation of a rule is called when the rule has another number."""
+    kind, dot, rest = relation.partition(f".{old}.")
+    return f"{kind}.{new}.{rest}" if dot else relation
 
 
 def is_hidden_name(relation: str) -> bool:
@@ -112,7 +125,7 @@ class Clause:
 
     @property
     def is_handing_on(self) -> bool:
-        """Whether it hands explicit facts on to their relation: no derivation to anybody who asks for some."""
+        """Whether it hands explicit facts on to their relation: such a clause gives no derivations."""
         return self.rule is None and not is_hidden_name(self.head)
 
     @property
@@ -173,7 +186,7 @@ class EquivalenceRule:
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
-    facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
+    facts only say which values to consider, so they count as level 0 where they are read. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
     most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
     the relation itself are the pairs that generate it. `needed`: the hidden relation of the facts that this one, which
@@ -193,6 +206,36 @@ class StoredRelation:
     @property
     def width(self) -> int:
         return len(self.bases)
+
+
+Part: TypeAlias = int | Constant
+"""A column of the relation that links are made of, or a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Facts of `made_of` are links from `source` to `target`, or give the value to the target where there is no source.
+    None: of every node of the source a link, whose parts are columns of its key; or one value, that holds always.
+    `weights`: what is added, with signs; `floors`: what the value is at least, or at most."""
+
+    made_of: str | None
+    source: str | None
+    source_key: tuple[Part, ...]
+    target: str
+    target_key: tuple[Part, ...]
+    weights: tuple[tuple[int, Part], ...]
+    floors: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """`columns`: by relation the column of the value; `contexts` those that are only handed on."""
+
+    is_least: bool
+    base: Base
+    columns: Mapping[str, int]
+    contexts: tuple[int, ...]
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)

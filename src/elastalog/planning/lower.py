@@ -1,41 +1,41 @@
-"""From the checked program to its logical form (see `logical`)."""
+"""From the checked program to its logical form (see `logical`).
+
+A rule with `autoinc()` reads a number from a hidden relation, by the values that the variables of the rule have in the
+derivation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.negation import may_lack_value
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
-from elastalog.planning.equivalences import depends_on_itself, kept_as_classes, told_apart
+from elastalog.planning.equivalences import kept_as_classes, told_apart
+from elastalog.planning.goals import bases_of, grounded, names_in, variables_in
 from elastalog.planning.logical import (
+    AUTOINC,
     GIVEN,
-    GUARD,
     HIDDEN,
     LINKS,
-    Absent,
     AggregateRule,
     Clause,
     EquivalenceRule,
     Goal,
     LogicalProgram,
-    LogicalStratum,
     Origin,
+    Ranked,
     Scan,
     StoredRelation,
-    Term,
     Test,
+    classes_of,
+    guard_of,
 )
-from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
-from elastalog.planning.lower_numbering import numbered_variable, with_numbers
-from elastalog.planning.needed_groups import Needed
-from elastalog.planning.ranked import NotRanked, Ranked, ranked_of
-from elastalog.planning.variables import bases_of
-from elastalog.syntax.keywords import NOT
+from elastalog.planning.lower_aggregates import Alternative, lower_body
+from elastalog.planning.lower_literals import ZERO, Lowering, Needed, numbered_variable
+from elastalog.planning.ranked import NotRanked, ranked_of
 
 
 def lower(
@@ -46,56 +46,11 @@ def lower(
     that are kept as classes, all that can be unless given."""
     if equivalences is None:
         equivalences = kept_as_classes(program)
-    return Lowering(program, guarded, equivalences).run()
+    return _ProgramLowering(program, guarded, equivalences).run()
 
 
-def classes_of(equivalence: str) -> str:
-    """The hidden relation of the members of an equivalence, each with its representative."""
-    return f"{HIDDEN}classes.{equivalence}"
-
-
-def guard_of(rule: int) -> str:
-    """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
-    return f"{GUARD}{rule}"
-
-
-def renumbered(relation: str, old: int, new: int) -> str:
-    """What a hidden relation of a rule is called when the rule has another number."""
-    kind, dot, rest = relation.partition(f".{old}.")
-    return f"{kind}.{new}.{rest}" if dot else relation
-
-
-class Lowering:
-    """What has been lowered of a program. Hidden relations of a rule are named by its number."""
-
-    def __init__(self, program: CheckedProgram, guarded: frozenset[int], equivalences: Collection[str]) -> None:
-        self.program = program
-        self.guarded = guarded
-        self.relations = {
-            relation.name: StoredRelation(
-                relation.name,
-                tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
-                is_hidden=False,
-                choices=relation.choices,
-                classes=classes_of(relation.name) if relation.name in equivalences else None,
-            )
-            for relation in program.relations.values()
-        }
-        self.strata: list[LogicalStratum] = []
-        self.merged = frozenset(
-            name for name in equivalences if name in program.relations and depends_on_itself(name, program)
-        )
-        """The equivalences whose classes are formed in their own recursion."""
-        for name in self.merged:
-            self.add_classes(name)
-        self.stratum_of = {name: self.with_merged(s.relations) for s in program.strata for name in s.relations}
-        self.clauses = 0
-        self.aggregates = 0
-        self.fresh = 0
-        self.handled: list[Scan] = []
-        """What the rule that is being lowered holds for and nothing else: see `needed_groups`."""
-        self.needed: list[Needed] = []
-        """What rules of the stratum that is being lowered need."""
+class _ProgramLowering(Lowering):
+    """The rules and strata of a program."""
 
     def run(self) -> LogicalProgram:
         for number in sorted(self.guarded):
@@ -135,29 +90,6 @@ class Lowering:
             self.add_stratum((needed.relation,), [self.needing(needed, ())])
         self.needed.clear()
 
-    def with_merged(self, relations: tuple[str, ...]) -> tuple[str, ...]:
-        """The relations of a stratum, and the classes that are formed in it."""
-        return (*relations, *(classes_of(name) for name in relations if name in self.merged))
-
-    def add_stratum(
-        self,
-        relations: tuple[str, ...],
-        clauses: Iterable[Clause] = (),
-        aggregate: AggregateRule | None = None,
-        is_recursive: bool = False,
-        dominance: Iterable[Clause] = (),
-        equivalence: EquivalenceRule | None = None,
-        merges: tuple[EquivalenceRule, ...] = (),
-        ranked: Ranked | None = None,
-        why: str = "",
-    ) -> None:
-        number, own = len(self.strata), tuple(clauses)
-        self.strata.append(
-            LogicalStratum(
-                number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges, ranked, why
-            )
-        )
-
     def rank(
         self, relations: tuple[str, ...], clauses: list[Clause], dominance: list[Clause]
     ) -> tuple[Ranked | None, str]:
@@ -169,44 +101,11 @@ class Lowering:
         except NotRanked as error:
             return None, str(error)
 
-    def links(self, clause: Clause, names: Sequence[str], goals: tuple[Goal, ...]) -> str:
-        """The hidden relation of some variables of a clause, for which goals hold."""
-        assert clause.rule is not None
-        number = clause.rule.number
-        relation = next(n for i in count(1) if (n := f"{LINKS}{number}.{i}") not in self.relations)
-        bases = bases_of(goals, self.relations)
-        columns = tuple(bases[name] for name in names) or (Base.NUMBER,)
-        self.relations[relation] = StoredRelation(relation, columns, is_hidden=True, rule=number)
-        self.add_stratum((relation,), [self.clause(relation, tuple(names) or (ZERO,), goals)])
-        return relation
-
-    def add_classes(self, relation: str) -> None:
-        """The relation of the classes of an equivalence."""
-        classes = classes_of(relation)
-        self.relations[classes] = StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
-
-    def own_of(self, rule: Rule) -> tuple[str, ...]:
-        """The relations of the stratum of a rule's head."""
-        return self.stratum_of[rule.head.relation.removesuffix(MARK)]
-
-    def rule_label(self, rule: Rule) -> str:
-        """What names of hidden relations call a rule; subsumptions have no number."""
-        return str(rule.number or f"{rule.head.relation}{rule.number_in_relation}")
-
-    def label(self, rule: Rule) -> str:
-        """What they call the next aggregate of the rule that is being lowered."""
-        self.aggregates += 1
-        return f"{self.rule_label(rule)}.{self.aggregates}"
-
-    def guard(self, rule: Rule) -> tuple[Goal, ...]:
-        """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
-        return (Scan(guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
-
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
         self.handled.clear()
         clauses = []
-        for alternative in with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
+        for alternative in _with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
             head_terms, extra = self.lower_arguments(rule.head)
             body = (*alternative.goals, *extra, *self.handled, *self.guard(rule))
             origin = Origin(rule.body, alternative.scans)
@@ -226,122 +125,16 @@ class Lowering:
         """The clause that says which groups a rule needs, in a stratum of which some relations are `own`."""
         return self.clause(needed.relation, needed.names, needed.goals, _recursive(needed.goals, own))
 
-    def clause(
-        self,
-        head: str,
-        head_terms: tuple[str | Constant, ...],
-        goals: tuple[Goal, ...],
-        recursive_goals: tuple[int, ...] = (),
-        rule: Rule | None = None,
-        origin: Origin | None = None,
-    ) -> Clause:
-        self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
-
-    def lower_literal(
-        self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
-    ) -> list[list[Goal]]:
-        """The alternatives of one literal: one, but for a negated equivalence, and a negated atom whose arguments may
-        have no value. Where a fact is read for it, that is the first goal. `is_counted`: every value of a wildcard
-        counts."""
-        match literal:
-            case checked.Atom():
-                terms, tests = self.lower_arguments(literal)
-                classes = self.relations[literal.relation].classes
-                if classes is not None:
-                    return [[*self.through_representative(classes, terms, is_counted), *tests]]
-                return [[Scan(literal.relation, terms), *tests]]
-            case checked.Negation():
-                classes = self.relations[literal.atom.relation].classes
-                if classes is not None:
-                    return self.in_other_classes(literal.atom, classes)
-                return self.lower_negation(literal.atom)
-            case checked.Comparison():
-                if numbered_variable(literal) is not None:
-                    return [[]]  # see `with_numbers`
-                return [[Test(literal.operator, literal.base, literal.left, literal.right)]]
-            case _:
-                assert_never(literal)
-
-    def lower_arguments(self, atom: checked.Atom) -> tuple[tuple[str | Constant, ...], list[Goal]]:
-        """Terms of an atom without wildcards; arguments that are computed become variables with an equation."""
-        terms: list[str | Constant] = []
-        tests: list[Goal] = []
-        for argument in atom.arguments or (ZERO,):
-            match argument:
-                case Variable():
-                    terms.append(argument.name)
-                case Constant():
-                    terms.append(argument)
-                case Apply():
-                    variable = self.variable(argument.base)
-                    terms.append(variable.name)
-                    tests.append(Test("=", argument.base, variable, argument))
-                case checked.Wildcard():
-                    raise AssertionError("wildcards of positive atoms are variables in a checked program")
-                case _:
-                    assert_never(argument)
-        return tuple(terms), tests
-
-    def variable(self, base: Base) -> Variable:
-        self.fresh += 1
-        return Variable(f"@{self.fresh}", base, NOWHERE)
-
-    # --- equivalences ---------------------------------------------------------------------------------------------
-
-    def through_representative(self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool) -> list[Goal]:
-        """That two values are in one class; of one value, that it is in some class."""
-        representative = self.variable(self.relations[classes].bases[1]).name
-        said = terms if is_counted else told_apart(terms)
-        return [Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
-
-    def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[Goal]]:
-        """That two values are not in one class: the first is in none, or the second is not in that of the first."""
-        kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
-        terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
-        if not kept:
-            return [[Absent(self.projection(classes, ()), (ZERO,))]]
-        in_none: list[Goal] = [*tests, Absent(self.projection(classes, (0,)), terms[:1])]
-        if len(set(terms)) == 1:
-            return [*_without_value(tests), in_none]
-        representative = self.variable(self.relations[classes].bases[1]).name
-        return [
-            *_without_value(tests),
-            in_none,
-            [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
-        ]
-
-    # --- negation -------------------------------------------------------------------------------------------------
-
-    def lower_negation(self, atom: checked.Atom) -> list[list[Goal]]:
-        kept = [i for i, argument in enumerate(atom.arguments) if not isinstance(argument, checked.Wildcard)]
-        relation = atom.relation
-        if len(kept) < len(atom.arguments):
-            relation = self.projection(relation, tuple(kept))
-            atom = checked.Atom(relation, tuple(atom.arguments[i] for i in kept), atom.span)
-        terms, tests = self.lower_arguments(atom)
-        return [[*tests, Absent(relation, terms)], *_without_value(tests)]
-
-    def projection(self, relation: str, columns: tuple[int, ...]) -> str:
-        """The hidden relation of the values in some columns."""
-        name = f"{HIDDEN}{relation}/{','.join(map(str, columns))}"
-        if name not in self.relations:
-            source = self.relations[relation]
-            bases = tuple(source.bases[c] for c in columns)
-            self.relations[name] = StoredRelation(name, bases or (Base.NUMBER,), is_hidden=True, rule=source.rule)
-            terms: tuple[Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
-            head = tuple(f"x{c}" for c in columns) or (ZERO,)
-            self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
-        return name
-
-
-def _without_value(computed: list[Goal]) -> list[list[Goal]]:
-    """That one of some arguments has no value, and those before it do."""
-    return [
-        [*computed[:i], Test(NOT + "=", test.base, test.right, test.right)]
-        for i, test in enumerate(computed)
-        if isinstance(test, Test) and may_lack_value(test.right)
-    ]
+    def links(self, clause: Clause, names: Sequence[str], goals: tuple[Goal, ...]) -> str:
+        """The hidden relation of some variables of a clause, for which goals hold."""
+        assert clause.rule is not None
+        number = clause.rule.number
+        relation = next(n for i in count(1) if (n := f"{LINKS}{number}.{i}") not in self.relations)
+        bases = bases_of(goals, self.relations)
+        columns = tuple(bases[name] for name in names) or (Base.NUMBER,)
+        self.relations[relation] = StoredRelation(relation, columns, is_hidden=True, rule=number)
+        self.add_stratum((relation,), [self.clause(relation, tuple(names) or (ZERO,), goals)])
+        return relation
 
 
 def _one_each(clauses: list[Clause]) -> Iterable[Clause]:
@@ -352,3 +145,66 @@ def _one_each(clauses: list[Clause]) -> Iterable[Clause]:
 def _recursive(goals: tuple[Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:
     """The scans of relations of a clause's own stratum."""
     return tuple(i for i, goal in enumerate(goals) if isinstance(goal, Scan) and goal.relation in own)
+
+
+# --- numbers of derivations ------------------------------------------------------------------------------------------
+
+
+def _with_numbers(lowering: Lowering, rule: Rule, alternatives: list[Alternative]) -> list[Alternative]:
+    """The alternatives of a rule, each with scans that read its numbers."""
+    variables = [variable for literal in rule.body if (variable := numbered_variable(literal)) is not None]
+    if not variables:
+        return alternatives
+    names = {variable.name for variable in variables}
+    conjunctions = [_without(alternative.goals, names) for alternative in alternatives]
+    columns = _columns(lowering, conjunctions)
+    scans = [_numbers(lowering, rule, conjunctions, columns, variable) for variable in variables]
+    return [Alternative((*alternative.goals, *scans), alternative.scans) for alternative in alternatives]
+
+
+def _without(goals: tuple[Goal, ...], names: set[str]) -> tuple[Goal, ...]:
+    """The goals that do not depend on numbers: they say which derivations there are."""
+    kept = tuple(goal for goal in goals if names.isdisjoint(names_in(goal)))
+    bound = grounded(kept)
+    return tuple(goal for goal in kept if bound.issuperset(names_in(goal)))
+
+
+def _columns(lowering: Lowering, conjunctions: list[tuple[Goal, ...]]) -> dict[str, Base]:
+    """The variables that tell derivations apart, in the order in which they are written, and their types. What an
+    argument computes follows from them. A wildcard in an atom of an equivalence only says that there is a class,
+    however the equivalence is kept."""
+    found: dict[str, Base] = {}
+    for goal in conjunctions[0]:
+        if isinstance(goal, Test):
+            found.update({v.name: v.base for v in variables_in(goal) if v.name not in found})
+        elif isinstance(goal, Scan):
+            bases = lowering.relations[goal.relation].bases
+            written = goal.relation in lowering.program.relations
+            is_equivalence = written and lowering.program.relations[goal.relation].is_equivalence
+            for term, base in zip(told_apart(goal.terms) if is_equivalence else goal.terms, bases, strict=False):
+                if isinstance(term, str):
+                    found.setdefault(term, base)
+    return {name: base for name, base in found.items() if not name[:2].strip("@").isdigit()}
+
+
+def _numbers(
+    lowering: Lowering,
+    rule: Rule,
+    conjunctions: list[tuple[Goal, ...]],
+    columns: dict[str, Base],
+    variable: Variable,
+) -> Scan:
+    """Collects the derivations of a rule, gives them numbers, and reads the number of one."""
+    label = lowering.label(rule)
+    derivations, name = f"{HIDDEN}derivations.{label}", f"{HIDDEN}{AUTOINC}.{label}"
+    bases = tuple(columns.values()) or (Base.NUMBER,)
+    terms: tuple[str | Constant, ...] = tuple(columns) or (ZERO,)
+    number = rule.number or None
+    lowering.relations[derivations] = StoredRelation(derivations, bases, is_hidden=True, is_flat=True, rule=number)
+    guard = lowering.guard(rule)
+    clauses = [lowering.clause(derivations, terms, (*goals, *guard)) for goals in conjunctions]
+    lowering.add_stratum((derivations,), clauses)
+    lowering.relations[name] = StoredRelation(name, (*bases, Base.NUMBER), is_hidden=True, is_flat=True, rule=number)
+    numbering = AggregateRule(name, derivations, len(bases), AUTOINC, None, Base.NUMBER, Base.NUMBER, rule)
+    lowering.add_stratum((name,), aggregate=numbering)
+    return Scan(name, (*terms, variable.name))

@@ -12,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable, names_of
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
-from elastalog.analysis.variable_names import is_implied_name, written_name
+from elastalog.analysis.variables import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
+from elastalog.planning.goals import assigned_variables, grounded
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
@@ -34,22 +33,15 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
-from elastalog.planning.needed_groups import await_groups
-from elastalog.planning.scopes import Scope
-from elastalog.planning.variables import assigned_variables, grounded
-
-if TYPE_CHECKING:
-    from elastalog.planning.lower import Lowering
-
-NOWHERE = Span(0, 0)
-ZERO = Constant(0, Base.NUMBER, NOWHERE)
+from elastalog.planning.lower_literals import NOWHERE, ZERO, Lowering
+from elastalog.planning.needed_groups import Scope, await_groups
 
 MOST_GROUPINGS: Final = 4
 """Lists of variables that only recursion gives values, and that counts and sums of one body are grouped by: each
 doubles the clauses. Beyond, these groups are handled as they are needed."""
 
 MOST_JUDGED: Final = 8
-"""The same of a subsumption, for which groups cannot be handled later."""
+"""Such lists in a subsumption, for which groups cannot be handled later: with more it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +164,7 @@ class _BodyWithAggregates:
         ]
 
     def _has_too_many_groupings(self) -> bool:
-        """Whether counts and sums are over so many lists of variables that alternatives are no way to tell groups of
+        """Whether counts and sums are over too many lists of variables for alternatives to tell groups of
         nothing. A subsumption has no other."""
         lists = {
             tuple(g.name for g in literal.groups) for literal in self.aggregations.values() if _has_default(literal)
@@ -317,7 +309,7 @@ class _BodyWithAggregates:
         return name
 
     def _required_domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str:
-        """The same, if need be of the values that recursion will have found."""
+        """The domain of an aggregate, if need be of the values that recursion will have found."""
         is_known = self.scope.binding(names) is not None
         if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
             raise ElastalogError([self._unbound_group(literal, names)])

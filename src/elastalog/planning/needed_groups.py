@@ -1,7 +1,7 @@
 """Groups of aggregates that only recursion knows.
 
 An aggregate is folded below the recursion that reads it, for the groups that it is told. Where its body only tests a
-variable (`count : { item(y), y < x }`) and the rule gets that one's values by recursion, nobody knows them beforehand.
+variable (`count : { item(y), y < x }`) and the rule gets that one's values by recursion, they are not known beforehand.
 So there is a relation of the values that are *handled*, which is given from outside: the aggregate is folded for these,
 and the rule holds for no others. What it would need, had it no such guard, is *needed*: a relation above the recursion.
 An epoch is complete when all that is needed is handled (see `evaluation.needed_groups`).
@@ -14,27 +14,14 @@ that what they needed while they were there stays in it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from elastalog.analysis.program import Aggregation, CheckedProgram, Rule
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
-from elastalog.planning.logical import HIDDEN, Goal, Scan, StoredRelation
-from elastalog.planning.variables import assigned_variables, grounded
-
-if TYPE_CHECKING:
-    from elastalog.planning.lower import Lowering
-    from elastalog.planning.scopes import Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """A relation of what a rule needs: its clause without number."""
-
-    relation: str
-    names: tuple[str, ...]
-    goals: tuple[Goal, ...]
+from elastalog.planning.goals import assigned_variables, grounded, variables_in
+from elastalog.planning.logical import HIDDEN, Goal, Scan, StoredRelation, Test
+from elastalog.planning.lower_literals import Lowering, Needed
 
 
 def may_await_groups(program: CheckedProgram) -> bool:
@@ -44,7 +31,7 @@ def may_await_groups(program: CheckedProgram) -> bool:
 
 def await_groups(lowering: Lowering, rule: Rule, scope: Scope, names: Collection[str]) -> bool:
     """Makes it known in a scope which values recursion will have found for variables. Returns whether that can be: a
-    subsumption judges facts that are gone before anybody hears of them."""
+    subsumption judges facts that are gone before groups could be handled."""
     if rule.head.relation.endswith(MARK):
         return False
     bases = {variable.name: variable.base for variable in assigned_variables(rule.body)}
@@ -63,3 +50,63 @@ def await_groups(lowering: Lowering, rule: Rule, scope: Scope, names: Collection
     outermost.goals.append(Scan(handled, awaited))
     lowering.handled.append(Scan(handled, awaited))
     return True
+
+
+# --- where values come from ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The goals of a body that may say which groups there are, and the scope around it. What the recursion of the rule
+    itself derives is not among them: aggregates are evaluated before. These are `recursive`, of the outermost scope."""
+
+    goals: list[Goal]
+    around: Scope | None = None
+    recursive: tuple[Goal, ...] = ()
+
+    @property
+    def outermost(self) -> Scope:
+        """That of the rule's own body."""
+        return self if self.around is None else self.around.outermost
+
+    @property
+    def known(self) -> tuple[Goal, ...]:
+        """The goals of this scope and all around it."""
+        return (*(() if self.around is None else self.around.known), *self.goals)
+
+    def binding(self, names: Iterable[str]) -> tuple[Goal, ...] | None:
+        """Goals that give variables all the values that the body can, and perhaps more. None if there are none."""
+        wanted = set(names)
+        goals: list[Goal] = []
+        scope: Scope | None = self
+        while scope is not None:
+            goals = [*scope.goals, *goals]
+            if wanted <= grounded(tuple(goals)):
+                one = next((g for g in goals if isinstance(g, Scan) and wanted.issubset(g.terms)), None)
+                return (one,) if one is not None else tuple(_settled(goals, grounded(tuple(goals))))
+            scope = scope.around
+        return None
+
+    def awaited(self, names: Collection[str], candidates: Iterable[str]) -> tuple[str, ...]:
+        """A few of some variables, rather `names` than others, that would give all `names` values if they had some
+        themselves."""
+        kept = sorted(candidates, key=lambda name: (name in names, name))
+        for name in tuple(kept):
+            fewer = [other for other in kept if other != name]
+            if set(names) <= grounded((*self.known, Scan("", tuple(fewer)))):
+                kept = fewer
+        return tuple(kept)
+
+    def asking(self, names: Collection[str]) -> tuple[Goal, ...]:
+        """Goals that give variables of the outermost scope values, by recursion too."""
+        goals = (*self.outermost.recursive, *self.outermost.goals)
+        one = next((g for g in goals if isinstance(g, Scan) and set(names).issubset(g.terms)), None)
+        if one is None:
+            return tuple(_settled(goals, grounded(goals)))
+        told = {term for term in one.terms if isinstance(term, str)}
+        return (one, *_settled((goal for goal in goals if isinstance(goal, Test)), told))
+
+
+def _settled(goals: Iterable[Goal], bound: Collection[str]) -> Iterable[Goal]:
+    """All but the tests of variables that have no value."""
+    return (g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g)))

@@ -11,44 +11,14 @@ within each of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
-from elastalog.planning.best_of_key import Comparison, comparison_of
-from elastalog.planning.logical import GUARD, Clause, Goal, Scan, StoredRelation, Test
-from elastalog.planning.variables import grounded, names_in
-
-Part: TypeAlias = int | Constant
-"""A column of the relation that links are made of, or a value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Facts of `made_of` are links from `source` to `target`, or give the value to the target where there is no source.
-    None: of every node of the source a link, whose parts are columns of its key; or one value, that holds always.
-    `weights`: what is added, with signs; `floors`: what the value is at least, or at most."""
-
-    made_of: str | None
-    source: str | None
-    source_key: tuple[Part, ...]
-    target: str
-    target_key: tuple[Part, ...]
-    weights: tuple[tuple[int, Part], ...]
-    floors: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """`columns`: by relation the column of the value; `contexts` those that are only handed on."""
-
-    is_least: bool
-    base: Base
-    columns: Mapping[str, int]
-    contexts: tuple[int, ...]
-    links: tuple[Link, ...]
+from elastalog.planning.goals import grounded, names_in
+from elastalog.planning.logical import GUARD, Clause, Goal, Link, Part, Ranked, Scan, StoredRelation, Test
 
 
 class NotRanked(Exception):
@@ -76,12 +46,12 @@ def ranked_of(
         raise NotRanked("its arithmetic wraps")
     recursive = [clause for clause in clauses if clause.is_recursive]
     contexts = _contexts(relations, recursive, columns)
-    reader = _Reader(columns, contexts, is_least, make)
+    reader = _Reader(columns, contexts, is_least)
     parts = [(clause, reader.parts(clause)) for clause in clauses]  # all, before anything is made
-    links = tuple(reader.link(*each) for each in parts)
-    if reader.is_changing:
+    if any(each.guards and each.made_of is not None for _, each in parts):
+        # Such a link would hold only while its rule does, and the facts that it is made of do not say so.
         raise NotRanked("its rules are changing")
-    return Ranked(is_least, base, columns, contexts, links)
+    return Ranked(is_least, base, columns, contexts, tuple(reader.link(*each, make) for each in parts))
 
 
 def _comparisons(
@@ -132,24 +102,40 @@ class _Parts:
 
     read: Scan | None
     rest: tuple[Goal, ...]
-    weights: tuple[tuple[int, _Value], ...]
-    floors: tuple[_Value, ...]
+    weights: tuple[tuple[int, _Value], ...] = ()
+    floors: tuple[_Value, ...] = ()
+
+    @property
+    def values(self) -> list[_Value]:
+        """What is added to the value, and what bounds it."""
+        return [*(value for _, value in self.weights), *self.floors]
+
+    @property
+    def guards(self) -> list[Goal]:
+        """The goals that say whether the rule is in force."""
+        return [goal for goal in self.rest if _is_guard(goal)]
+
+    @property
+    def made_of(self) -> Scan | None:
+        """The only other goal, if its facts are the links as they are: nothing is computed of them."""
+        plain = [goal for goal in self.rest if not _is_guard(goal)]
+        if len(plain) != 1 or any(isinstance(value, Apply) for value in self.values):
+            return None
+        (goal,) = plain
+        return goal if isinstance(goal, Scan) and _are_distinct(goal.terms) else None
 
 
 class _Reader:
-    def __init__(self, columns: Mapping[str, int], contexts: tuple[int, ...], is_least: bool, make: Make) -> None:
+    def __init__(self, columns: Mapping[str, int], contexts: tuple[int, ...], is_least: bool) -> None:
         self._columns = columns
         self._contexts = contexts
-        self._bound = "max" if is_least else "min"
-        self._make = make
-        self.is_changing = False
-        """Whether a link holds only while its rule does, and nothing says so of the facts that it is made of."""
+        self._is_least = is_least
 
     def parts(self, clause: Clause) -> _Parts:
         """What a clause is made of. Raises NotRanked if it is not one of a ranked stratum."""
         given = clause.head_terms[self._columns[clause.head]]
         if not clause.is_recursive:
-            return _Parts(None, clause.goals, ((1, given),), ())
+            return _Parts(None, clause.goals, ((1, given),))
         if len(clause.recursive_goals) > 1:
             raise NotRanked(f"{_rule(clause)} reads two facts of its own recursion")
         (place,) = clause.recursive_goals
@@ -159,14 +145,21 @@ class _Reader:
         rest = (*clause.goals[:place], *clause.goals[place + 1 :])
         if not isinstance(number, str) or not isinstance(given, str) or self._key(read).count(number):
             raise NotRanked(f"{_rule(clause)} asks for certain values")
-        uses = [name for goal in rest for name in names_in(goal)]
         key = [term for i, term in enumerate(clause.head_terms) if i != self._columns[clause.head]]
         if number in key or given in key:
             raise NotRanked(f"{_rule(clause)} uses the value elsewhere")
-        if number == given:
-            if number in uses:
-                raise NotRanked(f"{_rule(clause)} tests the value")
-            return self._bound_by_rest(clause, _Parts(read, rest, (), ()))
+        if number != given:
+            found = self._computed(clause, read, rest, number, given)
+        elif any(number in names_in(goal) for goal in rest):
+            raise NotRanked(f"{_rule(clause)} tests the value")
+        else:
+            found = _Parts(read, rest)
+        self._check_key(clause, found, read)
+        return found
+
+    def _computed(self, clause: Clause, read: Scan, rest: tuple[Goal, ...], number: str, given: str) -> _Parts:
+        """The parts of a clause that computes its value from the one that it reads, as a sum or a bound."""
+        uses = [name for goal in rest for name in names_in(goal)]
         equations = [goal for goal in rest if isinstance(goal, Test) and number in names_in(goal)]
         if len(equations) != 1 or uses.count(number) != 1 or uses.count(given) != 1:
             raise NotRanked(f"{_rule(clause)} tests the value, or uses it twice")
@@ -174,62 +167,46 @@ class _Reader:
         if expression is None:
             raise NotRanked(f"{_rule(clause)} tests the value")
         rest = tuple(goal for goal in rest if goal is not equations[0])
-        if isinstance(expression, Apply) and expression.functor == self._bound:
-            others = tuple(part for part in expression.arguments if not _is_variable(part, number))
-            if len(others) == len(expression.arguments) - 1:
-                return self._bound_by_rest(clause, _Parts(read, rest, (), others))
+        if isinstance(expression, Apply) and expression.functor == ("max" if self._is_least else "min"):
+            floors = tuple(part for part in expression.arguments if not _is_variable(part, number))
+            if len(floors) < len(expression.arguments):
+                return _Parts(read, rest, floors=floors)
         terms = list(_terms(expression, 1))
-        own = [sign for sign, term in terms if _is_variable(term, number)]
-        others_in_sum = tuple((sign, term) for sign, term in terms if not _is_variable(term, number))
-        if own != [1] or any(number in _names(term) for _, term in others_in_sum):
+        weights = tuple((sign, term) for sign, term in terms if not _is_variable(term, number))
+        if (1, number) not in [(sign, term.name) for sign, term in terms if isinstance(term, Variable)]:
             raise NotRanked(f"{_rule(clause)} makes something else of the value than a sum or a bound")
-        known = [
-            sign * term.value
-            for sign, term in others_in_sum
-            if isinstance(term, Constant) and isinstance(term.value, int)
-        ]
-        if len(known) == len(others_in_sum) and _is_better(sum(known), self._bound == "max"):
+        known = [sign * term.value for sign, term in weights if isinstance(term, Constant) and type(term.value) is int]
+        if len(known) == len(weights) and (sum(known) < 0 if self._is_least else sum(known) > 0):
             raise NotRanked(f"{_rule(clause)} makes values better than those it reads")
-        return self._bound_by_rest(clause, _Parts(read, rest, others_in_sum, ()))
+        return _Parts(read, rest, weights)
 
-    def _bound_by_rest(self, clause: Clause, parts: _Parts) -> _Parts:
-        """The parts, if the rest of the body gives the key that is read; or there is none, and the key gives all."""
-        assert parts.read is not None
-        needed = {name for name in self._key(parts.read) if isinstance(name, str)}
-        if None in self._key(parts.read):
+    def _check_key(self, clause: Clause, parts: _Parts, read: Scan) -> None:
+        """Raises NotRanked unless the rest of the body gives the key that is read; or there is none, and the key gives
+        all."""
+        key = self._key(read)
+        if None in key:
             raise NotRanked(f"{_rule(clause)} does not say of which key it reads the value")
-        values = [*(value for _, value in parts.weights), *parts.floors]
-        if any(not _is_guard(goal) for goal in parts.rest):
-            if not needed <= grounded(parts.rest):
+        if len(parts.guards) < len(parts.rest):
+            if not grounded(parts.rest).issuperset(name for name in key if isinstance(name, str)):
                 raise NotRanked(f"{_rule(clause)} reads a key that nothing else gives")
-        elif not all(isinstance(value, Constant) for value in values):
+        elif not all(isinstance(value, Constant) for value in parts.values):
             raise NotRanked(f"{_rule(clause)} computes with the key")
-        return parts
 
     def _key(self, scan: Scan) -> tuple[str | Constant | None, ...]:
         left_out = {self._columns[scan.relation], *self._contexts}
         return tuple(term for place, term in enumerate(scan.terms) if place not in left_out)
 
-    def link(self, clause: Clause, parts: _Parts) -> Link:
+    def link(self, clause: Clause, parts: _Parts, make: Make) -> Link:
         """The link that a clause is, a hidden relation made for it if need be."""
-        read = parts.read
+        read, values, direct = parts.read, parts.values, parts.made_of
         left_out = {self._columns[clause.head], *(self._contexts if read is not None else ())}
         head = tuple(term for place, term in enumerate(clause.head_terms) if place not in left_out)
         source = () if read is None else self._key(read)
-        values = [*(term for _, term in parts.weights), *parts.floors]
-        rest = parts.rest
-        place_of: Mapping[str, int]
         made_of: str | None = None
-        guards = tuple(goal for goal in rest if _is_guard(goal))
-        plain = tuple(goal for goal in rest if not _is_guard(goal))
-        is_plain = not any(isinstance(value, Apply) for value in values)
-        direct = plain[0] if len(plain) == 1 and is_plain else None
-        if not plain and is_plain and not guards:
-            place_of = {} if read is None else {t: i for i, t in enumerate(source) if isinstance(t, str)}
-        elif isinstance(direct, Scan) and _are_distinct(direct.terms):
-            self.is_changing = self.is_changing or bool(guards)
-            made_of, place_of = direct.relation, {t: i for i, t in enumerate(direct.terms) if isinstance(t, str)}
-        else:
+        columns: Sequence[object] = source
+        if direct is not None:
+            made_of, columns = direct.relation, direct.terms
+        elif parts.rest or any(isinstance(value, Apply) for value in values):
             tests: list[Goal] = []
             for number, value in enumerate(values):
                 if isinstance(value, Apply):
@@ -238,23 +215,23 @@ class _Reader:
                     values[number] = variable
             wanted = [*source, *head, *(v.name if isinstance(v, Variable) else v for v in values)]
             names = list(dict.fromkeys(term for term in wanted if isinstance(term, str)))
-            made_of = self._make(clause, names, (*rest, *tests))
-            place_of = {name: place for place, name in enumerate(names)}
+            made_of, columns = make(clause, names, (*parts.rest, *tests)), names
+        place_of = {name: place for place, name in enumerate(columns) if isinstance(name, str)}
 
         def part(term: _Value | None) -> Part:
             name = term.name if isinstance(term, Variable) else term
             assert isinstance(name, str | Constant)
             return place_of[name] if isinstance(name, str) else name
 
-        weights = tuple((sign, part(value)) for (sign, _), value in zip(parts.weights, values, strict=False))
+        signs = [sign for sign, _ in parts.weights]
         return Link(
             made_of,
             None if read is None else read.relation,
             tuple(map(part, source)),
             clause.head,
             tuple(map(part, head)),
-            weights,
-            tuple(map(part, values[len(parts.weights) :])),
+            tuple((sign, part(value)) for sign, value in zip(signs, values, strict=False)),
+            tuple(map(part, values[len(signs) :])),
         )
 
 
@@ -266,10 +243,6 @@ def _is_guard(goal: Goal) -> bool:
     return isinstance(goal, Scan) and goal.relation.startswith(GUARD)
 
 
-def _is_better(weight: int, is_least: bool) -> bool:
-    return weight < 0 if is_least else weight > 0
-
-
 def _are_distinct(terms: Iterable[object]) -> bool:
     names = [term for term in terms if term is not None]
     return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
@@ -277,14 +250,6 @@ def _are_distinct(terms: Iterable[object]) -> bool:
 
 def _is_variable(expression: Expression, name: str) -> bool:
     return isinstance(expression, Variable) and expression.name == name
-
-
-def _names(expression: Expression) -> Iterator[str]:
-    if isinstance(expression, Variable):
-        yield expression.name
-    elif isinstance(expression, Apply):
-        for argument in expression.arguments:
-            yield from _names(argument)
 
 
 def _solved(test: Test, name: str) -> Expression | None:
@@ -305,3 +270,40 @@ def _terms(expression: Expression, sign: int) -> Iterator[tuple[int, Expression]
         yield from _terms(right, sign if expression.functor == "+" else -sign)
     else:
         yield sign, expression
+
+
+# --- what a subsumption keeps ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The column whose number decides, and whether the least is the best."""
+
+    column: int
+    is_least: bool
+
+
+def comparison_of(clause: Clause, bases: Collection[Base] = (Base.NUMBER,)) -> Comparison | None:
+    """What a clause compares, if it is of the usual form: two facts that agree but for one number."""
+    match clause.goals:
+        case (Scan(terms=dominated), Scan(terms=dominating), Test("<" | ">", base, left, right)) | (
+            Scan(terms=dominated),
+            Test("<" | ">", base, left, right),
+            Scan(terms=dominating),
+        ) if base in bases:
+            test = next(goal for goal in clause.goals if isinstance(goal, Test))
+        case _:
+            return None
+    columns = [i for i, pair in enumerate(zip(dominated, dominating, strict=True)) if pair[0] != pair[1]]
+    names = [*dominated, *(dominating[i] for i in columns)]
+    if len(columns) != 1 or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        return None
+    if not (isinstance(left, Variable) and isinstance(right, Variable)):
+        return None
+    (column,) = columns
+    lesser, greater = (left.name, right.name) if test.operator == "<" else (right.name, left.name)
+    if (lesser, greater) == (dominating[column], dominated[column]):
+        return Comparison(column, is_least=True)
+    if (lesser, greater) == (dominated[column], dominating[column]):
+        return Comparison(column, is_least=False)
+    return None

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from elastalog.analysis.checked_variables import variables_of
 from elastalog.analysis.functors import FUNCTORS
-from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable, variables_of
 from elastalog.late import dataclass
 from elastalog.planning.logical import Test
 

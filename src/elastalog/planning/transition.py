@@ -1,7 +1,7 @@
 """From one program to another within an update: the program that holds meanwhile.
 
-Rules that come or go are guarded (see `lower.guard_of`), so that they come and go as explicit facts do, and everything
-else is an ordinary update. That needs levels and counters to mean the same before, meanwhile and afterwards. They do
+Rules that come or go are guarded (see `logical.guard_of`), so that they come and go as explicit facts do, and all else
+is an ordinary update. That needs levels and counters to mean the same before, meanwhile and afterwards. They do
 for a stratum whose relations form a strongly connected component in the old program, in the new one, and in the union
 of both. The relations of all other components are evaluated anew, in the strata of the new program.
 """
@@ -15,8 +15,8 @@ from dataclasses import replace
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
-from elastalog.planning.logical import LogicalProgram, LogicalStratum
-from elastalog.planning.lower import guard_of, lower, renumbered
+from elastalog.planning.logical import LogicalProgram, LogicalStratum, guard_of, renumbered
+from elastalog.planning.lower import lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
 
 def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
     """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them, also through
-    a hidden relation: what it would have held before nobody knows."""
+    a hidden relation: what that would have held before is not known."""
     found: set[str] = set()
     read = set(equivalences)
     while read:

@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from elastalog.analysis.check import check, place
-from elastalog.analysis.flatten import flatten
+from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass, function
-from elastalog.program.equivalences import with_closures, without_closures
 from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
-from elastalog.syntax.collection import without_collection
-from elastalog.syntax.parser import parse
+from elastalog.syntax.parser import parse, without_collection
 from elastalog.syntax.printer import print_item, print_tree
-from elastalog.syntax.tree import Call, Clause, Tree
-from elastalog.syntax.walk import nodes_of
+from elastalog.syntax.tree import (
+    Atom,
+    Call,
+    Clause,
+    Instance,
+    Item,
+    RelationDeclaration,
+    Tree,
+    Variable,
+    Wildcard,
+    nodes_of,
+)
 
 T = TypeVar("T")
 
@@ -196,8 +203,8 @@ def _advice(path: str) -> str:
 
 
 def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
-    """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
-    it; None: nothing."""
+    """The program with another arithmetic, which becomes part of its text, so that a store keeps it; None: as it is
+    written."""
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
         return program
@@ -264,3 +271,57 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
             ),
         )
     )
+
+
+# --- equivalence relations: `eqrel` stands for the three rules that close one ----------------------------------------
+
+
+def with_closures(tree: Tree) -> Tree:
+    """The tree with the rules that `eqrel` stands for behind each declaration that has it; all of them stand where that
+    word does. A relation that has not two attributes is left to the analysis to report."""
+    if not any(_equivalence(item) is not None for item in tree.items):
+        return tree
+    return replace(tree, items=tuple(_closed(tree.items)))
+
+
+def without_closures(tree: Tree) -> Tree:
+    """The tree as it was before `with_closures`."""
+    words = closing_words(tree)
+    return replace(tree, items=tuple([item for item in tree.items if not is_closure(item, words)])) if words else tree
+
+
+def closing_words(tree: Tree) -> frozenset[Span]:
+    """Where `eqrel` stands."""
+    return frozenset([span for item in tree.items if (span := _equivalence(item)) is not None])
+
+
+def is_closure(item: Item, words: Collection[Span]) -> bool:
+    """Whether an item is one of the rules that an `eqrel` at one of these places stands for."""
+    return isinstance(item, Clause) and item.span in words
+
+
+def _closed(items: tuple[Item, ...]) -> Iterator[Item]:
+    for item in items:
+        yield item
+        span = _equivalence(item)
+        if span is not None and isinstance(item, RelationDeclaration) and len(item.attributes) == 2:
+            x, y, z = (Variable(name, span) for name in ("x", "y", "z"))
+            pair = _atom(item.name, x, y, span)
+            made_for = item.instance
+            yield _rule(_atom(item.name, x, x, span), (_atom(item.name, x, Wildcard(span), span),), span, made_for)
+            yield _rule(_atom(item.name, y, x, span), (pair,), span, made_for)
+            yield _rule(_atom(item.name, x, z, span), (pair, _atom(item.name, y, z, span)), span, made_for)
+
+
+def _equivalence(item: Item) -> Span | None:
+    if not isinstance(item, RelationDeclaration):
+        return None
+    return next((span for word, span in item.qualifiers if word == "eqrel"), None)
+
+
+def _atom(relation: str, left: Variable, right: Variable | Wildcard, span: Span) -> Atom:
+    return Atom(relation, (left, right), span, span)
+
+
+def _rule(head: Atom, body: tuple[Atom, ...], span: Span, instance: Instance | None) -> Clause:
+    return Clause((head,), body, None, span, instance)

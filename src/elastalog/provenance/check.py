@@ -26,12 +26,19 @@ from elastalog.analysis.program import (
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import private_value
 from elastalog.late import dataclass
-from elastalog.provenance.comparisons import compare, holds, is_numbering, solve
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.folds import fold, same
-from elastalog.provenance.ground import Ordinal, Unbound, no_ordinal
-from elastalog.provenance.instantiate import are_met, match_atom, show
-from elastalog.provenance.joins import Pattern, assignment_of, is_matched, members_of
+from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, is_numbering, no_ordinal, same, solve
+from elastalog.provenance.joins import (
+    Pattern,
+    are_met,
+    assignment_of,
+    candidates,
+    dominating,
+    is_matched,
+    match_atom,
+    members_of,
+    show,
+)
 from elastalog.provenance.proof import (
     AggregatePremise,
     Condition,
@@ -43,7 +50,6 @@ from elastalog.provenance.proof import (
     fold_tree,
     nodes_of,
 )
-from elastalog.provenance.rivals import candidates, dominating
 
 Facts = Mapping[str, Collection[tuple[Value, ...]]]
 

@@ -1,37 +1,53 @@
-"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs
-to."""
+"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs to.
+
+Also the variables of a rule, with values that a user gives to them, and what a fact is used for: the facts that follow
+from it in one step, and a world in which it does not follow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias
+from numbers import Real
+from operator import index
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Pattern as FactPattern
-from elastalog.analysis.program import CheckedProgram, Rule, Value
+from elastalog.analysis.program import (
+    Base,
+    CheckedProgram,
+    Rule,
+    Value,
+    variables_in,
+)
+from elastalog.analysis.query import Query, check_clause, free_name
+from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
+from elastalog.analysis.values import Branch, Nil, Record
+from elastalog.analysis.variables import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import did_you_mean
+from elastalog.program import Program, judged_in, removable_rules, rule_clauses
 from elastalog.provenance.absence import Absence, PatternAbsence
-from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.joins import Pattern
+from elastalog.provenance.joins import Pattern, candidates, dominating, holders
 from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.rivals import candidates, dominating, holders
-from elastalog.provenance.rule_variables import value_of_variable
-from elastalog.provenance.search import Assembly
+from elastalog.provenance.search import Alternatives, Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
-from elastalog.provenance.why_not import explain_absence
-from elastalog.provenance.why_not_pattern import explain_pattern
+from elastalog.provenance.why_not import explain_absence, explain_pattern
+from elastalog.relations.facts import Relation
 from elastalog.relations.words import Dictionary
+from elastalog.syntax import tree as syntax
+from elastalog.syntax.printer import print_clause
 
 Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 
@@ -267,3 +283,125 @@ def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
 def _in_class(value: Value, size: int) -> str:
     shown = repr(value) if isinstance(value, str) else str(value)
     return f"{shown} is in a class of {size:,}" if size else f"{shown} is in no class"
+
+
+def variables_of_rule(rule: Rule) -> dict[str, Base]:
+    """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
+    variables = variables_in((rule.head, *rule.body), is_deep=False)
+    return {variable.name: variable.base for variable in variables if is_written(variable.name)}
+
+
+def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Value:
+    """The value that a user gives to a variable of a rule, as facts have it. Raises E0711."""
+    known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
+    base = known.get(name)
+    if base is None:
+        advice = did_you_mean(str(name), known) or "its variables are: " + ", ".join(known)
+        raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
+    found = _value_of(base, value)
+    if found is None:
+        raise ElastalogError(
+            [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
+        )
+    return found
+
+
+def _value_of(base: Base, given: Any) -> Value | None:
+    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is none."""
+    match base:
+        case Base.SYMBOL:
+            return str(given) if isinstance(given, str) else None
+        case Base.NUMBER | Base.UNSIGNED:
+            return index(given) if is_whole(given) else None
+        case Base.FLOAT:
+            try:
+                return float(given) if not isinstance(given, bool) and isinstance(given, Real) else None
+            except OverflowError:
+                return None
+        case Base.RECORD:
+            return given if isinstance(given, Nil | Record | Branch) else None
+        case _:
+            assert_never(base)
+
+
+class Uses:
+    """Knows the rules of a program by the relations that they read."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._judged = judged_in(program.tree.items)
+        self._reading: dict[str, list[tuple[syntax.Clause, int]]] = {}
+        for rule in rule_clauses(program):
+            self._note(rule, 0)
+            for wide in with_members(rule):
+                self._note(wide, len(rule.body))
+
+    def _note(self, rule: syntax.Clause, first: int) -> None:
+        for place, literal in enumerate(rule.body[first:], first):
+            if isinstance(literal, syntax.Atom):
+                self._reading.setdefault(literal.relation, []).append((rule, place))
+
+    def direct(
+        self,
+        fact: Fact,
+        ask: Callable[[Query], Relation],
+        derivations: Callable[[Fact], Iterable[Proof]],
+    ) -> list[Fact]:
+        """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
+        aggregate of the body ranges over. Each once; those that only negate it are none. Whether a fact with the number
+        of a derivation rests on it `derivations` tells, which do not show what aggregates range over."""
+        program = self._program
+        found: dict[str, Fact] = {}  # by text: NaN is not equal to itself
+        for rule, place in self._reading.get(fact.relation, ()):
+            bound = bound_to(rule, place, fact.values)
+            if bound is None:
+                continue
+            has_numbers = is_numbered(rule)
+            if has_numbers or rule.heads[0].relation in self._judged:
+                bound = among_what_holds(bound)
+            for values in ask(check_clause(bound, program.tree, program.checked)):
+                other = Fact(rule.heads[0].relation, values)
+                if not has_numbers or _rests_on(fact, derivations(other)):
+                    found.setdefault(str(other), other)
+        found.pop(str(fact), None)
+        return list(found.values())
+
+
+def _rests_on(fact: Fact, derivations: Iterable[Proof]) -> bool:
+    premises = (child for proof in derivations for child in proof.children)
+    return any(isinstance(child, Proof) and child.fact == fact for child in premises)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """An update to a world in which a fact does not follow: rules that go, program text that comes, and the facts that
+    come with it."""
+
+    removed: list[str]
+    added: list[str]
+    inserted: dict[str, Relation | list[tuple[Value, ...]]]
+
+
+def world_without(fact: Fact, program: Program, derived: Callable[[Collection[int]], Relation]) -> World:
+    """In the place of the rules that may derive a fact stand others that derive the same but for it. That an `eqrel` is
+    closed stays so. Rules that number their derivations would give others other numbers: what they have derived, which
+    does not depend on the fact, is given instead. `derived` finds it, by the numbers of rules."""
+    excluded, given = (free_name(stem, program.checked) for stem in ("excluded", "given"))
+    declared = program.checked.relations[fact.relation].attributes
+    attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in declared)
+    world = World([], [f".decl {excluded}({attributes})"], {excluded: [fact.values]})
+    numbered: list[int] = []
+    for number, rule in removable_rules(program).items():
+        if rule.heads[0].relation != fact.relation:
+            continue
+        world.removed.append(print_clause(rule))
+        if is_numbered(rule):
+            numbered.append(number)
+        else:
+            world.added.append(print_clause(other_than(rule, excluded)))
+    if numbered:
+        values = ", ".join(f"x{place}" for place in range(len(declared)))
+        world.added.append(f".decl {given}({attributes})")
+        world.added.append(f"{fact.relation}({values}) :- {given}({values}), !{excluded}({values}).")
+        world.inserted[given] = derived(numbered)
+    return world

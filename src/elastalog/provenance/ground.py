@@ -1,22 +1,28 @@
-"""What ground expressions come to, on plain values, following `analysis.functors` to the letter.
+"""What ground expressions come to on plain values, following `analysis.functors` to the letter; which comparisons hold,
+what equations say of variables, and what aggregates make of values.
 
-Proofs are put together and checked with this, `comparisons` and `folds`. They share nothing with the backends, so that
-a checked proof does not rest on their arithmetic.
+Proofs are put together and checked with this. It shares nothing with the backends, so that a checked proof does not
+rest on their arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, assert_never, cast
 
-from elastalog.analysis.functor_values import BITS
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.functor_values import BITS, TESTS, NotRegular, greatest, least, matcher
 from elastalog.analysis.functors import FUNCTORS
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.text_facts import build
-from elastalog.analysis.values import Branch, Nil, Record
+from elastalog.analysis.infer_types import build
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.analysis.values import Branch, Nil, Record, sort_key
+from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
+from elastalog.syntax.keywords import NOT
 
 Ordinal = Callable[[Any], int | None]
 """The number of a symbol or record in a run, which only that run knows."""
@@ -148,3 +154,244 @@ def normal(value: Any, base: Base) -> Value:
     if isinstance(value, Nil | Record | Branch):
         return value
     return cast(Value, value) if isinstance(value, tuple) else str(value)
+
+
+MOST_IN_RANGE = 1_000_000
+"""Values of one `range` that are looked at; the engine refuses longer ones."""
+
+
+def parts_of(value: Value, constructor: Apply) -> tuple[Any, ...] | None:
+    """The parts of a value that a constructor has built, None if another has."""
+    parts: object = value
+    if constructor.functor != "[]":
+        parts = value.parts if isinstance(value, Branch) and value.name == constructor.functor[1:] else None
+    return parts if isinstance(parts, tuple) and len(parts) == len(constructor.arguments) else None
+
+
+def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] | None:
+    """What an equation `variable = [parts]` gives to the variables among the parts, None if it is none or the variable
+    has no value yet. Raises NoValue if the value is of another form or the parts clash with what is known."""
+    variable, constructor = comparison.left, comparison.right
+    if (
+        comparison.operator != "="
+        or not isinstance(variable, Variable)
+        or not isinstance(constructor, Apply)
+        or not is_constructor(constructor.functor)
+        or variable.name not in bindings
+    ):
+        return None
+    parts = parts_of(bindings[variable.name], constructor)
+    if parts is None:
+        raise NoValue(f"{bindings[variable.name]!r} is of another form")
+    found: dict[str, Value] = {}
+    for term, part in zip(constructor.arguments, parts, strict=True):
+        match term:
+            case Variable():
+                known = bindings[term.name] if term.name in bindings else found.setdefault(term.name, part)
+                if not compare("=", known, part):
+                    raise NoValue(f"{part!r} is not {known!r}")
+            case Constant():
+                if not compare("=", normal(term.value, term.base), part):
+                    raise NoValue(f"{part!r} is not {term.value!r}")
+            case Apply():
+                raise NoValue("a part that is computed")
+    return found
+
+
+def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Value]:
+    """The values of `range(…)`, the first million at most."""
+    numbers: list[Any] = [value_of(argument, bindings, ordinal) for argument in generator.arguments]
+    look = ordinal.look if isinstance(ordinal, Run) else None
+    start, end = numbers[:2]
+    step = numbers[2] if len(numbers) > 2 else 1 if start <= end else -1
+    if step == 0:
+        if start != end:
+            yield start
+        return
+    for _ in range(MOST_IN_RANGE):
+        if not (start < end if step > 0 else start > end):
+            return
+        if look is not None:
+            look()
+        yield start
+        start += step
+
+
+def compare(operator: str, left: Any, right: Any) -> bool:
+    """Whether a comparison of two values holds. As a value, NaN equals itself."""
+    match operator:
+        case "=":
+            return bool(left == right) or (left != left and right != right)
+        case "!=":
+            return not compare("=", left, right)
+        case "<" | "<=" | ">" | ">=" if isinstance(left, Branch):
+            return compare(operator, sort_key(left), sort_key(right))
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+        case "match":
+            try:
+                return matcher(left)(right)
+            except NotRegular:
+                return False  # a pattern that is none matches nothing
+        case _:
+            return TESTS[operator](left, right)
+
+
+def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:
+    """Whether a comparison holds; where a side has no value it does not, and its negation does. Raises Unbound."""
+    if comparison.operator.startswith(NOT):
+        return not holds(replace(comparison, operator=comparison.operator.removeprefix(NOT)), bindings, ordinal)
+    try:
+        left = value_of(comparison.left, bindings, ordinal)
+        if isinstance(comparison.right, Apply) and comparison.right.functor == "range":
+            return any(compare("=", left, value) for value in range_of(comparison.right, bindings, ordinal))
+        return compare(comparison.operator, left, value_of(comparison.right, bindings, ordinal))
+    except NoValue:
+        return False
+
+
+def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
+    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
+    `range` gives more than one. Comparisons that stay without values are left out."""
+    pending = [comparison for comparison in comparisons if not is_numbering(comparison)]
+    known = dict(bindings)
+    while True:
+        waiting: list[Comparison] = []
+        for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                return
+            if parts is not None:
+                known.update(parts)
+                continue
+            defined = _definition(comparison, known)
+            if defined is not None:
+                name, expression = defined
+                if isinstance(expression, Apply) and expression.functor == "range":
+                    try:
+                        values = list(range_of(expression, known, ordinal))
+                    except Unbound:
+                        waiting.append(comparison)
+                        continue
+                    except NoValue:
+                        return
+                    rest = [other for other in pending if other is not comparison]
+                    for value in values:
+                        yield from solve(rest, {**known, name: value}, ordinal)
+                    return
+                try:
+                    known[name] = value_of(expression, known, ordinal)
+                except Unbound:
+                    waiting.append(comparison)
+                except NoValue:
+                    return
+                continue
+            try:
+                if not holds(comparison, known, ordinal):
+                    return
+            except Unbound:
+                waiting.append(comparison)
+        if len(waiting) == len(pending):
+            yield known
+            return
+        pending = waiting
+
+
+def is_numbering(comparison: Comparison) -> bool:
+    """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any that a
+    derivation has is right."""
+    return isinstance(comparison.right, Apply) and comparison.right.functor == "autoinc"
+
+
+def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> dict[str, Value]:
+    """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing."""
+    pending = list(comparisons)
+    known = dict(bindings)
+    grows = True
+    while grows:
+        grows = False
+        for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                parts = None
+            if parts:
+                known.update(parts)
+                grows = True
+            defined = _definition(comparison, known)
+            if defined is None or (isinstance(defined[1], Apply) and defined[1].functor == "range"):
+                continue
+            try:
+                known[defined[0]] = value_of(defined[1], known, ordinal)
+                grows = True
+            except (Unbound, NoValue):
+                continue
+    return known
+
+
+def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
+    """The unbound variable that an equation defines, and by what."""
+    if comparison.operator != "=":
+        return None
+    for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+        if isinstance(side, Variable) and side.name not in known:
+            return side.name, other
+    return None
+
+
+def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:
+    """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a
+    member."""
+    try:
+        match operator:
+            case "count":
+                return len(values)
+            case "sum" if base in BOUNDS and getattr(ordinal, "wraps", False):
+                return modulo_bits(sum(values), base)
+            case "sum":
+                return normal(_exact_sum(values), base)
+            case "mean":
+                return _exact_sum(values) / len(values) if values else None
+            case "min" | "max":
+                return None if not values else least(*values) if operator == "min" else greatest(*values)
+            case _ if operator[0] == "@":
+                return _folded(operator, values, base, getattr(ordinal, "functions", {}))
+            case _:
+                raise ValueError(operator)
+    except (NoValue, OverflowError, ValueError):
+        return math.nan if base is Base.FLOAT else None
+
+
+def _exact_sum(values: list[Any]) -> Any:
+    """The sum, rounded once: that of integers not at all, however large they are."""
+    if not any(isinstance(value, float) for value in values):
+        return sum(values)
+    try:
+        return math.fsum(values)
+    except OverflowError:  # in the end, or only on the way there
+        limitless = [value for value in values if not math.isfinite(value)]
+        return sum(limitless) if limitless else float(sum(map(Fraction, values)) / 2**64) * 2.0**64
+
+
+def _folded(operator: str, pairs: list[Any], base: Base, functions: Mapping[str, Callable[..., Any]]) -> Value | None:
+    """What a functor of the user makes of values, each with what it starts with, in ascending order."""
+    if not pairs:
+        return None
+    folded = pairs[0][0]
+    for value in sorted((pair[1] for pair in pairs), key=sort_key):
+        folded = applied(Apply(operator, (), base, Span(0, 0)), (folded, value), functions)
+    return cast(Value, folded)
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two results of an aggregate are the same; floats may differ by the order in which they were added."""
+    if isinstance(left, float) and isinstance(right, float):
+        return compare("=", left, right) or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return left == right

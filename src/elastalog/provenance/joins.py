@@ -1,31 +1,51 @@
-"""Conjunctions solved by plain search over facts that a look-up gives: for small things, where nothing may rest on
-the engine."""
+"""Conjunctions solved by plain search over facts that a look-up gives: for small things, where nothing may rest on the
+engine.
+
+Literals of a rule are matched and written out with values in place of variables. Facts that compete are found in the
+same way: candidates for the keys of a choice domain, and facts that dominate others by subsumption.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
-from elastalog.analysis.checked_variables import names_of
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.listing import show_expression, show_literal, show_value
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
     Atom,
+    CheckedProgram,
     Comparison,
+    Constant,
     Expression,
     Literal,
     Negation,
+    Relation,
+    Rule,
     Value,
     Variable,
     Wildcard,
+    names_of,
 )
-from elastalog.analysis.structures import is_constructor
-from elastalog.analysis.variable_names import is_implied_name
-from elastalog.provenance.comparisons import compare, holds, range_of, take_apart
-from elastalog.provenance.fact import Bindings
-from elastalog.provenance.folds import fold
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, no_ordinal, value_of
-from elastalog.provenance.instantiate import are_met, ground_values, match_atom
+from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.values import sort_key
+from elastalog.analysis.variables import is_implied_name, is_made_name, is_wildcard_name, written_name
+from elastalog.provenance.fact import Bindings, Fact
+from elastalog.provenance.ground import (
+    NoValue,
+    Ordinal,
+    Unbound,
+    compare,
+    fold,
+    holds,
+    no_ordinal,
+    range_of,
+    take_apart,
+    value_of,
+)
+from elastalog.syntax.printer import print_comparison
 
 Pattern: TypeAlias = Sequence[Value | None]
 LookUp: TypeAlias = Callable[[str, Pattern], Iterable[tuple[Value, ...]]]
@@ -197,3 +217,206 @@ def assignment_of(bindings: Bindings, literal: Aggregation) -> Assignment:
         for name, value in bindings.items()
         if name in told or not is_implied_name(name)
     )
+
+
+def substitute(term: Expression | Wildcard, bindings: Bindings) -> Expression | Wildcard:
+    """The term with values in place of the variables that have one."""
+    match term:
+        case Variable():
+            value = bindings.get(term.name)
+            return Variable(_plain(term.name), term.base, term.span) if value is None else _constant(value, term)
+        case Apply():
+            arguments = tuple(_expression(argument, bindings) for argument in term.arguments)
+            return Apply(term.functor, arguments, term.base, term.span)
+        case Constant() | Wildcard():
+            return term
+        case _:
+            assert_never(term)
+
+
+def _expression(term: Expression, bindings: Bindings) -> Expression:
+    result = substitute(term, bindings)
+    assert not isinstance(result, Wildcard)
+    return result
+
+
+def _constant(value: Value, variable: Variable) -> Constant:
+    return Constant(value, variable.base, variable.span)
+
+
+def _plain(name: str) -> str:
+    """The name as the program writes it; a wildcard keeps its own, which listings show as `_`, and so does what an
+    expression builds, which they show by the expression."""
+    return name if is_wildcard_name(name) or is_made_name(name) else written_name(name)
+
+
+def instantiate(literal: Literal, bindings: Bindings) -> Literal:
+    """The literal with values in place of the variables that have one."""
+    match literal:
+        case Atom():
+            return Atom(literal.relation, tuple(substitute(a, bindings) for a in literal.arguments), literal.span)
+        case Negation():
+            atom = instantiate(literal.atom, bindings)
+            assert isinstance(atom, Atom)
+            return Negation(atom, literal.span)
+        case Comparison():
+            left, right = _expression(literal.left, bindings), _expression(literal.right, bindings)
+            return Comparison(literal.operator, literal.base, left, right, literal.span)
+        case Aggregation():
+            target = None if literal.target is None else _expression(literal.target, bindings)
+            bodies = tuple(tuple(instantiate(inner, bindings) for inner in body) for body in literal.bodies)
+            return Aggregation(literal.result, literal.operator, target, bodies, literal.groups, literal.span)
+        case _:
+            assert_never(literal)
+
+
+def show(literal: Literal, bindings: Bindings) -> str:
+    """The instantiated literal as text: `edge(1, 2)`, `!edge(1, _)`, `3 = 2 + 1`, `count : { edge(1, y) } = 3`."""
+    ground = instantiate(literal, bindings)
+    match ground:
+        case Atom() | Negation():
+            atom = ground.atom if isinstance(ground, Negation) else ground
+            arguments = ", ".join(map(_shown_argument, atom.arguments))
+            return f"{'!' if isinstance(ground, Negation) else ''}{atom.relation}({arguments})"
+        case Comparison():
+            return print_comparison(ground.operator, _bare(ground.left), _bare(ground.right))
+        case Aggregation():
+            groups = {group.name: bindings[group.name] for group in ground.groups if group.name in bindings}
+            inside = show_literal(instantiate(literal, groups)).partition(" = ")[2]
+            result = bindings.get(ground.result.name)
+            return f"{inside} = {_plain(ground.result.name) if result is None else show_value(result)}"
+        case _:
+            assert_never(ground)
+
+
+def _shown_argument(argument: Expression | Wildcard) -> str:
+    """An argument of an atom: its value, as facts are written, or as much of it as is known."""
+    if isinstance(argument, Wildcard):
+        return show_expression(argument)
+    try:
+        return show_value(value_of(argument, {}))
+    except (NoValue, Unbound):
+        return _bare(argument)
+
+
+def _bare(expression: Expression) -> str:
+    text = show_expression(expression)
+    is_infix = isinstance(expression, Apply) and text.startswith("(")
+    return text[1:-1] if is_infix else text
+
+
+def match_atom(
+    atom: Atom, values: Iterable[Value], bindings: dict[str, Value], deferred: list[tuple[Expression, Value]]
+) -> bool:
+    """Binds the variables of an atom to the values of a fact. False on a clash; computed arguments are `deferred`."""
+    for argument, value in zip(atom.arguments, values, strict=True):
+        match argument:
+            case Variable():
+                if not compare("=", bindings.setdefault(argument.name, value), value):
+                    return False
+            case Constant():
+                if not compare("=", value_of(argument, {}), value):
+                    return False
+            case Apply():
+                deferred.append((argument, value))
+            case Wildcard():
+                pass
+            case _:
+                assert_never(argument)
+    return True
+
+
+def are_met(deferred: Iterable[tuple[Expression, Value]], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:
+    """Whether computed arguments have the values that facts give them."""
+    try:
+        return all(compare("=", value_of(expression, bindings, ordinal), value) for expression, value in deferred)
+    except (NoValue, Unbound):
+        return False
+
+
+def ground_values(atom: Atom, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> tuple[Value | None, ...]:
+    """The values of an atom's arguments, None for wildcards. Raises NoValue or Unbound."""
+    return tuple(None if isinstance(a, Wildcard) else value_of(a, bindings, ordinal) for a in atom.arguments)
+
+
+MOST_RIVALS = 1_000
+"""Candidates that are counted."""
+
+
+def candidates(fact: Fact, program: CheckedProgram, look_up: LookUp, ordinal: Ordinal) -> int | None:
+    """How many facts rules give that have a key of a choice domain in common with a fact, itself included. None if they
+    are very many."""
+    relation = program.relations[fact.relation]
+    found = {sort_key(fact.values)}  # by which NaN equals NaN
+    for rule in program.rules:
+        if rule.head.relation == fact.relation:
+            for key in relation.choices:
+                for values in _given_by(rule, fact, key, look_up, ordinal):
+                    found.add(sort_key(values))
+                    if len(found) > MOST_RIVALS:
+                        return None
+    return len(found)
+
+
+def _given_by(
+    rule: Rule, fact: Fact, key: Sequence[int], look_up: LookUp, ordinal: Ordinal
+) -> Iterator[tuple[Value, ...]]:
+    """The facts that a rule gives with the values of a fact in the columns of a key."""
+    arguments = [argument for argument in rule.head.arguments if isinstance(argument, Expression)]
+    bindings: dict[str, Value] = {}
+    for column in key:
+        argument, value = arguments[column], fact.values[column]
+        if isinstance(argument, Variable) and not compare("=", bindings.setdefault(argument.name, value), value):
+            return
+    for found in assignments(rule.body, bindings, look_up, ordinal):
+        try:
+            values = tuple(value_of(argument, found, ordinal) for argument in arguments)
+        except NoValue:
+            continue
+        if all(compare("=", values[column], fact.values[column]) for column in key):
+            yield values
+
+
+def holders(fact: Fact, relation: Relation, look_up: LookUp) -> Iterator[tuple[Fact, str]]:
+    """The facts that have a key of a choice domain in common with a fact which is absent, each with that key."""
+    for key in relation.choices:
+        pattern = [value if column in key else None for column, value in enumerate(fact.values)]
+        names = ", ".join(f"{relation.attributes[column].name} = {fact.values[column]!r}" for column in key)
+        for values in look_up(fact.relation, pattern):
+            yield Fact(fact.relation, values), names
+
+
+def dominating(
+    fact: Fact, program: CheckedProgram, look_up: LookUp, ordinal: Ordinal, by: Fact | None = None
+) -> Iterator[tuple[Fact, Rule]]:
+    """The facts that dominate a fact, which need not be present, each with the subsumption; only `by`, if that is
+    given."""
+    width = len(fact.values)
+
+    def with_both(relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
+        yield from look_up(relation, pattern)
+        for other in (fact,) if by is None else (fact, by):
+            fits = all(
+                wanted is None or compare("=", wanted, value)
+                for wanted, value in zip(pattern, other.values, strict=False)
+            )
+            if relation == other.relation and fits:
+                yield other.values
+
+    for rule in program.subsumptions:
+        if rule.head.relation.removesuffix(MARK) != fact.relation:
+            continue
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == fact.relation]
+        one, other = atoms[:2]
+        bindings: dict[str, Value] = {}
+        deferred: list[tuple[Expression, Value]] = []
+        sides = [(one, fact)] if by is None else [(one, fact), (other, by)]
+        if not all(match_atom(atom, side.values, bindings, deferred) for atom, side in sides):
+            continue
+        for found in assignments(rule.body, bindings, with_both, ordinal):
+            known = [entry for entry in deferred if all(name in found for name in names_of(entry[0]))]
+            if are_met(known, found, ordinal):
+                head = [argument for argument in rule.head.arguments if isinstance(argument, Expression)]
+                pair = tuple(value_of(argument, found, ordinal) for argument in head)
+                if sort_key(pair[width:]) != sort_key(fact.values):
+                    yield Fact(fact.relation, pair[width:]), rule

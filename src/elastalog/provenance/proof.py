@@ -162,9 +162,9 @@ class Proof:
 
     def to_tree(self) -> str:
         """An indented tree, for narrow terminals."""
-        from elastalog.provenance.rendering.tree import render
+        from elastalog.provenance.rendering.text import render_tree
 
-        return show_lines(render(self))
+        return show_lines(render_tree(self))
 
     def to_json(self) -> str:
         """A table of nodes that refer to each other, so that shared sub-proofs are written once."""
@@ -174,20 +174,20 @@ class Proof:
 
     def to_dot(self) -> str:
         """A graph for Graphviz."""
-        from elastalog.provenance.rendering.dot import render
+        from elastalog.provenance.rendering.graph import render_dot
 
-        return show_lines(render(self))
+        return show_lines(render_dot(self))
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.mermaid import render
+        from elastalog.provenance.rendering.graph import render_mermaid
 
-        return show_lines(render(self))
+        return show_lines(render_mermaid(self))
 
     def to_html(self, page: bool = False) -> str:
         """Collapsible HTML: a piece to put into a page, or a whole page."""
+        from elastalog.provenance.rendering.html import page as page_of
         from elastalog.provenance.rendering.html import render
-        from elastalog.provenance.rendering.page import page as page_of
 
         piece = show_lines(render(self))
         return page_of(f"Why {self.fact} holds", piece) if page else piece

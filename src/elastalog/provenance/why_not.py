@@ -1,18 +1,21 @@
-"""Finds the nearest failing derivations of an absent fact.
+"""Finds the nearest failing derivations of an absent fact, or of whatever fact fits a pattern and does not hold.
 
 For every rule whose head fits the fact, the body is joined as far as it goes: each atom either takes a fact that
 fits, or is given up as failing. Searches with one failing literal come first, then two, and so on, until a search
 finds something. Values for variables come from the facts that the other atoms take; what nothing binds stays free.
+
+For a pattern only some arguments of the head have values: the body gives the others values, or leaves them open, as
+where no fact at all fits an atom. What would derive a fact that holds is no answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
-from elastalog.analysis.checked_variables import names_of
+from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -25,16 +28,26 @@ from elastalog.analysis.program import (
     Rule,
     Value,
     Variable,
+    Wildcard,
+    names_of,
 )
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.values import NIL
+from elastalog.analysis.variables import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.solving import solve_equation
-from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
-from elastalog.provenance.comparisons import compare, define, holds, range_of
+from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, value_of
-from elastalog.provenance.instantiate import ground_values, match_atom, show
-from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, range_of, value_of
+from elastalog.provenance.joins import (
+    LookUp,
+    aggregate_value,
+    ground_values,
+    is_matched,
+    match_atom,
+    matches,
+    needed_by,
+    show,
+)
 
 MOST_LOOKUPS = 2_000
 """Look-ups that the search for one rule may make."""
@@ -294,3 +307,89 @@ def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], 
                 if holds(comparison, solved, ordinal):
                     known = solved
     return known
+
+
+def explain_pattern(
+    pattern: Pattern,
+    written: str,
+    present: int,
+    rules: tuple[Rule, ...],
+    look_up: LookUp,
+    ordinal: Ordinal,
+    limit: int,
+    given: Bindings,
+    source: AbsenceSource,
+) -> PatternAbsence:
+    """The nearest failing instantiations of the rules that would derive a fact of the pattern which does not hold, at
+    most `limit`, one for each such fact first. `present`: how many hold. `given`: values of variables that are fixed
+    beforehand."""
+    found: list[tuple[Instantiation, str]] = []
+    impossible: list[tuple[Rule, str]] = []
+    is_exhaustive = True
+    for rule in rules:
+        bindings: dict[str, Value] = {}
+        deferred: list[tuple[Expression, Value]] = []
+        known = [(a, t) for a, t in zip(rule.head.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
+        part = Atom(rule.head.relation, tuple(argument for argument, _ in known), rule.head.span)
+        if not match_atom(part, [value for _, value in known], bindings, deferred):
+            impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
+            continue
+        if any(not compare("=", bindings.setdefault(name, value), value) for name, value in given.items()):
+            impossible.append((rule, "the values given for its variables do not fit the pattern"))
+            continue
+        wanted = _wanted(rule.head, pattern)
+        literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern)]
+
+        def is_absent(values: Bindings, wanted: Atom = wanted) -> bool:
+            try:
+                fact = ground_values(wanted, values, ordinal)
+            except Unbound:
+                return True
+            except NoValue:
+                return False
+            return next(iter(look_up(wanted.relation, fact)), None) is None
+
+        search = Search(rule, literals, look_up, ordinal, limit * KEPT, is_wanted=is_absent)
+        search.run(bindings, least=1)
+        is_exhaustive = is_exhaustive and not search.is_cut
+        found += [(one, show(wanted, one.bindings)) for one in search.found.values()]
+    found.sort(key=lambda pair: pair[0].rank)
+    shown = [*_distinct(found)][:limit]
+    fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
+    return PatternAbsence(
+        fact, tuple(one for one, _ in shown), tuple(impossible), is_exhaustive, source,
+        pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
+    )  # fmt: skip
+
+
+def _wanted(head: Atom, pattern: Pattern) -> Atom:
+    """What a rule is to derive: its head, with the values that the pattern has."""
+    places = zip(head.arguments, pattern.terms, strict=True)
+    arguments = [
+        a if isinstance(t, Free) or isinstance(a, Wildcard) else Constant(t, a.base, a.span) for a, t in places
+    ]
+    return Atom(head.relation, tuple(arguments), head.span)
+
+
+def _same(head: Atom, pattern: Pattern) -> Iterator[Comparison]:
+    """That arguments of the head are equal where the pattern has the same variable."""
+    places: dict[str, list[Expression]] = {}
+    for argument, term in zip(head.arguments, pattern.terms, strict=True):
+        if isinstance(term, Free) and term.name is not None and not isinstance(argument, Wildcard):
+            places.setdefault(term.name, []).append(argument)
+    for arguments in places.values():
+        for one, other in pairwise(arguments):
+            yield Comparison("=", one.base, one, other, one.span)
+
+
+def _distinct(found: Sequence[tuple[Instantiation, str]]) -> Iterator[tuple[Instantiation, str]]:
+    """The best for every conclusion, then the others."""
+    met: set[str] = set()
+    later: list[tuple[Instantiation, str]] = []
+    for one, conclusion in found:
+        if conclusion in met:
+            later.append((one, conclusion))
+        else:
+            met.add(conclusion)
+            yield one, conclusion
+    yield from later

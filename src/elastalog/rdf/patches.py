@@ -13,7 +13,7 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.rdf.loading import Files, declaration
 from elastalog.rdf.ontology import is_schema
-from elastalog.rdf.unfolding import equality_rules
+from elastalog.rdf.rules import equality_rules
 from elastalog.rdf.vocabulary import CLASS, EQUALITY, PROPERTY, SAME, SAME_AS, TYPE, Names
 from elastalog.relations.faults import shown
 
@@ -38,18 +38,32 @@ def read_patch(patch: Files | str) -> Patch:
     if isinstance(patch, str) and "\n" in patch:
         return parse_patch(patch, "<patch>")
     path = Path(patch)
-    return parse_patch(file_bytes(path, is_packed(path)).decode("utf-8", "replace"), str(path))
+    data = file_bytes(path, is_packed(path))
+    try:
+        return parse_patch(data.decode(), str(path))
+    except UnicodeDecodeError as error:
+        line, told = data.count(b"\n", 0, error.start), f"byte 0x{data[error.start]:02x} is not UTF-8"
+        text = data.split(b"\n")[line].decode("utf-8", "backslashreplace")
+        raise ElastalogError([_bad(str(path), line + 1, told, text)]) from None
 
 
 def parse_patch(text: str, file: str) -> Patch:
     """The patch that a text is."""
     rdf = require_package("pyoxigraph", "rdf")
-    lines, signs = [], []
+    lines: list[str] = []
+    signs: list[tuple[bool, int]] = []
+    begun = (0, 0)  # lines and changes before the transaction
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         found = _LINE.fullmatch(line.rstrip("\r"))
         if found is None:
             raise ElastalogError([_bad(file, number, "neither a change nor a line of RDF Patch", line)])
         prefix = _PREFIX.match(line)
+        command = (found["other"] or "")[:2]
+        if command == "TA":  # what the transaction has changed does not count
+            lines[begun[0] :] = [one if one.startswith("@prefix") else "" for one in lines[begun[0] :]]
+            del signs[begun[1] :]
+        if command in ("TX", "TC", "TA"):
+            begun = len(lines), len(signs)
         if found["triple"] is not None:
             signs.append((found["sign"] in "+A", number))
             triple = found["triple"].rstrip()

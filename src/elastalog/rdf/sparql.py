@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from elastalog.analysis.rdf_terms import literal_of, literal_text
+from elastalog.analysis.functor_values import literal_of, literal_text
 from elastalog.diagnostics.arguments import require_package, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import is_schema
-from elastalog.rdf.unfolding import constant
+from elastalog.rdf.rules import constant
 from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _SKIPPED: Final = r'<[^<>\s]*>|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|#[^\n]*'
 _UNCOVERED: Final = {
     "Graph": (r"\bGRAPH\b", "GRAPH"),
     "ServiceGraphPattern": (r"\bSERVICE\b", "SERVICE"),
+    "DatasetClause": (r"\bFROM\b", "FROM"),
     "Group": (r"\bGROUP\b", "GROUP BY"),
     "AggregateJoin": (r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT|GROUP)\b", "an aggregate"),
     "ConstructQuery": (r"\bCONSTRUCT\b", "CONSTRUCT"),

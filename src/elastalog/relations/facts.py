@@ -11,7 +11,7 @@ import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_package, stays_here
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.display import html_table
@@ -48,7 +48,7 @@ class FactWords:
     def copied(self) -> FactWords:
         """The facts, whatever becomes of the memory that they are in."""
         parts = self.words, self.level, self.count
-        memory_limit.ask(sum(part.nbytes for part in parts if part is not None))
+        quota.ask(sum(part.nbytes for part in parts if part is not None))
         return FactWords(*(None if part is None else part.copy() for part in parts))  # type: ignore[arg-type]
 
 

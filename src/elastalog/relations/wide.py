@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations import wide_operators
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
@@ -126,7 +126,7 @@ class WideTable:
             raise LimitReached([_too_many_patterns()])
         is_longer, is_wider = last > len(self._patterns), 2 * last > len(self._slots)
         slots = 1 << (2 * last).bit_length()
-        memory_limit.ask(8 * last * is_longer + 4 * slots * is_wider)
+        quota.ask(8 * last * is_longer + 4 * slots * is_wider)
         if is_longer:
             larger: Integers = np.empty(max(last, 2 * len(self._patterns)), np.int64)
             larger[:first] = self._patterns[:first]

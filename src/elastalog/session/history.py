@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from itertools import accumulate
@@ -14,15 +14,16 @@ import numpy as np
 
 from elastalog import late
 from elastalog.backends.changed_words import ChangedWords, impact_of
+from elastalog.backends.protocol import Matrix
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.evaluation.changes import RuleTexts, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.net_changes import net_of
-from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.program import Program, declarations_in
 from elastalog.provenance.fact import Fact
+from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
-from elastalog.storage import faults
+from elastalog.storage import errors
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry, in_utc
 from elastalog.storage.manifest import RETENTION, Options
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
-    from elastalog.storage import equivalences, fetching
+    from elastalog.storage import fetching, history
     from elastalog.storage import store as stores
     from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
     from elastalog.storage.store import Store
 else:  # only those who have a store need them
     differences = late.module("elastalog.evaluation.differences")
-    equivalences = late.module("elastalog.storage.equivalences")
+    history = late.module("elastalog.storage.history")
     stored = late.module("elastalog.evaluation.stored")
     fetching = late.module("elastalog.storage.fetching")
     stores = late.module("elastalog.storage.store")
@@ -158,7 +159,7 @@ class History:
         since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
         known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
         if not known:
-            raise faults.before_all(given, entries[0].epoch, entries[0].time)
+            raise errors.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]
 
     def net_changes(self, epoch: int) -> ChangedWords:
@@ -170,13 +171,13 @@ class History:
                 return differences.net_words(store, epoch, now.epoch, now.schemas)
         oldest = self.records[0].epoch
         if not oldest <= epoch <= now.epoch:
-            raise faults.epoch_unknown(None, epoch, oldest, now.epoch)
+            raise errors.epoch_unknown(None, epoch, oldest, now.epoch)
         return net_of(record for record in self.records if record.epoch > epoch)
 
     def back_up(self, to: Path, files: FileSystem | None = None) -> int:
         """Copies the store into a folder, through `files` if given."""
         with self._materialisation.lock, self._stored() as store:
-            from elastalog.storage.backup import back_up
+            from elastalog.storage.administration import back_up
 
             return back_up(store.root, to, files)
 
@@ -189,7 +190,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary, equivalences.equivalences_in(state.layout))
+            earlier = now.another(program, now.dictionary, history.equivalences_in(state.layout))
             stored.restore(state, earlier.epochs, earlier.backend)
             with stored.unmoved(store.root):
                 return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
@@ -198,7 +199,7 @@ class History:
         """The latest epoch of a store that another process writes, None if it is this one."""
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
-            raise faults.no_reader()
+            raise errors.no_reader()
         fetching.fetch_again(self.store.root)
         with stored.unmoved(self.store.root):
             store = stores.Store.open(self.store.root, read_only=True)
@@ -208,7 +209,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program, equivalences=equivalences.equivalences_in(state.layout))
+            latest = now.another(program, equivalences=history.equivalences_in(state.layout))
             stored.restore(state, latest.epochs, latest.backend, latest.dictionary)
             return latest, History(latest, store)
 
@@ -230,7 +231,7 @@ class History:
         for epoch in (first, last):
             if not entries[0].epoch <= epoch <= entries[-1].epoch:
                 path = None if self.store is None else self.store.root
-                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self.is_read_only)
+                raise errors.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self.is_read_only)
         if last < first:
             back = self.changed_rules(last, first)
             return RuleTexts(back.added, back.removed)
@@ -261,15 +262,15 @@ class History:
             if found is None:
                 return ()  # a value that no fact has ever had
             words = np.array([found[1]], np.int32)
-            if fact.relation in equivalences.equivalences_in(store.state().layout):
-                return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
+            if fact.relation in history.equivalences_in(store.state().layout):
+                return history.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
             return turns(store.turned(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
         """The store, to read history from. A reader looks again at what its files are now."""
         if self.store is None:
-            raise faults.no_history()
+            raise errors.no_history()
         if not self.store.is_read_only:
             yield self.store
             return
@@ -292,3 +293,28 @@ def _size(record: EpochRecord) -> int:
 def _require_epochs(*epochs: object) -> None:
     for epoch in epochs:
         require_whole("an epoch is a number", epoch, "give its number; `db.log()` has an entry for each")
+
+
+def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
+    """The facts that came and those that went, by relation, after all of some epochs in a row. A fact that came and
+    went again is in neither."""
+    sides: dict[str, dict[bytes, tuple[bool, Matrix, bool]]] = {}
+    for record in records:
+        for name, (inserted, deleted) in record.changes.items():
+            known = sides.setdefault(name, {})
+            for rows, has_come in ((deleted, False), (inserted, True)):
+                for row in written_out(rows):
+                    key = row.tobytes()
+                    first = known[key][0] if key in known else has_come
+                    known[key] = first, row, has_come
+    found: dict[str, tuple[Rows, Rows]] = {}
+    for name, known in sides.items():
+        came, went = ([row for first, row, last in known.values() if first is last is side] for side in (True, False))
+        if came or went:
+            width = len((came or went)[0])
+            found[name] = _rows(came, width), _rows(went, width)
+    return found
+
+
+def _rows(rows: list[Matrix], width: int) -> Matrix:
+    return np.array(rows, np.int32).reshape(len(rows), width)

@@ -1,19 +1,23 @@
-"""A program, its facts and what maintains them: what every part of a session works on."""
+"""A program, its facts and what maintains them: what every part of a session works on. And the explicit facts of its
+first epoch: those in the program's text, and those given or read from files."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import backend_maker
+from elastalog.backends.protocol import FactFiles
 from elastalog.backends.watch import Watch, memory_as_limit
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -23,24 +27,27 @@ from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
 from elastalog.pipeline.files.allowance import reading_within
-from elastalog.pipeline.files.policy import BadRows
-from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
+from elastalog.pipeline.files.loading import InputFiles, inputs_of
+from elastalog.pipeline.files.policy import BadRows, Report, report_of
+from elastalog.pipeline.files.read import read_path
+from elastalog.pipeline.spark.engine import destination, is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
+from elastalog.relations.checks import converted_values
 from elastalog.relations.few_rows import words_of_few_tuples
 from elastalog.relations.functions import functions_for, with_records
 from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.tables import to_words
+from elastalog.relations.tables import as_table, to_words
 from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
     from contextlib import AbstractContextManager
 
     from elastalog.backends.engines import BackendMaker
@@ -50,7 +57,7 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
-    from elastalog.session.observing import Observer
+    from elastalog.session.engine import Observer
     from elastalog.session.settings import Settings
 
 log = logging.getLogger("elastalog.session")
@@ -288,3 +295,64 @@ def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
         f"the store keeps {listed} as equivalence classes, which tasks of Spark do not",
         help='open it with `engine="local"`, and hand the relations over with `to_spark`',
     )
+
+
+Rows: TypeAlias = Any
+"""Facts of one relation: a list of tuples, anything tabular (see `relations.tables.to_words`), or a file's path."""
+
+
+def initial_facts(
+    target: Materialisation,
+    facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None,
+    policy: BadRows,
+) -> tuple[dict[str, np.ndarray | FactFiles], list[Report]]:
+    """The facts by relation, and how the reading went. `facts`: files, a folder that Spark reads, or rows."""
+    explicit: dict[str, list[np.ndarray]] = {}
+    filed: dict[str, FactFiles] = {}
+    spark = target.spark
+    into = None if spark is None else destination(target.backend, target.dictionary)
+    reports: list[Report] = []
+    written: dict[str, list[tuple[Any, ...]]] = {}
+    for fact in target.program.checked.facts:
+        written.setdefault(fact.relation, []).append(fact.values)
+    for name, rows in written.items():
+        explicit[name] = [target.encode(name, rows)]
+    if isinstance(facts, Mapping):
+        from elastalog.pipeline.files.read import place_of, read_rows
+
+        for name, rows in facts.items():
+            if isinstance(rows, str | os.PathLike):
+                read = read_path(target.schema(name), rows, policy)
+                rows = read.table
+                reports.append(read.report)
+            elif is_spark_rows(rows):
+                read = read_spark_rows(target.schema(name), rows, policy, spark, None if name in explicit else into)
+                reports.append(read.report)
+                if read.files is not None:
+                    filed[name] = read.files
+                    continue
+                rows = read.table
+            elif policy.lets_pass:
+                read = read_rows(target.schema(name), rows, policy)
+                rows = read.table
+                reports.append(read.report)
+            elif (table := as_table(rows)) is not None:
+                rows, schema = table, target.schema(name)
+                converted = converted_values(schema, table)
+                reports.append(report_of(policy, name, [place_of(schema)], table.num_rows, [], converted))
+            explicit.setdefault(name, []).append(target.encode(name, rows))
+    elif isinstance(facts, InputFiles):
+        for name, loaded in facts.facts(target.dictionary, target.encode):
+            reports.append(loaded.report)
+            explicit.setdefault(name, []).extend(loaded.parts)
+    elif facts is not None:
+        for relation in inputs_of(target.program.checked):
+            name = relation.name
+            read = read_facts_folder(relation, Path(facts), policy, spark, None if name in explicit else into)
+            reports.append(read.report)
+            if read.files is not None:
+                filed[name] = read.files
+                continue
+            explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
+    joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
+    return {**joined, **filed}, reports

@@ -19,11 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.deprecated import takes_old_options
-from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, wrong_kind
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_place, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
@@ -34,11 +35,13 @@ from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
 from elastalog.pipeline.files.policy import MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
+from elastalog.planning.demand import with_demand
+from elastalog.planning.needed_groups import may_await_groups
 from elastalog.program import Program, as_program, with_arithmetic
+from elastalog.relations.facts import Relation
 from elastalog.relations.functions import Functions, digests_of
 from elastalog.session.history import History
-from elastalog.session.initial_facts import Rows, initial_facts
-from elastalog.session.materialisation import Materialisation
+from elastalog.session.materialisation import Materialisation, Rows, initial_facts
 from elastalog.session.session import Session
 from elastalog.session.settings import Limits, Settings, Store, processors
 from elastalog.storage.manifest import POINTER, RETENTION, Options
@@ -291,9 +294,9 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
     """Facts that another function has made would not be those of this one."""
     for name, kept in options.functors.items():
         if given.get(name, kept) != kept:
-            from elastalog.storage import faults
+            from elastalog.storage import errors
 
-            raise faults.other_functor(path, name)
+            raise errors.other_functor(path, name)
 
 
 def _open_store(
@@ -309,7 +312,7 @@ def _open_store(
     """What a store holds, as it was left or at an earlier epoch."""
     from elastalog.evaluation.stored import restore, stored_program
     from elastalog.storage import store as stores
-    from elastalog.storage.equivalences import equivalences_in
+    from elastalog.storage.history import equivalences_in
 
     store = stores.Store.open(path, read_only=read_only, until=epoch, files=files)
     try:
@@ -345,3 +348,50 @@ def _tell(message: str) -> None:
     is_command = click is not None and click.get_current_context(silent=True) is not None  # it says so itself
     if is_watched and not is_command:
         print(f"elastalog: {message}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, and the program that derives its answers and what they need, and nothing else."""
+
+    query: Query
+    program: Program
+
+    def answers(self, session: Session) -> Relation:
+        """The answers, from a session of the program, which is not needed any more."""
+        return session._reader.answers_in(self.query)
+
+
+def question(program: Program, text: str, parameters: Mapping[str, object]) -> Question:
+    """A query about a program. Raises ElastalogError if it is none."""
+    require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+    checked = program.checked
+    query = check_query(text, program.tree, checked, parameter_values(parameters))
+    own = next(stratum for stratum in query.program.strata if query.name in stratum.relations)
+    together = replace(
+        checked,
+        relations={**checked.relations, query.name: query.program.relations[query.name]},
+        rules=(*checked.rules, *query.program.rules),
+        strata=(*checked.strata, replace(own, number=len(checked.strata))),
+    )
+    return Question(query, replace(program, checked=with_demand(together, (query.name,))))
+
+
+@takes_options
+def query(
+    program: str | os.PathLike[str] | Program,
+    facts: str | os.PathLike[str] | Mapping[str, Rows] | None,
+    text: str,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    **options: Any,
+) -> Relation:
+    """The answers to a query, `path(1, X)` or literals as in the body of a rule, over a program and facts. Only what
+    they need is read and derived: of `path`, what starts at 1. `parameters` are the values of `?name` in the query,
+    and the other options are those of `elastalog.open`.
+
+    Whoever asks more than once over the same facts is better off with a session, `elastalog.open`, and its `query`."""
+    asked = question(as_program(program), text, parameters or {})
+    strategy = "elastic" if may_await_groups(asked.program.checked) else "recompute"
+    with open(asked.program, facts, **{"strategy": strategy, **options}) as session:
+        return asked.answers(session)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.analysis.parameters import parameter_values
-from elastalog.analysis.query import parameters_in
+from elastalog.analysis.query import parameter_values, parameters_in
 from elastalog.database import Decision, PreparedDecision, PreparedQuery
 from elastalog.relations.record_types import NotOfType
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.answers import PatternQuery
+    from elastalog.evaluation.queries import PatternQuery
     from elastalog.session.session import Session
 
 
@@ -32,20 +31,20 @@ class SessionDecision(PreparedDecision):
             asked = self._session._reader.pattern(self.text)
         assert asked is not None
         self._asked, self._relation = asked, asked.relation
-        self._contains, self._dictionary, self._lock = now.backend.contains, now.dictionary, now.lock
+        self._contains, self._dictionary = now.backend.contains, now.dictionary
 
     def _holds(self, values: Sequence[Any]) -> bool:
         now = self._session._materialisation
-        if now is not self._now or now.program is not self._program:
-            self._follow()
-        try:
-            key = self._asked.key(self._dictionary, values)
-        except (ValueError, NotOfType):
-            return super()._holds(values)  # says what is wrong
-        if key is None:
-            parameter_values(dict(zip(self.parameters, values, strict=True)))  # not every text can be one
-            return False
-        with self._lock:
+        with now.lock:  # rules do not change between planning and looking
+            if now is not self._now or now.program is not self._program:
+                self._follow()
+            try:
+                key = self._asked.key(self._dictionary, values)
+            except (ValueError, NotOfType):
+                return super()._holds(values)  # says what is wrong
+            if key is None:
+                parameter_values(dict(zip(self.parameters, values, strict=True)))  # not every text can be one
+                return False
             return bool(self._contains(self._relation, np.array([key or [0]], np.int32)).item(0))
 
     def _hold(self, rows: Sequence[Sequence[Any]]) -> np.ndarray:

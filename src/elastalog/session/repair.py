@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
-from elastalog.debugging import faults
-from elastalog.debugging.asking import facts_in
-from elastalog.debugging.elements import Element
+from elastalog.debugging.answers import Element
+from elastalog.debugging.questions import facts_in, gone_on, no_candidates, nothing_fits
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from elastalog.provenance.explain import Explainer
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
-    from elastalog.session.answerers import Answerers
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.questions import Answerers
     from elastalog.session.updating import Updates
     from elastalog.storage.entries import LogEntry
 
@@ -77,7 +76,7 @@ def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair
         now.encode(fact.relation, [fact.values])  # so that it has words
     candidates = _candidates(now, answerers, missing, asked.candidates)
     try:
-        found = answerers.debugger.mend(
+        found = answerers.debugger.repair(
             asked.unwanted,
             missing,
             _changes(now, candidates),
@@ -88,7 +87,7 @@ def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair
         )
     except ElastalogError as error:
         if any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
-            raise faults.no_candidates(missing, candidates, asked.candidates is None) from None
+            raise no_candidates(missing, candidates, asked.candidates is None) from None
         raise
     if missing and asked.candidates is None and found.minimum and len(found.elements) > 1:
         return replace(found, minimum=False, bound=1.0, why_not_proven="the candidates were found by why-not")
@@ -134,7 +133,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         else:
             fitting = list(_fitting(pattern, relation(pattern.relation)))
             if not fitting:
-                raise faults.nothing_fits(one, now.epoch)
+                raise nothing_fits(one, now.epoch)
             found.extend(fitting)
     return found
 
@@ -228,7 +227,7 @@ def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log:
     """Puts into an update what undoes the elements of a suggestion. Raises ElastalogError if that was made for another
     epoch."""
     if suggestion.epochs[1] != epoch:
-        raise faults.gone_on(suggestion.epochs[1], epoch)
+        raise gone_on(suggestion.epochs[1], epoch)
     for rule in suggestion.rules_to_remove:
         update.remove_rules(_as_written(rule, log))
     for rule in suggestion.rules_to_add:

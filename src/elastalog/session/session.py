@@ -19,8 +19,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
 from elastalog.program import as_program
 from elastalog.provenance.fact import Fact
-from elastalog.session.answerers import Answerers
-from elastalog.session.reading import Reader
+from elastalog.session.questions import Answerers, Reader
 from elastalog.session.updating import Updates
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ if TYPE_CHECKING:
     from elastalog.relations.schema import Schema
     from elastalog.session.engine import Engine
     from elastalog.session.history import History
-    from elastalog.session.initial_facts import Rows
-    from elastalog.session.materialisation import Materialisation
+    from elastalog.session.materialisation import Materialisation, Rows
     from elastalog.session.updating import Listener
     from elastalog.storage.entries import LogEntry
     from elastalog.storage.history import Turn
@@ -245,7 +243,7 @@ class Session(Renamed):
             return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
 
     def _gone_with(self, known: Fact) -> list[Fact]:
-        from elastalog.provenance.uses import world_without
+        from elastalog.provenance.explain import world_without
 
         derived = partial(self._reader.derived_by, known.relation)
         world = world_without(known, self._materialisation.program, derived)
@@ -341,7 +339,7 @@ class Session(Renamed):
         on. Returns the epoch of the copy."""
         require_place("a copy of a store is a folder", path, "give its path")
         if is_address(path):
-            from elastalog.storage.objects.copying import copied_to
+            from elastalog.storage.objects.writing import copied_to
 
             return copied_to(str(path), self._history.back_up)
         return self._history.back_up(Path(path))

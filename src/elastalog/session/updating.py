@@ -16,26 +16,23 @@ import numpy as np
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
-from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.draft import by_relation
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import PendingUpdate
+from elastalog.evaluation.pending import PendingUpdate, by_relation
 from elastalog.evaluation.strategies import marks_of
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.marking import Marks
+from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
-from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows as FactRows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
-from elastalog.session.initial_facts import Rows
-from elastalog.session.materialisation import Materialisation
-from elastalog.session.reading import Reader
-from elastalog.storage import faults
+from elastalog.session.materialisation import Materialisation, Rows
+from elastalog.session.questions import Reader
+from elastalog.storage import errors
 
 log = logging.getLogger("elastalog.session")
 
@@ -197,11 +194,11 @@ class Updates:
         now, history, epochs = self._materialisation, self._history, self._materialisation.epochs
         with now.lock:
             if self._is_closed:
-                raise faults.closed()
+                raise errors.closed()
             if history.store is not None:
                 history.refuse_elsewhere()  # first: a forked child may not write either
                 if history.is_read_only:
-                    raise faults.read_only("it cannot be updated")
+                    raise errors.read_only("it cannot be updated")
             if update.batch is not None and (update.source, update.batch) in history.batches:
                 record = EpochRecord(
                     epochs.number, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True

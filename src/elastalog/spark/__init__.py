@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
     from elastalog.pipeline.spark.sources import Source
     from elastalog.pipeline.spark.streams import change_feed
-    from elastalog.spark.native.source import ElastalogSource
-    from elastalog.spark.results import bad_rows, write
-    from elastalog.spark.sessions import session
+    from elastalog.spark.data_source import ElastalogSource
     from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
-    from elastalog.spark.stores import init_store, read_relation
+    from elastalog.spark.stores import bad_rows, init_store, read_relation, session, write
     from elastalog.spark.updates import apply_diff_files, apply_table, apply_updates
 
 # Imported when they are asked for: every task and every plan of the data source begins with this package.
@@ -28,11 +26,9 @@ _HOMES = {
     "elastalog.pipeline.spark.applying": ("StreamHandle", "StreamOptions"),
     "elastalog.pipeline.spark.sources": ("Source",),
     "elastalog.pipeline.spark.streams": ("change_feed",),
-    "elastalog.spark.native.source": ("ElastalogSource",),
-    "elastalog.spark.results": ("bad_rows", "write"),
-    "elastalog.spark.sessions": ("session",),
+    "elastalog.spark.data_source": ("ElastalogSource",),
     "elastalog.spark.sources": ("csv", "facts", "jdbc", "json", "orc", "parquet", "table", "tsv"),
-    "elastalog.spark.stores": ("init_store", "read_relation"),
+    "elastalog.spark.stores": ("bad_rows", "init_store", "read_relation", "session", "write"),
     "elastalog.spark.updates": ("apply_diff_files", "apply_table", "apply_updates"),
 }
 

@@ -1,18 +1,41 @@
-"""Stores, read and written by Spark."""
+"""Spark sessions, stores that Spark reads and makes, and what a session has, written out by Spark."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from elastalog.folders.addresses import is_address
+from elastalog.pipeline.spark.engine import require_session
+from elastalog.pipeline.spark.session import spark_session
+from elastalog.pipeline.spark.sinks import write_frame
 from elastalog.pipeline.spark.stored_relations import stored_relation
 from elastalog.pipeline.spark.workplace import new_folder
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from elastalog.program import Program
+    from elastalog.session import Session
+
+
+_COLUMNS = ("relation", "file", "line", "code", "reason", "text")
+
+
+def session(cores: int | None = None, *, memory: str = "2g", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The active Spark session if there is one, otherwise a local one with `cores` (all of them by default) and
+    `memory` for the Java side. `settings` are added to ours, or replace them. The data source `elastalog` is known to
+    it."""
+    spark = spark_session(cores, memory=memory, settings=settings)
+    from elastalog.spark.data_source import ElastalogSource
+
+    spark.dataSource.register(ElastalogSource)
+    return spark
 
 
 def read_relation(
@@ -62,3 +85,34 @@ def init_store(
 
     refuse_existing_at(store)
     elastalog.open(program, facts, store=store, engine="spark", spark=spark, **options).close()
+
+
+def write(
+    db: Session,
+    relation: str,
+    kind: Any,
+    place: str | os.PathLike[str],
+    *,
+    mode: Any = "error",
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a relation as it is now: `kind` is `parquet`, `orc`, `csv`, `json`, `jdbc` or `table`; `mode`, if
+    something is there, `error`, `overwrite`, `append` or `ignore`."""
+    write_frame(db[relation].to_spark(), kind, place, mode=mode, options=options)
+
+
+def bad_rows(db: Session) -> Any:
+    """A DataFrame of the rows that were set aside or skipped when the session was opened: relation, file, line, code,
+    reason, text; of rows that were skipped, those that the reports name."""
+    rows: list[tuple[str, str, int, str, str, str]] = []
+    for report in db.reports:
+        if report.quarantine is not None and report.quarantine.exists():
+            for line in report.quarantine.read_text(encoding="utf-8").splitlines():
+                found = json.loads(line)
+                rows.append((report.relation, *(found[name] for name in _COLUMNS[1:])))
+        else:
+            rows += [(report.relation, b.file, b.line, b.fault.code, b.fault.reason, b.text) for b in report.first_bad]
+    kinds = [pa.string(), pa.string(), pa.int64(), pa.string(), pa.string(), pa.string()]
+    columns = list(zip(*rows, strict=True)) or [()] * len(_COLUMNS)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return require_session(None).createDataFrame(pa.table(arrays, names=list(_COLUMNS)))

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions, start
-from elastalog.pipeline.spark.streamed_tables import stream_of_table
-from elastalog.pipeline.spark.streams import stream_of_diff_files, stream_of_rows
+from elastalog.pipeline.spark.streams import stream_of_diff_files, stream_of_rows, stream_of_table
 
 if TYPE_CHECKING:
     from elastalog.session import Session

@@ -16,7 +16,7 @@ from dataclasses import field
 from typing import Any
 
 from elastalog.late import dataclass
-from elastalog.storage import faults
+from elastalog.storage import errors
 
 _KEYED = re.compile(r"key (.+) ([0-9a-f]{32})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"(0|[1-9][0-9]{0,17}) ((?:step|file) .+)", re.ASCII | re.DOTALL)
@@ -96,7 +96,7 @@ class Batches:
         keyed = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
         known = self._known.get(source or "")
         if keyed is not None and known is not None and known.keys.get(keyed[1], keyed[2]) != keyed[2]:
-            raise faults.other_update(keyed[1])
+            raise errors.other_update(keyed[1])
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import FactWords
-from elastalog.storage import faults
-from elastalog.storage.checked_files import FileEntry, read_checked
+from elastalog.storage import errors
+from elastalog.storage.filesystem import FileEntry, read_checked
 
 LEVEL, COUNT = "@level", "@count"
 
@@ -91,7 +91,7 @@ def _table(root: Path, entry: FileEntry, columns: list[str]) -> pa.Table:
         # The bytes are in memory already, and small files are many: threads only pay for large ones.
         table = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=len(data) > LARGE)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise faults.damaged(root / entry.name, str(error)) from None
+        raise errors.damaged(root / entry.name, str(error)) from None
     if table.column_names != columns:
-        raise faults.damaged(root / entry.name, "it has other columns")
+        raise errors.damaged(root / entry.name, "it has other columns")
     return table

@@ -1,16 +1,38 @@
-"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints.
+"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints;
+and files that are written once and never changed, with their checksums.
 
-Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down,
-to know what a power failure could leave.
+Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down, to
+know what a power failure could leave.
+
+Descriptors belong to the process that opened them. A forked child inherits every descriptor, and with it the lock on
+the file: closed by the parent, a store would stay locked for as long as the child lives. So the child closes its copies
+before it does anything else, which leaves the parent's lock alone.
+
+*Failpoints* are the instants around every write, fsync, rename and removal at which a test can stop the process;
+`POINTS` lists them all. Nothing happens at them unless a test says so, with `stop_at` or with the environment variable
+`ELASTALOG_FAILPOINT`:
+
+    ELASTALOG_FAILPOINT=journal.write.middle          the process ends there, at once, as if it had been killed
+    ELASTALOG_FAILPOINT=journal.write.middle:3        the third time
+    ELASTALOG_FAILPOINT=journal.fsync.before:1:raise  raises `Stopped` instead
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import file_digest, sha256
 from pathlib import Path
+from threading import Lock
+from typing import Final, Literal, TypeAlias
 
-from elastalog.storage import failpoints
+from elastalog.late import dataclass
+from elastalog.storage import errors
 
 
 class FileSystem:
@@ -29,9 +51,9 @@ class FileSystem:
         """Puts a file in the place of another, at one instant, for good."""
         temporary = path.with_name(path.name + ".new")
         self.create(temporary, data, purpose)
-        failpoints.reach(f"{purpose}.rename.before")
+        reach(f"{purpose}.rename.before")
         self._rename(temporary, path)
-        failpoints.reach(f"{purpose}.rename.after")
+        reach(f"{purpose}.rename.after")
         self.flush_folder(path.parent)
 
     def open_to_append(self, path: Path) -> int:
@@ -45,16 +67,16 @@ class FileSystem:
 
     def truncate(self, descriptor: int, size: int, purpose: str) -> None:
         """Cuts a file off, for good."""
-        failpoints.reach(f"{purpose}.truncate.before")
+        reach(f"{purpose}.truncate.before")
         self._truncate(descriptor, size)
-        failpoints.reach(f"{purpose}.truncate.after")
+        reach(f"{purpose}.truncate.after")
         self.flush(descriptor, purpose)
 
     def flush(self, descriptor: int, purpose: str) -> None:
         """Waits until what was written is on the disk."""
-        failpoints.reach(f"{purpose}.fsync.before")
+        reach(f"{purpose}.fsync.before")
         self._fsync(descriptor)
-        failpoints.reach(f"{purpose}.fsync.after")
+        reach(f"{purpose}.fsync.after")
 
     def flush_folder(self, path: Path) -> None:
         """Waits until the names in a folder are on the disk."""
@@ -66,9 +88,9 @@ class FileSystem:
 
     def remove(self, path: Path) -> None:
         """Removes a file that nothing refers to."""
-        failpoints.reach("garbage.remove.before")
+        reach("garbage.remove.before")
         self._unlink(path)
-        failpoints.reach("garbage.remove.after")
+        reach("garbage.remove.after")
 
     def adopt(self, path: Path) -> None:
         """A new file was written otherwise, and flushed: it is one of the store's."""
@@ -86,12 +108,12 @@ class FileSystem:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
     def _put(self, descriptor: int, data: bytes, purpose: str) -> None:
-        failpoints.reach(f"{purpose}.write.before")
-        middle = len(data) // 2 if failpoints.is_active() else len(data)
+        reach(f"{purpose}.write.before")
+        middle = len(data) // 2 if is_active() else len(data)
         self._write_all(descriptor, data[:middle])
-        failpoints.reach(f"{purpose}.write.middle")
+        reach(f"{purpose}.write.middle")
         self._write_all(descriptor, data[middle:])
-        failpoints.reach(f"{purpose}.write.after")
+        reach(f"{purpose}.write.after")
 
     def _write_all(self, descriptor: int, data: bytes) -> None:
         left = memoryview(data)
@@ -120,3 +142,182 @@ class FileSystem:
 
     def _make(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
+
+
+class OwnDescriptor:
+    """An open file. `number` is None once it is closed, and from the beginning in a forked child."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, opening: Callable[[], int]) -> None:
+        with _OPENING:  # no other thread forks between the opening and the list
+            self.number: int | None = opening()
+            _OPEN.add(self)
+
+    def close(self) -> None:
+        """Gives up the file; again is no error."""
+        number, self.number = self.number, None
+        if number is not None:
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+_OPENING = threading.RLock()
+_OPEN: weakref.WeakSet[OwnDescriptor] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for descriptor in list(_OPEN):
+        descriptor.close()
+    _OPENING.release()
+
+
+os.register_at_fork(before=_OPENING.acquire, after_in_parent=_OPENING.release, after_in_child=_after_fork_in_child)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file, by its path within the store, its size and SHA-256."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+def write_checked(files: FileSystem, root: Path, name: str, data: bytes, purpose: str) -> FileEntry:
+    """Writes a file, flushed to the disk."""
+    files.create(root / name, data, purpose)
+    return FileEntry(name, len(data), sha256(data).hexdigest())
+
+
+def read_checked(root: Path, entry: FileEntry) -> bytes:
+    """The content of a file, after its checksum. Raises StoreDamaged when it is not what was written."""
+    path = root / entry.name
+    data = read_bytes(path)
+    if len(data) != entry.bytes:
+        raise errors.damaged(path, f"it has {len(data):,} bytes instead of {entry.bytes:,}")
+    if sha256(data).hexdigest() != entry.sha256:
+        raise errors.damaged(path, "its checksum does not match")
+    return data
+
+
+def require_digest(path: Path, entry: FileEntry, source: Path) -> None:
+    """Raises StoreDamaged unless a file has its checksum, without holding it in memory. `source`: where it is from."""
+    try:
+        with path.open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != entry.sha256:
+                raise errors.damaged(source, "its checksum does not match")
+    except FileNotFoundError:
+        raise errors.missing(source) from None
+    except OSError as error:
+        raise errors.not_readable(source, error) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of a store."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise errors.missing(path) from None
+    except OSError as error:
+        raise errors.not_readable(path, error) from None
+
+
+Action: TypeAlias = Literal["exit", "raise"]
+
+PURPOSES: Final = ("format", "program", "dictionary", "relation", "journal", "manifest", "pointer")
+"""What is written."""
+
+_MOMENTS: Final = ("write.before", "write.middle", "write.after", "fsync.before", "fsync.after")
+
+POINTS: Final = (
+    *(f"{purpose}.{moment}" for purpose in PURPOSES for moment in _MOMENTS),
+    "pointer.rename.before", "pointer.rename.after", "folder.fsync.before", "folder.fsync.after",
+    "journal.truncate.before", "journal.truncate.after", "garbage.remove.before", "garbage.remove.after",
+)  # fmt: skip
+"""Every failpoint: purpose, operation, moment."""
+
+EXIT_CODE: Final = 86
+"""With which the process ends at a failpoint."""
+
+VARIABLE: Final = "ELASTALOG_FAILPOINT"
+
+
+class Stopped(BaseException):
+    """Raised at a failpoint. No `Exception`, so that nothing mistakes it for a fault it can handle."""
+
+
+class _Plan:
+    """What to do at failpoints: `seen` counts down to the one that stops."""
+
+    def __init__(self, name: str | None, occurrence: int, action: Action) -> None:
+        self.name = name
+        self.left = occurrence
+        self.action = action
+        self.lock = Lock()  # a snapshot is written in a thread of its own
+
+    def reach(self, name: str) -> None:
+        if self.name is not None and self.name != name:
+            return
+        with self.lock:
+            self.left -= 1
+            is_here = self.left == 0
+        if is_here:
+            if self.action == "exit":
+                os._exit(EXIT_CODE)
+            raise Stopped(name)
+
+
+_plan: _Plan | None = None
+_record: list[str] | None = None
+
+
+def is_active() -> bool:
+    """Whether anything listens: writes are then done in two halves, with a failpoint between them."""
+    return _plan is not None or _record is not None
+
+
+def reach(name: str) -> None:
+    """Marks an instant. Ends the process or raises if a test asked for it."""
+    if _record is not None:
+        _record.append(name)
+    if _plan is not None:
+        _plan.reach(name)
+
+
+@contextmanager
+def recording() -> Iterator[list[str]]:
+    """The failpoints reached in the block, in order."""
+    global _record
+    _record = []
+    try:
+        yield _record
+    finally:
+        _record = None
+
+
+@contextmanager
+def stop_at(occurrence: int, name: str | None = None, action: Action = "raise") -> Iterator[None]:
+    """Stops in the block when failpoints (those of a name, or all) have been reached so many times."""
+    global _plan
+    assert name is None or name in POINTS
+    _plan = _Plan(name, occurrence, action)
+    try:
+        yield
+    finally:
+        _plan = None
+
+
+def _from_environment() -> None:
+    global _plan
+    written = os.environ.get(VARIABLE)
+    if not written:
+        return
+    name, _, rest = written.partition(":")
+    occurrence, _, action = rest.partition(":")
+    if name not in POINTS or not (occurrence or "1").isdigit() or action not in ("", "exit", "raise"):
+        raise ValueError(f"{VARIABLE}={written}: not NAME[:OCCURRENCE[:exit|raise]] with a name of failpoints.POINTS")
+    _plan = _Plan(name, int(occurrence or 1), "raise" if action == "raise" else "exit")
+
+
+_from_environment()

@@ -1,6 +1,12 @@
 """The journal: one record for every epoch since a snapshot, appended and flushed at commit.
 
 Its first frame names the store and the epoch that it continues, so that a journal cannot be mistaken for another.
+
+    frame: b"ELOG"  length of the payload (u32)  CRC-32 of those eight bytes (u32)  payload  SHA-256 (32 bytes)
+
+Numbers are little-endian. The SHA-256 is taken over that of the frame before and the payload as stored, so a frame
+cannot be moved, left out, or come from elsewhere unnoticed. Payloads longer than a page are compressed with zlib; that
+also keeps pages of zeros out of them, which is how a page that was never written is recognised after a power failure.
 """
 
 from __future__ import annotations
@@ -8,16 +14,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
+import zlib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from elastalog.storage import faults
-from elastalog.storage.checked_files import FileEntry, read_bytes
-from elastalog.storage.descriptors import OwnDescriptor
+from elastalog.late import dataclass
+from elastalog.storage import errors
 from elastalog.storage.entries import BatchNote, JournalRecord
-from elastalog.storage.filesystem import FileSystem
-from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
+from elastalog.storage.filesystem import FileEntry, FileSystem, OwnDescriptor, read_bytes
 
 
 class JournalReader:
@@ -37,11 +44,11 @@ class JournalReader:
         try:
             first = next(self._frames, None)
         except FrameDamaged as damage:
-            raise faults.damaged(self.path, damage.reason) from None
+            raise errors.damaged(self.path, damage.reason) from None
         if first is None:
-            raise faults.damaged(self.path, "it does not begin as a journal does")
+            raise errors.damaged(self.path, "it does not begin as a journal does")
         if first.payload != _beginning(store, epoch):
-            raise faults.damaged(self.path, f"it is not the journal of this store after epoch {epoch}")
+            raise errors.damaged(self.path, f"it is not the journal of this store after epoch {epoch}")
         self.end, self.digest = first.end, first.digest
 
     def __iter__(self) -> Iterator[JournalRecord]:
@@ -56,13 +63,13 @@ class JournalReader:
                 found = next(self._frames)
             record = JournalRecord.decode(found.payload)
             if record.entry.epoch != self.epoch + 1:
-                raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
+                raise errors.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
         except FrameDamaged as damage:
             readable = f"epochs up to {self.epoch} can still be read: `elastalog export --at {self.epoch}`"
             reason = f"{damage.reason}, after epoch {self.epoch}"
-            raise faults.damaged(self.path, reason, f"restore it from a copy; {readable}") from None
+            raise errors.damaged(self.path, reason, f"restore it from a copy; {readable}") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise faults.damaged(self.path, f"the record after epoch {self.epoch} makes no sense: {error}") from None
+            raise errors.damaged(self.path, f"the record after epoch {self.epoch} makes no sense: {error}") from None
         self.epoch += 1
         self.end, self.digest = found.end, found.digest
         return record
@@ -84,17 +91,17 @@ class JournalWriter:
         """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is
         broken and refuses everything else."""
         if self.is_broken:
-            raise faults.needs_reopening(self.path)
+            raise errors.needs_reopening(self.path)
         descriptor = self._descriptor.number
         if descriptor is None:
-            raise faults.other_process(self.path)
+            raise errors.other_process(self.path)
         data, digest = frame(record.encode(), self._digest)
         try:
             self._files.append(descriptor, data, "journal")
         except BaseException as error:
             self.cut_off()
             if isinstance(error, OSError):
-                raise faults.not_written(self.path, error) from None
+                raise errors.not_written(self.path, error) from None
             raise
         self.size += len(data)
         self._digest = digest
@@ -158,3 +165,83 @@ def _flushed_bytes(path: Path) -> bytes:
     except OSError:
         return read_bytes(path)
     return read_bytes(path)[:size]
+
+
+MAGIC = b"ELOG"
+START = b"\0" * 32
+"""The checksum that the first frame of a file continues."""
+
+_PAGE = 4096
+_HEAD = struct.Struct("<4sII")
+_DIGEST = 32
+_PLAIN, _PACKED = b"\0", b"\1"
+
+
+class FrameDamaged(Exception):
+    """A frame that is not what was written, and no unfinished write either."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(reason)
+        self.offset = offset
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A payload, the checksum to continue with, and where the next frame starts."""
+
+    payload: bytes
+    digest: bytes
+    end: int
+
+
+def frame(payload: bytes, digest: bytes) -> tuple[bytes, bytes]:
+    """The bytes of a frame after one with a checksum, and its own checksum."""
+    stored = _PACKED + zlib.compress(payload, 1) if len(payload) > _PAGE // 2 else _PLAIN + payload
+    head = MAGIC + struct.pack("<I", len(stored))
+    own = sha256(digest + stored).digest()
+    return head + struct.pack("<I", zlib.crc32(head)) + stored + own, own
+
+
+def read_frames(data: bytes) -> Iterator[Frame]:
+    """The frames of a file, up to its end or to an unfinished write. Raises FrameDamaged for anything else."""
+    digest, offset = START, 0
+    while offset + _HEAD.size <= len(data):
+        magic, length, check = _HEAD.unpack_from(data, offset)
+        if magic != MAGIC or check != zlib.crc32(data[offset : offset + 8]):
+            if _has_unwritten_page(data, offset, offset + _HEAD.size) and not _has_record(data, offset):
+                return
+            raise FrameDamaged(offset, f"no record starts at byte {offset}")
+        end = offset + _HEAD.size + length + _DIGEST
+        if end > len(data):
+            return
+        stored = data[offset + _HEAD.size : end - _DIGEST]
+        digest = sha256(digest + stored).digest()
+        if digest != data[end - _DIGEST : end]:
+            if end == len(data) and _has_unwritten_page(data, offset, end):
+                return
+            raise FrameDamaged(offset, f"the checksum of the record at byte {offset} does not match")
+        payload = zlib.decompress(stored[1:]) if stored[:1] == _PACKED else stored[1:]
+        yield Frame(payload, digest, end)
+        offset = end
+
+
+def _has_record(data: bytes, start: int) -> bool:
+    """Whether a record seems to start behind some byte. Then what is there was on the disk before it, and is damaged:
+    an unfinished write is the last."""
+    while (start := data.find(MAGIC, start + 1)) >= 0:
+        if start + _HEAD.size <= len(data):
+            _, _, check = _HEAD.unpack_from(data, start)
+            if check == zlib.crc32(data[start : start + 8]):
+                return True
+    return False
+
+
+def _has_unwritten_page(data: bytes, start: int, end: int) -> bool:
+    """Whether the part of some page within a range is all zeros."""
+    while start < end:
+        stop = min(end, (start // _PAGE + 1) * _PAGE)
+        if not any(data[start:stop]):
+            return True
+        start = stop
+    return False

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from elastalog.storage import faults
-from elastalog.storage.descriptors import OwnDescriptor
+from elastalog.storage import errors
+from elastalog.storage.filesystem import OwnDescriptor
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 """What a file system without locks answers, such as NFS mounted without them."""
@@ -38,7 +38,7 @@ class WriterLock:
         try:
             descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
         except OSError as error:
-            raise faults.not_written(path, error) from None
+            raise errors.not_written(path, error) from None
         assert descriptor.number is not None
         try:
             _take(descriptor.number, path)
@@ -47,12 +47,12 @@ class WriterLock:
             os.pwrite(descriptor.number, holder, 0)
         except BlockingIOError:
             descriptor.close()
-            raise faults.locked(path, _holder(path)) from None
+            raise errors.locked(path, _holder(path)) from None
         except OSError as error:
             descriptor.close()
             if error.errno in _NO_LOCKS:
-                raise faults.no_locks(path, error) from None
-            raise faults.not_written(path, error) from None
+                raise errors.no_locks(path, error) from None
+            raise errors.not_written(path, error) from None
         self._descriptor = descriptor
 
     @property

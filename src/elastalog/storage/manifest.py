@@ -16,10 +16,9 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.relations.faults import shown
-from elastalog.storage import faults
-from elastalog.storage.checked_files import FileEntry, read_bytes
+from elastalog.storage import errors
 from elastalog.storage.entries import LogEntry
-from elastalog.storage.filesystem import FileSystem
+from elastalog.storage.filesystem import FileEntry, FileSystem, read_bytes
 
 FORMAT = 1
 FORMAT_FILE = "FORMAT"
@@ -233,23 +232,23 @@ def read_manifest(root: Path) -> Manifest:
     try:
         name, checksum = words[0].decode("ascii"), words[1].decode("ascii")
     except (IndexError, UnicodeDecodeError):
-        raise faults.damaged(pointer, "it names no manifest") from None
+        raise errors.damaged(pointer, "it names no manifest") from None
     if len(words) != 2 or generation_of(name) is None:
-        raise faults.damaged(pointer, "it names no manifest")
+        raise errors.damaged(pointer, "it names no manifest")
     data = read_bytes(root / name)
     if checksum != sha256(data).hexdigest() + "\n":
-        raise faults.damaged(root / name, f"its checksum is not the one in `{POINTER}`")
+        raise errors.damaged(root / name, f"its checksum is not the one in `{POINTER}`")
     try:
         return Manifest.decode(data)
     except (ValueError, KeyError, TypeError) as error:
-        raise faults.damaged(root / name, str(error)) from None
+        raise errors.damaged(root / name, str(error)) from None
 
 
 def check_format(root: Path) -> None:
     """Raises ElastalogError when a folder is no store, or one of a later format."""
     path = root / FORMAT_FILE
     if not path.is_file():
-        raise faults.no_store(
+        raise errors.no_store(
             root, "there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`"
         )
     text = read_bytes(path).decode("ascii", "replace")
@@ -257,12 +256,12 @@ def check_format(root: Path) -> None:
     if text != f"{FORMAT_TEXT}{version}\n" or not (version.isascii() and version.isdigit() and len(version) < 9):
         if not (root / POINTER).exists():
             raise _unfinished(root)
-        raise faults.damaged(path, "it does not name a format")
+        raise errors.damaged(path, "it does not name a format")
     if int(version) > FORMAT:
-        raise faults.newer_format(path, int(version), FORMAT)
+        raise errors.newer_format(path, int(version), FORMAT)
     if int(version) != FORMAT:
-        raise faults.damaged(path, f"there is no format {version}")
+        raise errors.damaged(path, f"there is no format {version}")
 
 
 def _unfinished(root: Path) -> ElastalogError:
-    return faults.no_store(root, "its initialisation was not finished")
+    return errors.no_store(root, "its initialisation was not finished")

@@ -24,10 +24,10 @@ from elastalog.backends.rows import distinct_in_order
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.relations.facts import FactWords
-from elastalog.storage import columns, faults
-from elastalog.storage.checked_files import FileEntry, read_checked, require_digest
+from elastalog.storage import columns, errors
 from elastalog.storage.entries import JournalRecord
-from elastalog.storage.equivalences import equivalences_in
+from elastalog.storage.filesystem import FileEntry, read_checked, require_digest
+from elastalog.storage.history import equivalences_in
 from elastalog.storage.manifest import Segment
 from elastalog.storage.state import StoredState
 
@@ -55,7 +55,7 @@ def set_aside(state: StoredState, relation: str, folder: str) -> RelationParts:
     store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory,
     unless the folder is at an address."""
     if relation in equivalences_in(state.layout):
-        raise faults.kept_as_classes(state.root, relation)
+        raise errors.kept_as_classes(state.root, relation)
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot
@@ -97,7 +97,7 @@ def _patterns(state: StoredState, folder: str) -> tuple[Numbered, ...]:
 def _already(state: StoredState, record: JournalRecord, number: int) -> int:
     """How many of the entries that a record adds are known already."""
     if number < 0:
-        raise faults.damaged(state.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+        raise errors.damaged(state.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
     return number
 
 
@@ -123,9 +123,9 @@ def _kept(root: Path, entry: FileEntry, folder: str) -> str:
         try:
             files_at(kept).copy(str(source), kept)
         except FileNotFoundError:
-            raise faults.missing(source) from None
+            raise errors.missing(source) from None
         except OSError as error:
-            raise faults.not_readable(source, error) from None
+            raise errors.not_readable(source, error) from None
     require_digest(Path(kept), entry, source)
     return kept
 

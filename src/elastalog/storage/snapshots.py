@@ -1,21 +1,50 @@
-"""Writing a snapshot: relations that have changed, and what the dictionary has gained.
+"""Snapshots: relations that have changed, and what the dictionary has gained; how far back they go, and what they
+leave.
 
 The dictionary only grows, so its files are parts of it, merged when the last have become as large as the one before
 them: their number stays logarithmic, and every entry is rewritten a logarithmic number of times.
+
+The facts of a relation at an epoch are those of an earlier snapshot and the changes since. Only the changed facts are
+looked for, so this needs little more memory than the facts themselves; and it needs nothing of the session that goes on
+meanwhile. A manifest keeps the snapshots and journals that its retention asks for; files that nothing refers to, left
+by a crash or by a snapshot that took their place, are removed.
+
+A file may also be written by another process than the one that makes the store: a relation piece by piece, its checksum
+taken on the way (`PiecedFile`).
+
+A snapshot is made in the background, beside a session that goes on (`BackgroundSnapshot`): it is written from what
+cannot change any more, the files of the snapshot before it, the journal up to its epoch, and a dictionary that only
+grows. Nothing refers to it until the writer of the store puts it in force.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO
 
+import numpy as np
+import pyarrow as pa
+
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.folders.files import files_at
+from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage.checked_files import FileEntry, write_checked
-from elastalog.storage.columns import facts_bytes, patterns_bytes, texts_bytes
-from elastalog.storage.filesystem import FileSystem
-from elastalog.storage.manifest import Segment
+from elastalog.storage import snapshots
+from elastalog.storage.columns import COUNT, LEVEL, WRITING_FACTS, facts_bytes, patterns_bytes, texts_bytes
+from elastalog.storage.entries import LogEntry, ProgramChange
+from elastalog.storage.filesystem import FileEntry, FileSystem, write_checked
+from elastalog.storage.lock import unread
+from elastalog.storage.manifest import FORMAT_FILE, JournalFile, Manifest, Segment, Snapshot
+from elastalog.storage.state import StoredState
 
 FACTS = "facts"
 DICTIONARY = "dictionary"
@@ -83,3 +112,319 @@ def _grown(
         first = kept.pop().first
     name = f"{DICTIONARY}/{kind}-{first}-{total}.parquet"
     return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total), "dictionary")))
+
+
+def merged(facts: FactWords, changes: Sequence[StateChanges]) -> FactWords:
+    """The facts after changes in their order."""
+    assert facts.level is not None
+    assert facts.count is not None
+    if not changes:
+        return facts
+    words = np.concatenate([change.words for change in changes])
+    changed = KernelRelation("changed", words.shape[1], is_annotated=False)
+    changed.load(words)
+    level = np.empty(changed.used, np.int32)
+    count = np.empty(changed.used, np.int32)
+    # The last of several states of a fact stays: numpy assigns in order.
+    rows = changed.find(words)
+    level[rows] = np.concatenate([change.level for change in changes])
+    count[rows] = np.concatenate([change.count for change in changes])
+    is_there = level != GONE
+    is_unchanged = changed.find(facts.words) < 0
+    return FactWords(
+        np.concatenate((facts.words[is_unchanged], changed.rows[: changed.used][is_there])),
+        np.concatenate((facts.level[is_unchanged], level[is_there])),
+        np.concatenate((facts.count[is_unchanged], count[is_there])),
+    )
+
+
+MOST_SNAPSHOTS = 8
+"""Beyond this, some in the middle go; the epochs around them are then read from an older snapshot and more of the
+journal."""
+
+_LEAST_HISTORY = 64 << 20
+
+
+def retained(manifest: Manifest) -> Manifest:
+    """The manifest without what is older than its options ask for, or takes more room than they allow."""
+    options = manifest.options
+    latest = manifest.snapshots[-1]
+    snapshots = list(manifest.snapshots)
+    while len(snapshots) > 1 and snapshots[1].epoch <= latest.epoch - options.retention:
+        del snapshots[0]
+    while len(snapshots) > MOST_SNAPSHOTS:
+        gaps = [snapshots[i + 1].epoch - snapshots[i - 1].epoch for i in range(1, len(snapshots) - 1)]
+        del snapshots[gaps.index(min(gaps)) + 1]
+    allowed = max(_LEAST_HISTORY, int(options.history_share * latest.bytes))
+    while len(snapshots) > 1 and _history_bytes(manifest, snapshots) > allowed:
+        del snapshots[0]
+    return replace(manifest, snapshots=tuple(snapshots), journals=_journals_after(manifest, snapshots[0].epoch))
+
+
+def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
+    """What is kept for the sake of earlier epochs only."""
+    present = {file.name for file in snapshots[-1].relations.values()}
+    past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
+    journals = _journals_after(manifest, snapshots[0].epoch)
+    return sum(past.values()) + sum(journal.sealed.bytes for journal in journals if journal.sealed is not None)
+
+
+def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
+    """Those that hold epochs after one, and the last."""
+    journals = manifest.journals
+    ends = [following.epoch for following in journals[1:]]
+    return (*(journal for journal, end in zip(journals, ends, strict=False) if end > epoch), journals[-1])
+
+
+# Only what a store writes itself is ever removed.
+_OURS = re.compile(
+    r"manifest-\d+\.json|program-\d+\.dl|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
+    r"|dictionary/(symbols|patterns)-\d+-\d+\.parquet"
+)
+
+
+def unreferenced(root: Path, manifest: Manifest) -> list[Path]:
+    """The files of a store that its manifest does not need, in order of name."""
+    needed = manifest.names()
+    found = [path for folder in (root, root / "facts", root / "dictionary") for path in folder.glob("*")]
+    names = {path.relative_to(root).as_posix(): path for path in found}
+    return [path for name, path in sorted(names.items()) if name not in needed and is_ours(name)]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file has the name of one that a store writes, and removes."""
+    return _OURS.fullmatch(name) is not None
+
+
+def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:
+    """Removes the files that a manifest in force does not need, unless someone is reading: they may be of a manifest
+    before it. Then they go the next time."""
+    found = unreferenced(root, manifest)
+    if found:
+        with unread(root / FORMAT_FILE) as is_unread:
+            for path in found if is_unread else ():
+                files.remove(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The facts of a relation in Parquet files. `columns`: their columns with the words, then levels, then counts; the
+    same in all."""
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PiecedFile:
+    """A file to write from pieces: `name` is its path in the store at `root`."""
+
+    root: str
+    name: str
+    pieces: Pieces
+
+
+def pieced_files(
+    root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, Pieces]
+) -> dict[str, PiecedFile]:
+    """The files to write for the relations that are there in pieces."""
+    return {
+        name: PiecedFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
+        for number, name in enumerate(layout)
+        if name in pieces
+    }
+
+
+def write_pieced(file: PiecedFile) -> FileEntry:
+    """Writes a file from its pieces, one after the other, and flushes it to the disk. Doing it again, even at the same
+    time, writes the same; what a process leaves behind that was killed is collected with the other garbage."""
+    import pyarrow.parquet as pq  # only who has a store needs it
+
+    path = Path(file.root) / file.name
+    width = len(file.pieces.columns) - 2
+    schema = pa.schema([(name, pa.int32()) for name in (*map(str, range(width)), LEVEL, COUNT)])
+    stem, epoch = path.stem.rsplit("-", 1)
+    fresh = path.with_name(f"{stem}.{token_hex(4)}-{epoch}.parquet")
+    with fresh.open("wb") as out:
+        sink = _HashingSink(out)
+        with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, **WRITING_FACTS) as writer:
+            for table in _tables(file.pieces, schema):
+                writer.write_table(table)
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(fresh, path)
+    return FileEntry(file.name, sink.size, sink.digest.hexdigest())
+
+
+def _tables(pieces: Pieces, schema: pa.Schema) -> Iterable[pa.Table]:
+    for path in pieces.paths:
+        with files_at(path).parquet(path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=list(pieces.columns))
+                yield pa.table([table.column(name) for name in pieces.columns], schema=schema)
+
+
+class _HashingSink:
+    """A file that is only written to, and knows the checksum of what was."""
+
+    closed = False
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self.digest = sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        self.size += len(data)
+        return self._out.write(data)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is to be written: the epoch and what belongs to it, the relations that have changed since the snapshot
+    before, how many symbols and patterns there were, and how long the journal was."""
+
+    entry: LogEntry
+    batches: Mapping[str, Any]
+    learnt: Mapping[str, Any]
+    changed: frozenset[str]
+    symbols: int
+    patterns: int
+    journal_bytes: int
+    program: ProgramChange | None
+    """The last change of the program since the snapshot before."""
+
+    @property
+    def epoch(self) -> int:
+        return self.entry.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What lies on the disk, waiting to be put in force. `journal`: the checksum of the journal as long as it was."""
+
+    moment: Moment
+    symbols: tuple[Segment, ...]
+    patterns: tuple[Segment, ...]
+    snapshot: Snapshot
+    journal: Any
+
+
+def write_files(
+    files: FileSystem,
+    root: Path,
+    before: Manifest,
+    moment: Moment,
+    dictionary: Dictionary,
+    fetch: Callable[[str], FactWords],
+) -> Written:
+    """Writes everything but the manifest, flushed to the disk. Raises OSError; then some files are of no use."""
+    symbols, patterns = snapshots.write_dictionary(
+        files, root, dictionary, before.symbols, before.patterns, moment.symbols, moment.patterns
+    )
+    latest = before.snapshots[-1].relations
+    unchanged = {name: file for name, file in latest.items() if name not in moment.changed}
+    program, layout = before.snapshots[-1].program, before.snapshots[-1].layout
+    if moment.program is not None:
+        text = moment.program.text.encode()
+        program = write_checked(files, root, f"program-{moment.epoch}.dl", text, "program")
+        layout = moment.program.layout
+    names = before.layout if layout is None else layout
+    relations = snapshots.write_relations(files, root, names, fetch, moment.epoch, unchanged)
+    for folder in (snapshots.FACTS, snapshots.DICTIONARY):
+        files.flush_folder(root / folder)
+    with (root / before.journals[-1].name).open("rb") as journal:
+        digest = sha256(journal.read(moment.journal_bytes))
+    snapshot = Snapshot(moment.epoch, relations, moment.batches, moment.learnt, moment.entry, program, layout)
+    return Written(moment, symbols, patterns, snapshot, digest)
+
+
+class Abandoned(Exception):
+    """The snapshot is no longer wanted."""
+
+
+class BackgroundSnapshot:
+    """Writes a snapshot: in a thread of its own after `start`, or at once with `run`."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        root: Path,
+        before: Manifest,
+        moment: Moment,
+        dictionary: Dictionary,
+        state: Callable[[int], StoredState],
+    ) -> None:
+        self.moment = moment
+        self._write: Callable[[Callable[[str], FactWords]], Written] = lambda fetch: write_files(
+            files, root, before, moment, dictionary, fetch
+        )
+        self._state = state
+        self._written: Written | None = None
+        self._error: BaseException | None = None
+        self._is_abandoned = threading.Event()
+        # An event, because Ctrl-C during `Thread.join` makes Python 3.11 take the thread for ended.
+        self._done = threading.Event()
+        self._is_begun = False
+
+    def start(self) -> None:
+        """Begins to write, in the background."""
+        thread = threading.Thread(target=self.run, name=f"elastalog-snapshot-{self.moment.epoch}")
+        try:
+            thread.start()
+        except RuntimeError:  # there are too many threads
+            self.run()
+            return
+        self._is_begun = True
+
+    def run(self) -> None:
+        """Writes. What goes wrong is raised by `result`."""
+        self._is_begun = True
+        try:
+            stored = self._state(self.moment.epoch)
+
+            def fetch(name: str) -> FactWords:
+                if self._is_abandoned.is_set():
+                    raise Abandoned
+                return merged(*stored.relation(name))
+
+            self._written = self._write(fetch)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set() or not self._is_begun
+
+    def wait(self) -> None:
+        """Until it has been written, or failed. Ctrl-C may have come before it was begun at all."""
+        if self._is_begun:
+            self._done.wait()
+
+    def result(self) -> Written:
+        """What was written, once it is done. Raises what went wrong."""
+        if self._error is not None:
+            raise self._error
+        if self._written is None:
+            raise Abandoned
+        return self._written
+
+    def abandon(self) -> None:
+        """Ends it without a result; at the latest when the file being written is."""
+        self._is_abandoned.set()
+        self.wait()

@@ -1,22 +1,30 @@
-"""What a store holds at one epoch, ready to be put into a session."""
+"""The epochs that a store holds, as its files tell: snapshots, and the records of journals after them; and its state at
+one of them, ready to be put into a session.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from elastalog.backends.protocol import StateChanges
+import numpy as np
+
+from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import columns, faults
-from elastalog.storage.checked_files import FileEntry, read_checked
-from elastalog.storage.entries import JournalRecord
-from elastalog.storage.manifest import Manifest, Snapshot
-from elastalog.storage.program_change import ProgramChange
+from elastalog.storage import columns, errors
+from elastalog.storage.batches import Batches
+from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange
+from elastalog.storage.filesystem import FileEntry, read_checked
+from elastalog.storage.journal import JournalReader
+from elastalog.storage.manifest import BY_SETS, JournalFile, Manifest, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,141 @@ class StoredState:
             known = len(dictionary.symbols) + len(texts) - record.first_symbol
             wide = len(dictionary.wide) - record.first_pattern
             if known < 0 or wide < 0:
-                raise faults.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+                raise errors.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
             texts += record.symbols[known:]
             dictionary.wide.extend(record.patterns[wide:])
         dictionary.symbols.extend(texts)
+
+
+class RecordedEpochs:
+    """The part of a store that reads. `epoch`: the last one that it knows of."""
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        latest = manifest.snapshots[-1]
+        self.root = root
+        self.manifest = manifest
+        self.epoch = latest.epoch
+        self.batches = Batches(latest.batches)
+        self._entry = latest.entry
+        self._until: int | None = None
+        # Where the next record, or the next snapshot, goes on from.
+        self._learnt: dict[str, Any] = dict(latest.learnt)
+        self._symbols = manifest.known_symbols
+        self._patterns = manifest.known_patterns
+        self._changed: set[str] = set()
+        self._program: tuple[int, ProgramChange] | None = None
+
+    @property
+    def looks_no_further(self) -> bool:
+        """Whether later epochs than the last it knows of are not for this reader."""
+        return self._until is not None
+
+    @property
+    def first_epoch(self) -> int:
+        """The oldest epoch that can be read."""
+        return self.manifest.snapshots[0].epoch
+
+    def state(self, epoch: int | None = None) -> StoredState:
+        """Everything stored at an epoch, the last one by default."""
+        epoch = self.require(self.epoch if epoch is None else epoch)
+        snapshot = max((s for s in self.manifest.snapshots if s.epoch <= epoch), key=lambda s: s.epoch)
+        records = list(self.records(snapshot.epoch, epoch))
+        learnt = dict(snapshot.learnt)
+        for record in records:
+            learnt.update(record.learnt)
+        return StoredState(self.root, self.manifest, snapshot, records, learnt)
+
+    def records(self, after: int, until: int) -> Iterator[JournalRecord]:
+        """The records of the epochs after one, until another."""
+        for journal, last in _with_ends(self.manifest.journals):
+            end = until if last is None else min(until, last)
+            if journal.epoch >= until or end <= after:
+                continue
+            reader = self._reader(journal)
+            for record in reader:
+                look()
+                if record.entry.epoch > after:
+                    yield record
+                if record.entry.epoch == end:
+                    break
+            if reader.epoch < end:
+                raise _ends_early(reader, end)
+
+    def turned(self, after: int, until: int) -> Iterator[JournalRecord]:
+        """The same as people look back on them: level 0 is an explicit fact, whatever the strategy counts beside."""
+        for record in self.records(after, until):
+            yield _with_plain_levels(record) if self.manifest.options.strategy in BY_SETS else record
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """The entries of all epochs kept, oldest first."""
+        first = self.manifest.snapshots[0]
+        return (first.entry, *(record.entry for record in self.records(first.epoch, self.epoch)))
+
+    def require(self, epoch: int) -> int:
+        """The epoch, if it is kept. Raises ElastalogError otherwise."""
+        if not self.first_epoch <= epoch <= self.epoch:
+            is_part = self.epoch == self._until
+            raise errors.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch, is_part=is_part)
+        return epoch
+
+    # --- following the journals ------------------------------------------------------------------------------------
+
+    def _follow_journals(self, until: int | None = None) -> JournalReader:
+        """Takes note of the epochs after the last snapshot. Returns the reader of the last journal."""
+        reader: JournalReader | None = None
+        for journal, end in _with_ends(self.manifest.journals):
+            if end is not None and end <= self.epoch:
+                continue
+            reader = self._reader(journal)
+            while until is None or self.epoch < until:
+                record = next(reader, None) if reader.epoch != end else None
+                if record is None:
+                    break
+                if record.entry.epoch > self.epoch:
+                    self._note(record)
+            for note in reader.notes:
+                self.batches.add(note.source, note.batch)
+            if end is not None and reader.epoch < end and (until is None or self.epoch < until):
+                raise _ends_early(reader, end)
+        assert reader is not None
+        return reader
+
+    def _reader(self, journal: JournalFile) -> JournalReader:
+        return JournalReader(self.root, journal.name, self.manifest.store, journal.epoch)
+
+    def _note(self, record: JournalRecord) -> None:
+        self.epoch = record.entry.epoch
+        self._entry = record.entry
+        self.batches.add(record.entry.source, record.entry.batch)
+        self._learnt.update(record.learnt)
+        self._changed.update(record.changes)
+        if record.program is not None:
+            # Strata have other numbers, and names of hidden relations mean others, or ones that were not there.
+            self._program = record.entry.epoch, record.program
+            self._learnt = dict(record.learnt)
+            self._changed.update((*record.program.renamed, *record.program.renamed.values(), *record.program.fresh))
+        self._symbols = max(self._symbols, record.first_symbol + len(record.symbols))
+        self._patterns = max(self._patterns, record.first_pattern + len(record.patterns))
+
+
+def _with_ends(journals: Sequence[JournalFile]) -> Iterator[tuple[JournalFile, int | None]]:
+    """Journals with the last epoch that belongs to each; None for the last, which goes on."""
+    return zip(journals, (*(journal.epoch for journal in journals[1:]), None), strict=True)
+
+
+def _ends_early(reader: JournalReader, end: int) -> ElastalogError:
+    return errors.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
+
+
+def _with_plain_levels(record: JournalRecord) -> JournalRecord:
+    """A record with level 0 for explicit facts, 1 for others, where levels also tell numbers of derivations."""
+    changes = {
+        name: StateChanges(
+            changed.words,
+            np.where(changed.was == GONE, GONE, changed.was & 1),
+            np.where(changed.level == GONE, GONE, changed.level & 1),
+            changed.count,
+        )
+        for name, changed in record.changes.items()
+    }
+    return replace(record, changes=changes)

@@ -21,13 +21,10 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import faults, snapshots
-from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
+from elastalog.storage import errors, snapshots
 from elastalog.storage.batches import Batches
-from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
-from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry
-from elastalog.storage.filesystem import FileSystem
-from elastalog.storage.garbage import collect
+from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry, ProgramChange
+from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
 from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalWriter, is_used, write_empty
 from elastalog.storage.lock import WriterLock, is_held
@@ -46,9 +43,8 @@ from elastalog.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-from elastalog.storage.program_change import ProgramChange
-from elastalog.storage.recorded import RecordedEpochs
-from elastalog.storage.retention import retained
+from elastalog.storage.snapshots import Abandoned, BackgroundSnapshot, Moment, Written, collect, retained, write_files
+from elastalog.storage.state import RecordedEpochs
 
 log = logging.getLogger("elastalog.storage")
 
@@ -56,7 +52,8 @@ Fetch = Callable[[str], FactWords]
 """The facts of a relation with their annotations, now."""
 
 WriteElsewhere = Callable[[Path, Mapping[str, tuple[str, ...]], int], Mapping[str, FileEntry]]
-"""Writes files of relations for a store in a folder, given its layout and the epoch; see `storage.elsewhere`."""
+"""Writes files of relations for a store in a folder, given its layout and the epoch; see
+`evaluation.stored.written_elsewhere`."""
 
 PROGRAM = "program.dl"
 
@@ -95,7 +92,7 @@ class Store(RecordedEpochs):
         try:
             files.make_folder(root)
         except OSError as error:
-            raise faults.not_written(root, error) from None
+            raise errors.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
@@ -137,7 +134,7 @@ class Store(RecordedEpochs):
             store._check_programs()
             reader = store._follow_journals(until)
             if until is None and reader.size > reader.end and not is_held(root / LOCK):
-                store.discarded.append(faults.left_out(reader.path, reader.size - reader.end, store.epoch))
+                store.discarded.append(errors.left_out(reader.path, reader.size - reader.end, store.epoch))
             if until is not None and store.first_epoch <= until < store.epoch:
                 store.epoch = until  # the last snapshot is later: what follows is not for this reader
             return store
@@ -148,10 +145,10 @@ class Store(RecordedEpochs):
             reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
             if reader.size > reader.end:
-                store.discarded.append(faults.discarded(reader.path, reader.size - reader.end, store.epoch))
+                store.discarded.append(errors.discarded(reader.path, reader.size - reader.end, store.epoch))
                 store._journal.cut_off()
                 if store._journal.is_broken:
-                    raise faults.needs_reopening(reader.path)
+                    raise errors.needs_reopening(reader.path)
             collect(files, root, store.manifest)
         return store
 
@@ -186,7 +183,7 @@ class Store(RecordedEpochs):
     def refuse_elsewhere(self) -> None:
         """Raises ElastalogError in a forked child: the process that opened the store goes on writing it."""
         if self._is_elsewhere:
-            raise faults.other_process(self.root)
+            raise errors.other_process(self.root)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -231,7 +228,7 @@ class Store(RecordedEpochs):
             self._files.flush_folder(self.root)
             self._files.replace(self.root / POINTER, pointer, "pointer")
         except OSError as error:
-            raise faults.not_written(self.root, error) from None
+            raise errors.not_written(self.root, error) from None
         self.manifest = manifest
         with contextlib.suppress(OSError):
             collect(self._files, self.root, manifest)
@@ -257,7 +254,7 @@ class Store(RecordedEpochs):
         try:
             written = write_files(self._files, self.root, self.manifest, moment, dictionary, fetch)
         except OSError as error:
-            raise faults.not_written(self.root, error) from None
+            raise errors.not_written(self.root, error) from None
         self._put_in_force(written)
 
     def begin_snapshot(self, dictionary: Dictionary) -> BackgroundSnapshot | None:
@@ -283,7 +280,7 @@ class Store(RecordedEpochs):
         except BaseException as error:
             self._changed |= coming.moment.changed
             if isinstance(error, OSError):
-                raise faults.not_written(self.root, error) from None
+                raise errors.not_written(self.root, error) from None
             if not isinstance(error, Abandoned):
                 raise
 
@@ -336,7 +333,7 @@ class Store(RecordedEpochs):
             pointer = write_manifest(self._files, self.root, manifest)
             self._files.flush_folder(self.root)
         except OSError as error:
-            raise faults.not_written(self.root, error) from None
+            raise errors.not_written(self.root, error) from None
         with uninterrupted():
             try:
                 self._files.replace(self.root / POINTER, pointer, "pointer")
@@ -346,7 +343,7 @@ class Store(RecordedEpochs):
                 # The pointer may have moved: an epoch appended to either journal might not be found again.
                 writer.is_broken = True
                 if isinstance(error, OSError):
-                    raise faults.not_written(self.root, error) from None
+                    raise errors.not_written(self.root, error) from None
                 raise
             if fresh is not None:
                 writer.close()
@@ -360,12 +357,12 @@ class Store(RecordedEpochs):
 
     def _writer(self) -> JournalWriter:
         if self._journal is None:
-            raise faults.read_only("it cannot be updated")
+            raise errors.read_only("it cannot be updated")
         self.refuse_elsewhere()
         if self._journal.is_broken:
-            raise faults.needs_reopening(self.root)
+            raise errors.needs_reopening(self.root)
         if self._lock is not None and self._lock.is_removed:
-            raise faults.lock_removed(self.root / LOCK)
+            raise errors.lock_removed(self.root / LOCK)
         return self._journal
 
 
@@ -376,7 +373,7 @@ def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         lock.release()
-        raise faults.not_written(root, error) from None
+        raise errors.not_written(root, error) from None
     except BaseException:
         lock.release()
         raise
@@ -388,11 +385,11 @@ def refuse_existing(root: Path) -> None:
     try:
         found = set(os.listdir(root)) if root.exists() else set()
     except OSError:
-        raise faults.already_there(root) from None
+        raise errors.already_there(root) from None
     if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
-        raise faults.already_there(root)
+        raise errors.already_there(root)
     if any((generation_of(name) or 1) > 1 or is_used(root / name) for name in found):
-        raise faults.missing(root / POINTER)
+        raise errors.missing(root / POINTER)
 
 
 def _flush_folders(files: FileSystem, root: Path) -> None:

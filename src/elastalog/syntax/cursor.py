@@ -6,7 +6,7 @@ import re
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
-from elastalog.syntax.constants import read_string
+from elastalog.syntax.keywords import read_string
 from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
 
 MOST_NESTED = 100

@@ -1,6 +1,9 @@
-"""The words and operators of the dialect."""
+"""The words and operators of the dialect, and its constants as written and as meant."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable
 
 # fmt: off
 FUNCTORS = frozenset([
@@ -82,3 +85,52 @@ QUALIFIERS = IO_QUALIFIERS | {
 
 LARGEST_UNSIGNED = 2**64 - 1
 SMALLEST_NUMBER = -(2**63)
+
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPES |= {"a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_UNPRINTABLE = re.compile(r'[\x00-\x1f"\\\x7f-\x9f]')
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+
+def read_integer(text: str) -> tuple[int, bool] | None:
+    """Value and whether it has the suffix `u`; None when it does not fit 64 bits."""
+    if len(text) < 19 and text.isdecimal():  # nearly always
+        return int(text), False
+    is_unsigned = text.endswith("u")
+    digits = text[:-1] if is_unsigned else text
+    if "." in digits:
+        first, second, third, fourth = map(int, digits.split("."))
+        return first << 24 | second << 16 | third << 8 | fourth, is_unsigned
+    prefix = digits[:2]
+    base = 16 if prefix == "0x" else 2 if prefix == "0b" else 10
+    significant = (digits if base == 10 else digits[2:]).lstrip("0") or "0"
+    # The length goes first: converting a million digits would take minutes.
+    if len(significant) > 64:
+        return None
+    value = int(significant, base)
+    return (value, is_unsigned) if value <= LARGEST_UNSIGNED else None
+
+
+def read_string(text: str, report_unknown: Callable[[int, int], None]) -> str:
+    """The value of a string with its quotes; unknown escapes are reported by offsets and stand for the character."""
+    inside = text[1:-1]
+    if "\\" not in inside:
+        return inside
+
+    def resolve(escape: re.Match[str]) -> str:
+        name = escape[1]
+        if name in _ESCAPES:
+            return _ESCAPES[name]
+        if len(name) == 3:
+            return chr(int(name[1:], 16))
+        report_unknown(escape.start() + 1, escape.end() + 1)
+        return name
+
+    return _ESCAPE.sub(resolve, inside)
+
+
+def write_string(value: str) -> str:
+    """The string as it is written in a program."""
+    return '"' + _UNPRINTABLE.sub(lambda found: _SHORT.get(found[0]) or f"\\x{ord(found[0]):02x}", value) + '"'

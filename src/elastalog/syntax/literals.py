@@ -106,30 +106,9 @@ class LiteralParser(TermParser):
         kind = self.kinds[index]
         text = self.texts[index]
         if kind == NAME:
-            follow = self.texts[index + 1]
-            if follow == "(":
-                if text in ENDS and not self.is_declared(text):
-                    into.append(self.constraint())
-                    return
-                atom = self.atom()
-                after = self.texts[self.position]
-                if after == "," or after == "." or not self.continues_term(after):
-                    into.append(atom)
-                else:
-                    call = Call(atom.relation, atom.arguments, atom.relation_span, atom.span)
-                    into.append(self.comparison(self.operators_after(call)))
-                return
-            if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
-                self.report_habit(index, f"`{text}` does not negate an atom", "!")
-                into.append(self.negated(index))
-                return
-            if follow == "." and self.is_qualified(index):
-                into.append(self.qualified_atom())
-                return
-            if not self.continues_term(follow):
-                into.append(self.bare_atom())
-                return
-        elif text == "!" or text in _NEGATION_HABITS:
+            into.append(self.named_literal(index, text))
+            return
+        if text == "!" or text in _NEGATION_HABITS:
             if text != "!":
                 self.report_habit(index, f"`{text}` does not negate an atom", "!")
             into.append(self.negated(index))
@@ -150,6 +129,25 @@ class LiteralParser(TermParser):
             before = self.describe(index - 1)
             raise self.unexpected("a literal", where=f"after {before}", advice=self.help_for_missing_literal(index))
         into.append(self.comparison(self.term()))
+
+    def named_literal(self, index: int, text: str) -> Literal:
+        """Reads a literal that begins with a name."""
+        follow = self.texts[index + 1]
+        if follow == "(":
+            if text in ENDS and not self.is_declared(text):
+                return self.constraint()
+            atom = self.atom()
+            after = self.texts[self.position]
+            if after == "," or after == "." or not self.continues_term(after):
+                return atom
+            call = Call(atom.relation, atom.arguments, atom.relation_span, atom.span)
+            return self.comparison(self.operators_after(call))
+        if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
+            self.report_habit(index, f"`{text}` does not negate an atom", "!")
+            return self.negated(index)
+        if follow == "." and self.is_qualified(index):
+            return self.qualified_atom()
+        return self.comparison(self.term()) if self.continues_term(follow) else self.bare_atom()
 
     def help_for_missing_literal(self, index: int) -> str | None:
         before = self.texts[index - 1]

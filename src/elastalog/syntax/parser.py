@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
-from elastalog.syntax.collection import without_collection
-from elastalog.syntax.components import ComponentParser
 from elastalog.syntax.cursor import TooManyFindingsError, UnreadableItemError
+from elastalog.syntax.declarations import ComponentParser
 from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, crop, tokenize
 from elastalog.syntax.tree import Item, Tree
 
@@ -84,3 +86,26 @@ class _ProgramParser(ComponentParser):
             f"`{'?-' if is_question else ':-'}` with nothing before it",
             advice=asked if is_question else denied,
         )
+
+
+_MANY = 100_000
+"""Objects of a tree that is worth it: a program of some thousand lines."""
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Trees hold no cycles, so that looking for some while a large one grows only doubles the time. Nothing is changed
+    when the collector is off already; nested uses are fine."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+            # Both only join lists: what was made counts as old, and is not searched as soon as this ends. So
+            # does all else that is young, which must not happen often, or garbage is never found.
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()

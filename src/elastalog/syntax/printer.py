@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
+from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS, write_string
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,

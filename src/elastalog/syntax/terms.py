@@ -6,9 +6,16 @@ from abc import abstractmethod
 from math import isinf
 
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.constants import read_integer
 from elastalog.syntax.cursor import MOST_NESTED, Cursor, new_span
-from elastalog.syntax.keywords import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
+from elastalog.syntax.keywords import (
+    AGGREGATES,
+    FUNCTORS,
+    PRECEDENCE,
+    PREFIX_PRECEDENCE,
+    PREFIXES,
+    SMALLEST_NUMBER,
+    read_integer,
+)
 from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
 from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Cast, Float, Integer, String, Term, Variable, Wildcard
 

@@ -105,7 +105,7 @@ class _Kinds(dict[str, int]):
 
 
 class _Words(dict[str, str]):
-    """The word of each distinct piece, the same object wherever it stands: whoever looks it up later is faster."""
+    """The word of each distinct piece, the same object wherever it stands: later lookups of it are faster."""
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}

@@ -1,29 +1,35 @@
-"""The application: every call of the interface, behind the guard and within the bounds."""
+"""The application: every call of the interface, behind the guard and within the bounds; its description as a page,
+`/api/docs`, which asks for nothing from anywhere; and how it is served at an address until it is told to end."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import contextlib
+import hashlib
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from elastalog import __version__
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.web import problems
-from elastalog.web.api import changes, debugging, health, history, program, questions, relations, updates
-from elastalog.web.api.models import Problem
-from elastalog.web.api.parts import bearer
-from elastalog.web.auth import Guard
-from elastalog.web.bounds import Bounds
-from elastalog.web.reference import reference_page
+from elastalog.web.auth import Bounds, Guard
+from elastalog.web.models import Problem, bearer
+from elastalog.web.pages.markup import prose
+from elastalog.web.routes import at_any_epoch, at_the_last
 from elastalog.web.service import Service
 from elastalog.web.settings import Settings
 
 PREFIX = "/api/v1"
-AT_ANY_EPOCH = (relations.router, questions.router, program.router, updates.previews, debugging.router)
-AT_THE_LAST = (program.present, updates.router, changes.router, history.router, health.router)
 
 
 def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
@@ -39,11 +45,12 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service, app.state.settings = service, settings
-    for router in AT_ANY_EPOCH:
-        app.include_router(router, prefix=PREFIX, dependencies=[Depends(bearer)])
-        app.include_router(router, prefix=f"{PREFIX}/at/{{epoch}}", dependencies=[Depends(bearer)])
-    for router in AT_THE_LAST:
-        app.include_router(router, prefix=PREFIX, dependencies=[Depends(bearer)])
+    for router, prefix in (
+        (at_any_epoch, PREFIX),
+        (at_any_epoch, f"{PREFIX}/at/{{epoch}}"),
+        (at_the_last, PREFIX),
+    ):
+        app.include_router(router, prefix=prefix, dependencies=[Depends(bearer)])
     app.get("/api/docs", include_in_schema=False)(reference_page)
     app.add_exception_handler(ElastalogError, problems.of_error)
     app.add_exception_handler(HTTPException, problems.of_refusal)
@@ -81,3 +88,129 @@ def _describe_problems(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]
+
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; }
+section { border-top: 1px solid #8886; padding: 0.5rem 0; }
+h3 { font-size: 1rem; margin: 0.5rem 0; } h3 b { display: inline-block; min-width: 4rem; }
+table { border-collapse: collapse; } td { padding: 0.1rem 1rem 0.1rem 0; vertical-align: top; }
+"""
+_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; frame-ancestors 'none'; base-uri 'none'"
+
+
+async def reference_page(request: Request) -> HTMLResponse:
+    """Every call with what it takes and gives."""
+    described = request.app.openapi()
+    parts = "\n".join(_parts(described))
+    title = escape(described["info"]["title"])
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: HTTP</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>{parts}</body></html>'
+    )
+    return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
+
+
+def _parts(described: Mapping[str, Any]) -> Iterator[str]:
+    info = described["info"]
+    yield f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+    yield '<p>For programs: <a href="/api/openapi.json">/api/openapi.json</a>.'
+    yield " What can be asked at any epoch is also below <code>/api/v1/at/N/…</code>, by number or time.</p>"
+    for path, calls in described["paths"].items():
+        if "/at/{epoch}" not in path:
+            for method, call in calls.items():
+                yield from _call(path, method, call, described)
+
+
+def _call(path: str, method: str, call: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
+    yield f"<section><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3>"
+    yield f"<p>{prose(call.get('description', ''))}</p><table>"
+    for one in call.get("parameters", ()):
+        where = "" if one["in"] == "query" else f" ({one['in']})"
+        yield _row(f"{one['name']}{where}", _kind(one["schema"]), one.get("required", False))
+    for content in call.get("requestBody", {}).get("content", {}).values():
+        yield from _body(content["schema"], described)
+    yield "</table></section>"
+
+
+def _body(schema: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
+    model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    yield f'<tr><td colspan="3">body: {prose(model.get("description", ""))}</td></tr>'
+    for name, field in model["properties"].items():
+        yield _row(name, _kind(field), name in model.get("required", ()))
+
+
+def _row(name: str, kind: str, is_required: bool) -> str:
+    return f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td><td>{'required' * is_required}</td></tr>"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_kind(one) for one in schema["anyOf"] if one.get("type") != "null")
+    examples = schema.get("examples") or ()
+    example = f", as {examples[0]}" if examples else ""
+    return f"{schema.get('format', schema.get('type', 'anything'))}{example}"
+
+
+GRACE = 10
+"""Seconds that answers under way have when the service ends."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; port 0 is any that is free. Raises ElastalogError if that cannot be had."""
+    try:
+        kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        found = socket.socket(*kind[:3])
+        # Head and body of an answer are written apart: waiting to send them together would cost 40 ms each time.
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(kind[4])
+        found.listen(1024)
+    except OSError as error:
+        told = f"{host}:{port} cannot be listened at: {(error.strerror or str(error)).lower()}"
+        raise ElastalogError([Diagnostic("E0937", told, help="choose another --port or --host")]) from None
+    return found
+
+
+def address_of(listening: socket.socket, host: str) -> str:
+    """The address for browsers and programs."""
+    port = listening.getsockname()[1]
+    name = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
+def serve(app: Any, service: Service, listening: socket.socket, started: Callable[[], None]) -> None:
+    """Answers requests until Ctrl-C or SIGTERM; `started` is called when the first may come. The commit that is under
+    way is done; listeners are told that there will be no more."""
+    asyncio.run(_serve(app, service, listening, started))
+
+
+async def _serve(app: Any, service: Service, listening: socket.socket, started: Callable[[], None]) -> None:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started()
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield  # ours, below: a service that is told to end has ended well
+
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE, server_header=False,
+        date_header=False, lifespan="on",
+    )  # fmt: skip
+    server = Server(config)
+
+    def end() -> None:
+        service.feed.close()  # otherwise listeners would keep their connections
+        server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, end)
+    await server.serve(sockets=[listening])

@@ -1,18 +1,20 @@
-"""Calls from an event loop: in other threads, so many at a time, for so long."""
+"""Threads of a service: for calls from an event loop, a bounded number at a time and for a bounded time, and the one
+thread that makes epochs, in the order in which they are asked for."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum
 from typing import ParamSpec, TypeVar
 
 from elastalog.diagnostics.quota import Quota
-from elastalog.web import faults
-from elastalog.web.limits import Limits
-from elastalog.web.waiting import Waiting
+from elastalog.web import errors
+from elastalog.web.settings import Limits
 
 Asked = ParamSpec("Asked")
 T = TypeVar("T")
@@ -77,9 +79,61 @@ class Calls:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds * PATIENCE)
         except TimeoutError:
-            raise faults.too_slow(self._limits.seconds) from None
+            raise errors.too_slow(self._limits.seconds) from None
 
     def close(self) -> None:
         """Ends after what was begun."""
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Waiting:
+    """Counts tasks that have not ended, and refuses those beyond `most`."""
+
+    def __init__(self, most: int) -> None:
+        self.number = 0
+        self._most = most
+        self._lock = threading.Lock()
+
+    def submit(self, threads: ThreadPoolExecutor, task: Callable[[], T], *, is_asked: bool = True) -> Future[T]:
+        """Has a task done, in its turn. Nobody waits for one that is not `is_asked`: it is never refused."""
+        with self._lock:
+            if is_asked and self.number >= self._most:
+                raise errors.too_many_questions(self.number)
+            try:
+                future = threads.submit(task)
+            except RuntimeError:
+                raise errors.closed() from None
+            self.number += 1
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: object) -> None:
+        with self._lock:
+            self.number -= 1
+
+
+class Worker:
+    """`most`: tasks that may wait for their turn."""
+
+    def __init__(self, most: int) -> None:
+        self._threads = ThreadPoolExecutor(1, "elastalog-writer")
+        self._waiting = Waiting(most)
+
+    @property
+    def waiting(self) -> int:
+        """Tasks that have not ended."""
+        return self._waiting.number
+
+    def do(self, task: Callable[[], T]) -> T:
+        """Does a task, and returns what it returns."""
+        return self._waiting.submit(self._threads, task).result()
+
+    def afterwards(self, task: Callable[[], object]) -> None:
+        """Does a task when there is time, before whatever is asked for later; never, if the worker has ended."""
+        with contextlib.suppress(errors.Closed):
+            self._waiting.submit(self._threads, task, is_asked=False)
+
+    def close(self) -> None:
+        """Ends after what was begun."""
+        self._threads.shutdown(cancel_futures=True)

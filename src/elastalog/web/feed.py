@@ -11,9 +11,8 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.update import NO_RULES, RuleTexts
-from elastalog.web import faults
+from elastalog.evaluation.changes import NO_RULES, Changes, RuleTexts
+from elastalog.web import errors
 
 MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4
 """What is kept at hand: so many changed facts, so many events, so many sums of events."""
@@ -118,7 +117,7 @@ class Feed:
         """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Those
         that are at hand come together; none after so many seconds without. Ends when the feed is closed."""
         if self.listeners >= most:
-            raise faults.too_many_listeners(self.listeners)
+            raise errors.too_many_listeners(self.listeners)
         self.listeners += 1
         try:
             while not self._is_closed:

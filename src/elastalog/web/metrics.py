@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from elastalog.diagnostics.memory_limit import resident_bytes
+from elastalog.diagnostics.quota import resident_bytes
 from elastalog.evaluation.epochs import EpochRecord
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

@@ -1,4 +1,4 @@
-"""Relations by pages: filtered and sorted here, so that nobody has to fetch a whole one.
+"""Relations and answers by pages: filtered and sorted here, so that no client has to fetch a whole one.
 
 A page in no particular order is a slice of what the kernel holds. What was filtered or sorted is kept for the pages
 that follow, as the words of its facts, until an epoch changes what it was made of.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +17,17 @@ import pyarrow.compute as pc
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Base, Value
+from elastalog.backends.rows import places_in
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table
 from elastalog.relations.words import Dictionary
-from elastalog.web import faults
+from elastalog.session import Session
+from elastalog.syntax.keywords import RESERVED
+from elastalog.web import errors
+from elastalog.web.replicas import Replicas
+from elastalog.web.settings import Limits
 
 FEW = 10_000
 """So many first rows are found without sorting all."""
@@ -70,9 +75,9 @@ class Cut:
 def cut_of(offset: int, limit: int, order: str | Sequence[str], most: int) -> Cut:
     """A part as it is asked for: `order` has names of columns, prefixed with `-` for descending."""
     if not 0 <= offset < 1 << 62:
-        raise faults.wrong_page(f"its offset is {offset}")
+        raise errors.wrong_page(f"its offset is {offset}")
     if not 0 <= limit <= most:
-        raise faults.wrong_page(f"{limit:,} rows are asked for, and {most:,} are the most")
+        raise errors.wrong_page(f"{limit:,} rows are asked for, and {most:,} are the most")
     names = order.split(",") if isinstance(order, str) else order
     keys = [name.strip() for name in names if name.strip()]
     return Cut(offset, limit, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))
@@ -84,7 +89,7 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
     names = [*schema.names, *(("@level", "@count") if facts.level is not None else ())]
     for name, _ in cut.order:
         if name not in names:
-            raise faults.unknown_column(schema.name, name, names)
+            raise errors.unknown_column(schema.name, name, names)
     keys = [(name, "descending" if is_turned else "ascending") for name, is_turned in cut.order]
     wanted = {name for name, _ in keys}
     columns = {name: _key(schema, name, facts, dictionary) for name in wanted}
@@ -174,3 +179,94 @@ class Views:
     def _forget(self, key: object) -> None:
         gone = self._views.pop(key, None)
         self._bytes -= 0 if gone is None else gone.bytes
+
+
+class Pager:
+    """Makes pages, and remembers what it sorted and filtered."""
+
+    def __init__(self, replicas: Replicas, limits: Limits) -> None:
+        self._replicas = replicas
+        self._limits = limits
+        self._views = Views(limits.cache)
+
+    def page(
+        self,
+        session: Session,
+        relation: str,
+        where: str,
+        cut: Cut,
+        parameters: Mapping[str, Value],
+        annotations: bool,
+    ) -> Callable[[], Page]:
+        """What makes a page of a relation, once the session need not be held any more."""
+        source, epoch = session[relation], session.epoch
+        if not where.strip() and not cut.order:
+            facts = taken(source.fact_words(), slice(cut.offset, cut.offset + cut.limit)).copied()
+            total = len(source)
+            return lambda: _page(source, facts, epoch, cut, total, annotations)
+        names = {name for name, _ in cut.order}
+        is_annotated = annotations or not names.isdisjoint(("@level", "@count"))
+        version = self._replicas.version(session, None if where.strip() else relation)
+        key = (relation, where, repr(sorted(parameters.items())), cut.order, is_annotated, version)
+        known = self._views.find(key, cut)
+        make = None if known is not None else self._maker(session, source, where, parameters, cut, is_annotated)
+
+        def made() -> Page:
+            view = known
+            if view is None and make is not None:
+                view = self._views.find(key, cut) or self._views.keep(key, make())
+            assert view is not None
+            part = taken(view.facts, slice(cut.offset, cut.offset + cut.limit))
+            return _page(source, part, epoch, cut, view.total, annotations)
+
+        return made
+
+    def _maker(
+        self,
+        session: Session,
+        source: Relation,
+        where: str,
+        parameters: Mapping[str, Value],
+        cut: Cut,
+        is_annotated: bool,
+    ) -> Callable[[], View]:
+        """What filters and sorts the facts of now."""
+        schema, dictionary = source.schema, source.dictionary
+        if not where.strip():
+            facts = source.fact_words().copied()
+            return lambda: View(sorted_rows(schema, facts, dictionary, cut), len(facts.words))
+        columns = ", ".join(f"{name}_" if name in RESERVED else name for name in schema.names)
+        # In brackets: alternatives are among the facts of the relation. On a line of its own: it may end in a comment.
+        text = f"wanted({columns}) :- {schema.name}({columns}), ({where.strip().rstrip('.')}\n)"
+        answer = session.engine.asking(text, parameters)
+        all_facts = source.fact_words().copied() if is_annotated else None
+
+        def filtered() -> View:
+            words = answer().fact_words().words
+            found = FactWords(words)
+            if all_facts is not None:
+                found = taken(all_facts, places_in(words, all_facts.words))
+            return View(sorted_rows(schema, found, dictionary, cut) if cut.order else found, len(words))
+
+        return filtered
+
+    def answers(self, answers: Relation, epoch: int, cut: Cut) -> Page:
+        """A page of the answers to a query."""
+        facts = answers.fact_words()
+        total = len(facts.words)
+        if cut.order:
+            facts = sorted_rows(answers.schema, facts, answers.dictionary, cut)
+        part = taken(facts, slice(cut.offset, cut.offset + cut.limit))
+        return _page(answers, part, epoch, cut, total, False)
+
+    def cut(self, offset: int, limit: int | None, order: str | Sequence[str], most: int | None = None) -> Cut:
+        """The part that is asked for; `most` rows, which is also what comes unless told."""
+        usual = self._limits.page if most is None else most
+        return cut_of(offset, usual if limit is None else limit, order, most or self._limits.rows)
+
+
+def _page(source: Relation, facts: FactWords, epoch: int, cut: Cut, total: int, annotations: bool) -> Page:
+    found = Relation.of(source.schema, source.dictionary, facts.words)
+    if not annotations or facts.level is None or facts.count is None:
+        return Page(found, epoch, cut.offset, total)
+    return Page(found, epoch, cut.offset, total, tuple(facts.level.tolist()), tuple(facts.count.tolist()))

@@ -11,9 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from elastalog.diagnostics.catalogue import CATALOGUE
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
-from elastalog.diagnostics.render import render_json
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, render_json
 
 log = logging.getLogger("elastalog.web")
 
@@ -62,6 +60,8 @@ def status_of(diagnostic: Diagnostic, usual: int = 422) -> int:
 
 def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> Response:
     """The answer that diagnostics are; the first says what kind it is."""
+    from elastalog.diagnostics.catalogue import CATALOGUE
+
     first = diagnostics[0]
     number = status or status_of(first)
     entry = CATALOGUE.get(first.code)

@@ -1,35 +1,164 @@
-"""What a service is asked without changing anything: facts, queries, why and why not, history. Of any epoch that is
-kept."""
+"""What a service is asked, at any epoch that is kept, without changing anything: facts, queries, why and why not; what
+broke it, what to mend, and what rests on a fact, which are answered by trying things out. All within a quota."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
 
 from elastalog.analysis.program import Value
 from elastalog.database import Written
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
+from elastalog.evaluation.changes import Changes, RuleTexts
 from elastalog.evaluation.differences import Differences
+from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.statistics import Statistics
-from elastalog.evaluation.update import RuleTexts
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
 from elastalog.storage.entries import LogEntry
+from elastalog.storage.errors import epoch_unknown
 from elastalog.storage.history import Turn
-from elastalog.web import rules
-from elastalog.web.access import Access, Moment
-from elastalog.web.answers import RelationSummary
-from elastalog.web.calls import asks
+from elastalog.web import errors, rules
+from elastalog.web.calls import Worker, asks
 from elastalog.web.feed import Event
-from elastalog.web.pager import Pager
-from elastalog.web.paging import Page
+from elastalog.web.paging import Page, Pager
+from elastalog.web.replicas import Earlier, Replicas
+from elastalog.web.settings import Limits
 
 T = TypeVar("T")
+
+
+Moment: TypeAlias = int | datetime | None
+"""An epoch by its number, or by a time at which it was in force; None: the last one."""
+
+
+class Access:
+    """A question whose time or memory is used up gets LimitReached, and its thread is free again."""
+
+    def __init__(self, replicas: Replicas, worker: Worker, earlier: Earlier, limits: Limits) -> None:
+        self.replicas = replicas
+        self.worker = worker
+        self._earlier = earlier
+        self.limits = limits
+
+    def question(self, seconds: float | None = None) -> Quota:
+        """What a block that answers a question may take: so many seconds, if that is within the limits."""
+        return within(self.time(seconds), self.limits.memory)
+
+    @contextmanager
+    def at(self, epoch: Moment = None) -> Iterator[Session]:
+        """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
+        epoch is not kept."""
+        with self.question():
+            with self.replicas.reading() as session:
+                number = self._earlier_than(session, epoch)
+                if number is None:
+                    with session.engine.within():
+                        yield session
+                    return
+            with self._earlier.at(number) as earlier, earlier.engine.within():
+                yield earlier
+
+    def ask(
+        self,
+        question: Callable[[Session], T],
+        epoch: Moment = None,
+        seconds: float | None = None,
+        *,
+        changes: bool = False,
+    ) -> T:
+        """Asks a session of an epoch. `changes`: the question changes facts, and changes them back. It may be asked a
+        second time, if it was in the way of a commit."""
+        with self.question(seconds):
+            with self.replicas.reading() as session:
+                number = self._earlier_than(session, epoch)
+            if number is not None:
+                with self._earlier.at(number) as session, session.engine.within():
+                    return question(session)
+            if not (changes and self.replicas.has_replicas):
+                try:
+                    with Quota() as own, self.replicas.reading(own) as session, session.engine.within():
+                        return question(session)
+                except Stopped:
+                    if not self.replicas.has_replicas:
+                        raise
+            with self.replicas.replica() as session, session.engine.within():
+                return question(session)
+
+    def _earlier_than(self, session: Session, epoch: Moment) -> int | None:
+        """The number of an epoch, None if it is that of a session."""
+        number = session.epoch if epoch is None else session.engine.epoch_at(epoch)
+        if number < 1 and session.engine.store is not None:
+            raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
+        return None if number == session.epoch else number
+
+    def time(self, seconds: float | None = None) -> float:
+        """How long what is asked now may take, if it wants so many seconds. Raises LimitReached if the time of the
+        question that it belongs to is over."""
+        limit = self.limits.seconds
+        left = time_left(limit if seconds is None else min(seconds, limit))
+        if left <= 0:
+            raise errors.too_slow(limit)
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What came of an update: `record` says what was done and what it cost (`is_repeated`: it had been done before;
+    `is_unchanged`: there was nothing to do), `changes` what the epoch changed."""
+
+    record: EpochRecord
+    changes: Changes
+
+    @property
+    def epoch(self) -> int:
+        return self.record.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSummary:
+    """A relation at an epoch. `inserted` and `deleted`: facts that came and went in this epoch, None where that is not
+    at hand. `rules`: how many derive it. `is_input`, `is_output`: declared so."""
+
+    schema: Schema
+    facts: int
+    inserted: int | None
+    deleted: int | None
+    rules: int
+    is_input: bool
+    is_output: bool
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    @staticmethod
+    def all_of(session: Session, last: EpochRecord | None) -> tuple[RelationSummary, ...]:
+        """Of every declared relation; `last` is the record of the epoch, if it is known."""
+        checked = session.program.checked
+        rules = dict.fromkeys(checked.relations, 0)
+        for rule in checked.rules:
+            rules[rule.head.relation] += 1
+        found = []
+        for name, schema in session.schemas.items():
+            changed = None if last is None else last.changes.get(name, ((), ()))
+            kinds = {directive.kind for directive in checked.relations[name].directives}
+            found.append(
+                RelationSummary(
+                    schema, len(session[name]), None if changed is None else len(changed[0]),
+                    None if changed is None else len(changed[1]), rules[name], "input" in kinds, "output" in kinds,
+                )
+            )  # fmt: skip
+        return tuple(found)
 
 
 class Reading:
@@ -39,7 +168,7 @@ class Reading:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._limits = access.limits
-        self._pager = Pager(access.sides, access.limits)
+        self._pager = Pager(access.replicas, access.limits)
 
     def at(self, epoch: Moment = None) -> AbstractContextManager[Session]:
         """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
@@ -73,7 +202,7 @@ class Reading:
     def relations_at(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
         """The same, and the epoch."""
         with self.at(epoch) as session:
-            return RelationSummary.all_of(session, self._access.sides.record_of(session.epoch)), session.epoch
+            return RelationSummary.all_of(session, self._access.replicas.record_of(session.epoch)), session.epoch
 
     def require_relations(self, names: Iterable[str]) -> None:
         """Raises ElastalogError if there is no relation of a name."""
@@ -131,7 +260,7 @@ class Reading:
         """What rules and relations cost."""
         with self.at(epoch) as session:
             found = session.statistics()
-        return found if found.rules or epoch is not None else replace(found, rules=self._access.sides.rule_costs)
+        return found if found.rules or epoch is not None else replace(found, rules=self._access.replicas.rule_costs)
 
     # --- why -------------------------------------------------------------------------------------------------------
 
@@ -188,3 +317,76 @@ class Reading:
             return Event(epoch, session.epoch, session.changes_since(epoch), rules)
 
         return self.ask(changes)
+
+
+SEARCHED = 0.8
+"""The part of its time that a search may take: the rest is for the proofs of what it found."""
+
+
+class Debugging:
+    """`undo` applies a suggestion. `epoch`: as if that were the last one."""
+
+    def __init__(self, access: Access, undo: Callable[[Suggestion], Changes]) -> None:
+        self._access = access
+        self._undo = undo
+
+    @asks
+    def uses(
+        self,
+        fact: Written,
+        all: bool = False,  # noqa: A002  # its public name
+        seconds: float | None = None,
+        epoch: Moment = None,
+    ) -> tuple[Fact, ...]:
+        """The facts that follow directly from a fact; with `all`, those that would go with it."""
+        return self._access.ask(lambda session: tuple(session.uses(fact, all=all)), epoch, seconds, changes=all)
+
+    @asks
+    def localise(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        *,
+        epochs: tuple[int, int] | None = None,
+        seconds: float | None = None,
+        epoch: Moment = None,
+    ) -> Localisation:
+        """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
+        return self._access.ask(
+            lambda session: session.localise(unwanted, missing, epochs=epochs, time_limit=self._time_to_search()),
+            epoch,
+            seconds,
+            changes=True,
+        )
+
+    @asks
+    def suggest(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        rejected: Sequence[Any] = (),
+        weights: Mapping[Any, float] | None = None,
+        *,
+        epochs: tuple[int, int] | None = None,
+        over: str | None = None,
+        seconds: float | None = None,
+        epoch: Moment = None,
+    ) -> Suggestion:
+        """A smallest repair; see `Session.suggest`."""
+        found = self._access.ask(
+            lambda session: session.suggest(
+                unwanted, missing, rejected, weights, self._time_to_search(), epochs=epochs, over=over
+            ),
+            epoch,
+            seconds,
+            changes=True,
+        )
+        return replace(found, undo=self._undo)
+
+    @asks
+    def blame(self, fact: Written, seconds: float | None = None, epoch: Moment = None) -> Blame:
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        return self._access.ask(lambda session: session.blame(fact), epoch, seconds, changes=True)
+
+    def _time_to_search(self) -> float:
+        return SEARCHED * self._access.time()

@@ -3,7 +3,7 @@
 This is all that the interface over HTTP and the pages know of the engine: `reading`, `writing` and `debugging` are its
 three rooms. Their methods may be called from any thread; they wait for their answers, so that an event loop calls them
 by `await service.call(service.reading.page, "path")`, which also keeps the limits. Readers see the last committed epoch
-and never wait for a commit, nor a commit for questions (see `sides`).
+and never wait for a commit, nor a commit for questions (see `replicas`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from typing import ParamSpec, TypeVar
 
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
-from elastalog.web.access import Access
-from elastalog.web.calls import Calls, asks, commits
-from elastalog.web.debugging import Debugging
-from elastalog.web.earlier import Earlier
+from elastalog.web.calls import Calls, Worker, asks, commits
 from elastalog.web.feed import Event, Feed
-from elastalog.web.limits import Limits
 from elastalog.web.metrics import Metrics
-from elastalog.web.reading import Reading
-from elastalog.web.sides import Sides
-from elastalog.web.worker import Worker
+from elastalog.web.reading import Access, Debugging, Reading
+from elastalog.web.replicas import Earlier, Replicas
+from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
 
 Asked = ParamSpec("Asked")
@@ -38,31 +34,31 @@ class Service:
         self.limits = limits or Limits()
         self.metrics_kept = Metrics()
         session.engine.observe(self.metrics_kept)
-        self._sides = Sides(session, is_twofold=is_twofold, replicas=self.limits.replicas)
+        self._replicas = Replicas(session, is_twofold=is_twofold, replicas=self.limits.replicas)
         self._worker = Worker(self.limits.waiting)
         self._calls = Calls(self.limits)
         self._earlier = Earlier(session.engine.store, self.limits.earlier)
-        access = Access(self._sides, self._worker, self._earlier, self.limits)
+        access = Access(self._replicas, self._worker, self._earlier, self.limits)
         self.reading = Reading(access)
         self.writing = Writing(access, self._committed, self.reading.epochs)
         self.debugging = Debugging(access, lambda suggestion: self.writing.undo(suggestion).changes)
         self.feed = Feed(session.epoch, self.reading.changes_since)
         self.began = time.time()
-        self._worker.afterwards(self._sides.prepare)
+        self._worker.afterwards(self._replicas.prepare)
 
     def close(self) -> None:
         """Ends after the commit that is under way, and the session with it. Listeners hear nothing more."""
         self.feed.close()
-        with self._sides.wanting():
+        with self._replicas.wanting():
             self._worker.close()
         self._calls.close()
         self._earlier.close()
-        self._sides.close()
+        self._replicas.close()
 
     @property
     def epoch(self) -> int:
         """The last committed epoch."""
-        return self._sides.epoch
+        return self._replicas.epoch
 
     async def call(self, function: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
         """Calls a method in another thread, within the limits: raises LimitReached when too many wait, or when it is
@@ -86,7 +82,7 @@ class Service:
             {
                 "elastalog_epoch": epoch,
                 "elastalog_facts": facts,
-                "elastalog_readers": self._sides.readers,
+                "elastalog_readers": self._replicas.readers,
                 "elastalog_questions_waiting": self._calls.waiting,
                 "elastalog_writer_waiting": self._worker.waiting,
                 "elastalog_listeners": self.feed.listeners,
@@ -97,7 +93,7 @@ class Service:
     def _committed(self, record: EpochRecord) -> None:
         self.feed.publish(
             Event(
-                record.epoch - 1, record.epoch, self._sides.changes_of(record), record.rules, record.time,
+                record.epoch - 1, record.epoch, self._replicas.changes_of(record), record.rules, record.time,
                 record.source, record.batch,
             )
         )  # fmt: skip

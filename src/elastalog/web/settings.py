@@ -1,11 +1,36 @@
-"""Who may talk to a service, and how."""
+"""Who may talk to a service, and what one request may ask for, and all of them together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
 
-from elastalog.web.limits import Limits
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`body`: bytes that a request may bring. `rows`: facts a page may hold, `page`: those it holds unless told,
+    `export`: both for CSV, Arrow and Parquet. `seconds`: how long a question may take, from when it is asked, `memory`:
+    bytes that it may allocate; then it is cancelled. `questions`: those that are answered at a time, `replicas`: those
+    among them that change facts for a moment, `concurrent`: reads, and commits, beside them, `waiting`: whatever waits
+    for its turn. `listeners`: of the change feed, `event_rows`: facts that one event of it names. `depth`: levels of a
+    proof unless told. `cache`: bytes kept of sorted and filtered relations, `earlier`: earlier epochs kept open."""
+
+    body: int = 64 << 20
+    rows: int = 10_000
+    page: int = 100
+    export: int = 10_000_000
+    seconds: float = 10.0
+    memory: int = 512 << 20
+    questions: int = 4
+    replicas: int = 1
+    concurrent: int = 8
+    waiting: int = 256
+    listeners: int = 1_000
+    event_rows: int = 1_000
+    depth: int = 3
+    cache: int = 256 << 20
+    earlier: int = 2
+
 
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 """What this machine calls itself."""

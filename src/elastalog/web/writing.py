@@ -12,12 +12,11 @@ from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
-from elastalog.session.initial_facts import Rows
+from elastalog.session.materialisation import Rows
 from elastalog.storage.entries import LogEntry
-from elastalog.web import faults, rules
-from elastalog.web.access import Access, Moment
-from elastalog.web.answers import Committed
+from elastalog.web import errors, rules
 from elastalog.web.calls import asks, commits
+from elastalog.web.reading import Access, Committed, Moment
 
 SOURCE = "http"
 """Where updates with a key come from, unless they say."""
@@ -30,7 +29,7 @@ class Writing:
         self, access: Access, committed: Callable[[EpochRecord], None], log: Callable[[], tuple[LogEntry, ...]]
     ) -> None:
         self._access = access
-        self._sides = access.sides
+        self._replicas = access.replicas
         self._committed = committed
         self._log = log
 
@@ -99,8 +98,8 @@ class Writing:
         texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
-            if after is not None and after != self._sides.epoch:
-                raise faults.not_after(after, self._sides.epoch)
+            if after is not None and after != self._replicas.epoch:
+                raise errors.not_after(after, self._replicas.epoch)
             if gone:
                 update.remove_rules(gone)
             if texts:
@@ -126,7 +125,7 @@ class Writing:
         from elastalog.session.repair import fill_undoing
 
         def fill(update: PendingUpdate) -> None:
-            fill_undoing(update, suggestion, self._sides.epoch, self._log)
+            fill_undoing(update, suggestion, self._replicas.epoch, self._log)
 
         return self._commit(fill, None, "repair", ())
 
@@ -137,14 +136,14 @@ class Writing:
         origin = source if source is not None or key is None else SOURCE
 
         def commit() -> Committed:
-            update = self._sides.update(origin, batch)
+            update = self._replicas.update(origin, batch)
             fill(update)
-            record = self._sides.commit(update, self._committed)
-            return Committed(record, self._sides.changes_of(record))
+            record = self._replicas.commit(update, self._committed)
+            return Committed(record, self._replicas.changes_of(record))
 
-        with self._sides.wanting():
+        with self._replicas.wanting():
             done = self._access.worker.do(commit)
-        self._access.worker.afterwards(self._sides.follow)
+        self._access.worker.afterwards(self._replicas.follow)
         return done
 
 

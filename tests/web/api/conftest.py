@@ -14,11 +14,9 @@ import elastalog
 
 pytest.importorskip("fastapi", reason="the extra `web` is not installed")
 
-from elastalog.web.app import make_app, without_pages
-from elastalog.web.limits import Limits
+from elastalog.web.app import address_of, listen, make_app, without_pages
 from elastalog.web.service import Service
-from elastalog.web.serving import address_of, listen
-from elastalog.web.settings import Settings
+from elastalog.web.settings import Limits, Settings
 
 PROGRAM = """
 .decl edge(from: number, to: number)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from elastalog.web.limits import Limits
+from elastalog.web.settings import Limits
 from tests.web.api.conftest import PROGRAM, READ_TOKEN, TOKEN, Running
 
 AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}

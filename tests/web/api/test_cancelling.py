@@ -12,8 +12,8 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.web.limits import Limits
 from elastalog.web.service import Service
+from elastalog.web.settings import Limits
 from tests.web.api.conftest import TOKEN, Running
 
 SLOW = """

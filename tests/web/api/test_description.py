@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.web.app import make_app
-from elastalog.web.limits import Limits
 from elastalog.web.service import Service
-from elastalog.web.settings import Settings
+from elastalog.web.settings import Limits, Settings
 from tests.web.api.conftest import FACTS, PROGRAM, TOKEN
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")

@@ -15,12 +15,11 @@ import pytest
 import elastalog
 from elastalog import ElastalogError
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.diagnostics.memory_limit import resident_bytes
-from elastalog.diagnostics.quota import Quota, within
-from elastalog.web import sides
+from elastalog.diagnostics.quota import Quota, resident_bytes, within
+from elastalog.web import replicas
 from elastalog.web.feed import Event
-from elastalog.web.limits import Limits
 from elastalog.web.service import Service
+from elastalog.web.settings import Limits
 from tests.web.api.conftest import READ_TOKEN, Running
 
 PATHS = """
@@ -87,7 +86,7 @@ def test_an_update_does_not_wait_for_endless_previews() -> None:
     with served(paths(20), Limits(seconds=5.0)) as service:
         service.writing.apply({"e": [(50, 51)]})
         previews = [Asked(lambda: service.writing.preview(added=ENDLESS)) for _ in range(3)]
-        assert comes_to_be(lambda: not service._sides._free)  # one has begun
+        assert comes_to_be(lambda: not service._replicas._free)  # one has begun
         for n in range(60, 65):
             service.writing.apply({"e": [(n, n + 1)]})
         assert all(one.is_under_way() for one in previews)
@@ -143,11 +142,11 @@ def test_updates_go_on_while_a_question_does_not_look_at_its_time() -> None:
         # It was told to stop, and has begun again on a replica, of the last epoch.
         assert str(question.wait()).startswith("q(7)")
         assert gate.calls > 5
-        assert service._sides._replicas[0].session is not None
+        assert service._replicas._spare[0].session is not None
         assert service.writing.apply({"e": [(20,)]}).epoch == first + 5
         assert comes_to_be(lambda: service._worker.waiting == 0)
-        assert service._sides._second is not None
-        assert service._sides._second.epoch == first + 5
+        assert service._replicas._second is not None
+        assert service._replicas._second.epoch == first + 5
 
 
 def test_a_question_is_refused_where_facts_are_held_once() -> None:
@@ -156,7 +155,7 @@ def test_a_question_is_refused_where_facts_are_held_once() -> None:
         question = Asked(lambda: service.reading.why_not("q(7)"))
         assert comes_to_be(lambda: gate.calls == 1)
         update = Asked(lambda: service.writing.apply({"e": [(10,)]}).epoch)
-        (quota,) = next(iter(service._sides._readers.values()))
+        (quota,) = next(iter(service._replicas._readers.values()))
         assert quota is not None
         assert comes_to_be(lambda: quota._is_stopped)
         gate.is_open.set()
@@ -168,11 +167,11 @@ def test_a_question_is_refused_where_facts_are_held_once() -> None:
 class Clock:
     """Time that passes only when somebody waits for what is not so; then `meanwhile` is done."""
 
-    def __init__(self, waited: sides.Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, waited: replicas.Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.meanwhile: Callable[[], object] = lambda: None
         monkeypatch.setattr(waited._gate, "wait_for", self._wait_for)
-        monkeypatch.setattr("elastalog.web.sides.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("elastalog.web.replicas.time.monotonic", lambda: self.now)
 
     def _wait_for(self, is_so: Callable[[], object], seconds: float | None = None) -> object:
         if not is_so():
@@ -185,7 +184,7 @@ class Clock:
 
 
 def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = sides.Sides(paths(5))
+    both = replicas.Replicas(paths(5))
     clock = Clock(both, monkeypatch)
 
     def commit(n: int) -> float:
@@ -201,7 +200,7 @@ def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch
     both.follow()
     with both.reading(Quota()):  # on the second, and it does not stop
         assert commit(20) == 0
-        assert commit(30) == pytest.approx(sides.SECOND)
+        assert commit(30) == pytest.approx(replicas.SECOND)
         with both.reading():  # on the first
             assert both.epoch == 4
             assert commit(40) == pytest.approx(0.1)
@@ -213,7 +212,7 @@ def test_a_commit_waits_a_tenth_of_a_second_for_all_readers_together(monkeypatch
 
 
 def test_a_replica_is_copied_from_what_no_commit_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = sides.Sides(paths(5))
+    both = replicas.Replicas(paths(5))
     clock = Clock(both, monkeypatch)
     update = both.update(None, None)
     update.insert("e", [(10, 11)])
@@ -339,9 +338,9 @@ def test_a_repair_of_all_facts_ends_at_its_time() -> None:
 
 
 def test_a_replica_that_is_far_behind_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "MOST_PENDING", 2)
+    monkeypatch.setattr(replicas, "MOST_PENDING", 2)
     with served(paths(3), Limits()) as service:
-        (replica,) = service._sides._replicas
+        (replica,) = service._replicas._spare
         assert service.writing.preview({"e": [(3, 4)]}).impact == 5
         for n, is_kept in ((10, True), (20, True), (30, False), (40, False)):
             service.writing.apply({"e": [(n, n + 1)]})

@@ -12,8 +12,8 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.web.limits import Limits
 from elastalog.web.service import Service
+from elastalog.web.settings import Limits
 from tests.web.api.conftest import FACTS, PROGRAM
 
 CHAIN = """
@@ -119,14 +119,14 @@ def test_a_commit_of_ten_seconds_delays_no_reader() -> None:
     assert max(during, after) < 0.1 + usual
 
 
-def sides(service: Service) -> tuple[elastalog.Session, elastalog.Session, elastalog.Session]:
+def replicas_of(service: Service) -> tuple[elastalog.Session, elastalog.Session, elastalog.Session]:
     """The sessions of a service that has been asked for a preview, when all have followed."""
     while service._worker.waiting:
         time.sleep(0.001)
-    second, replica = service._sides._second, service._sides._replicas[0].session
+    second, replica = service._replicas._second, service._replicas._spare[0].session
     assert second is not None
     assert replica is not None
-    return service._sides._first, second, replica
+    return service._replicas._first, second, replica
 
 
 def len_of(service: Service) -> int:
@@ -151,7 +151,7 @@ class readers:  # noqa: N801  # reads as a block
 
 
 @pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
-def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
+def test_both_replicas_are_the_same_after_every_epoch(strategy: str) -> None:
     session = elastalog.open(PROGRAM, FACTS, strategy=strategy)
     twin = session.engine.twin()
     service = Service(session)
@@ -161,7 +161,7 @@ def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
         service.writing.apply(deleted={"edge": [(2, 3)]})
         service.writing.apply(removed=["far(x) :- path(1, x), !edge(1, x)."])
         service.writing.preview({"edge": [(7, 7)]})
-        first, *others = sides(service)
+        first, *others = replicas_of(service)
         assert [side.epoch for side in others] == [first.epoch] * 2 == [5, 5]
         for name in first:
             expected, *levels = (
@@ -173,7 +173,7 @@ def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
         service.close()
 
 
-def test_what_depends_on_an_order_is_the_same_on_both_sides() -> None:
+def test_what_depends_on_an_order_is_the_same_on_both_replicas() -> None:
     program = """
     .decl edge(a: number, b: number)
     .decl numbered(i: number, a: number)
@@ -192,7 +192,7 @@ def test_what_depends_on_an_order_is_the_same_on_both_sides() -> None:
             if chance.random() < 0.5:
                 service.writing.preview()
         service.writing.preview()
-        expected, *others = ({name: sorted(side[name]) for name in side} for side in sides(service))
+        expected, *others = ({name: sorted(side[name]) for name in side} for side in replicas_of(service))
         assert others == [expected] * 2
     finally:
         service.close()

@@ -6,8 +6,7 @@ import random
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
-from elastalog.web.pages.graphs import Drawn, draw
-from elastalog.web.pages.layout import lay_out, layers_of
+from elastalog.web.pages.graphs import Drawn, draw, lay_out, layers_of
 
 
 def test_a_node_stands_below_all_that_lead_to_it():

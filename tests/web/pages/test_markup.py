@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.markup import bytes_html, fact_html, html, seconds_html, value_html
+from elastalog.web.pages.markup import Address, bytes_html, fact_html, html, seconds_html, value_html
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '" onmouseover="alert(1)', "' onclick='x", "&lt;b&gt;"])

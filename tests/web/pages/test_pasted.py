@@ -11,7 +11,7 @@ pytest.importorskip("nicegui", reason="the pages need the extra `web`")
 
 import elastalog
 from elastalog.web.pages.markup import prose
-from elastalog.web.pages.pasted import read_pasted
+from elastalog.web.pages.program import read_pasted
 
 CSS = Path(elastalog.__file__).parent / "web" / "pages" / "assets" / "workbench.css"
 

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.checked_variables import names_of
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, names_of
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.diagnostics.source import Source

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from elastalog.backends.kernel.bootstrap.begun import SoFar
+from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.late import dataclass
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.packing import Keys
-from elastalog.backends.kernel.bootstrap.begun import Given
+from elastalog.backends.kernel.bootstrap.handover import Given
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 

@@ -13,13 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.analysis.checked_variables import variables_of
-from elastalog.analysis.program import Constant, Variable
+from elastalog.analysis.program import Constant, Variable, variables_of
 from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.late import dataclass
+from elastalog.planning.goals import constructor_of
 from elastalog.planning.logical import Clause, LogicalStratum, Test
-from elastalog.planning.variables import constructor_of
 from elastalog.relations.words import Dictionary
 
 KEY_BITS = 62

@@ -16,7 +16,7 @@ from elastalog.backends.gpu.arrays import Arrays, Carrier, on_device, on_numpy, 
 from elastalog.backends.gpu.folding import folded, why_not
 from elastalog.backends.gpu.forecast import forecast, is_worth_a_start
 from elastalog.backends.gpu.rounds import StratumRounds
-from elastalog.backends.kernel.bootstrap.begun import Begun, Given, SoFar
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Placed, StratumElsewhere

@@ -13,7 +13,7 @@ from elastalog.backends.gpu.found import Found
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
-from elastalog.backends.kernel.bootstrap.begun import Begun, Given
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum, Scan

@@ -1,5 +1,6 @@
 """The in-process backend: relations in memory, rules evaluated by compiled operators. What it does is done by others:
-`holding` facts, `evaluating` strata, `updating` them, `changing` and `shifting`."""
+`relations` hold facts, `evaluation` brings strata to their fixpoints, `updates` goes from epoch to epoch and
+says what that changed, and `epochs` goes back and forth."""
 
 from __future__ import annotations
 
@@ -8,11 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.bootstrap.begun import OtherPlace
-from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.holding import KernelFacts
-from elastalog.backends.kernel.replaying import KernelReplays
-from elastalog.backends.kernel.shifting import KernelShifts
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
+from elastalog.backends.kernel.epochs import KernelReplays, KernelShifts
+from elastalog.backends.kernel.evaluation import KernelEvaluation
+from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -26,8 +26,7 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.changing import KernelChanges, KernelStates
-    from elastalog.backends.kernel.updating import KernelUpdates
+    from elastalog.backends.kernel.updates import KernelChanges, KernelStates, KernelUpdates
 
 T = TypeVar("T")
 
@@ -67,19 +66,19 @@ class KernelBackend:
 
     @cached_property
     def updates(self) -> KernelUpdates:
-        from elastalog.backends.kernel.updating import KernelUpdates
+        from elastalog.backends.kernel.updates import KernelUpdates
 
         return KernelUpdates(self.evaluation)
 
     @cached_property
     def changes(self) -> KernelChanges:
-        from elastalog.backends.kernel.changing import KernelChanges
+        from elastalog.backends.kernel.updates import KernelChanges
 
         return KernelChanges(self.updates)
 
     @cached_property
     def states(self) -> KernelStates:
-        from elastalog.backends.kernel.changing import KernelStates
+        from elastalog.backends.kernel.updates import KernelStates
 
         return KernelStates(self.updates)
 

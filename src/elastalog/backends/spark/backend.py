@@ -9,7 +9,7 @@ facts are meanwhile is the business of `relations`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -17,15 +17,26 @@ import numpy as np
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix, Procedure, Profile, Vector
-from elastalog.backends.spark.changing import SparkChanges, SparkStates
+from elastalog.backends.protocol import (
+    GONE,
+    Capabilities,
+    ChangedWords,
+    ClauseDerivations,
+    Matrix,
+    Procedure,
+    Profile,
+    Reach,
+    Small,
+    StateChanges,
+    Vector,
+)
 from elastalog.backends.spark.cluster import Cluster
-from elastalog.backends.spark.filed import FiledRelation, Pending
-from elastalog.backends.spark.outcome import Outcome
 from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
+from elastalog.backends.spark.results import Outcome
 from elastalog.backends.spark.strata import Explicit, StratumJobs
-from elastalog.backends.spark.update_task import nothing_more
+from elastalog.backends.spark.task import nothing_more
+from elastalog.backends.spark.word_files import FiledRelation, Pending
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharePlan
@@ -336,3 +347,74 @@ class SparkBackend:
 
     def rollback(self) -> None:
         self.relations.rollback()
+
+
+class SparkChanges:
+    """See `backends.protocol.UpdateChanges`."""
+
+    def __init__(self, kernel: KernelBackend, relations: SparkRelations) -> None:
+        self._kernel = kernel
+        self._relations = relations
+
+    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+        """The explicit facts that the update deletes and inserts, normalised."""
+        return self._kernel.changes.explicit()
+
+    def facts(self, with_hidden: bool = False) -> ChangedWords:
+        """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
+        found = dict(self._kernel.changes.facts(with_hidden))
+        for name, changes in self._relations.changed_in_files().items():
+            came, went = changes.was == GONE, changes.level == GONE
+            is_visible = with_hidden or not self._kernel.program.relations[name].is_hidden
+            if is_visible and (came.any() or went.any()):
+                found[name] = changes.words[came], changes.words[went]
+        return found
+
+    def came(self, relation: str) -> Matrix:
+        """The facts that the update has inserted into a relation."""
+        changes = self._relations.changed_in_files().get(relation)
+        return self._kernel.changes.came(relation) if changes is None else changes.words[changes.was == GONE]
+
+    def size(self, relation: str) -> int:
+        """About how many facts a relation has now."""
+        return self._relations.size(relation)
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update reaches a stratum, in the driver or through files."""
+        kernel = self._kernel
+        reach = kernel.changes.reached(stratum)
+        heard = sum(self._relations.heard_from_tasks(name) for name in stratum.reads if not kernel.is_changed(name))
+        if not heard:
+            return reach
+        if reach is None:
+            return Reach(heard, kernel.must_rebuild(stratum))
+        return replace(reach, changes=reach.changes + heard)
+
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update reaches, in their order, and how: the caller has them all maintained."""
+        for stratum in self._kernel.program.strata:
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
+
+
+class SparkStates:
+    """See `backends.protocol.States`."""
+
+    def __init__(self, kernel: KernelBackend, relations: SparkRelations) -> None:
+        self._kernel = kernel
+        self._relations = relations
+
+    def of(self, relation: str) -> FactWords:
+        """All facts of a relation with level and count, outside an update."""
+        return self._relations.state(relation)
+
+    def changed(self) -> dict[str, StateChanges]:
+        """What the update under way has changed, hidden relations and annotations included."""
+        in_files = self._relations.changed_in_files()
+        return self._kernel.states.changed() | {name: found for name, found in in_files.items() if len(found)}
+
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
+        self._relations.files.forget(relation)
+        self._kernel.states.restore(relation, facts, changes)

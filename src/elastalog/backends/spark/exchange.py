@@ -21,11 +21,8 @@ from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
-from elastalog.backends.spark.agreement import Agreement
-from elastalog.backends.spark.linked_messages import LinkedMessages
-from elastalog.backends.spark.links import linked
-from elastalog.backends.spark.message_operators import add_counts
-from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed
+from elastalog.backends.spark.consensus import IdConsensus
+from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, add_counts
 from elastalog.backends.spark.results import (
     Exchanged,
     Failed,
@@ -37,8 +34,8 @@ from elastalog.backends.spark.results import (
     Worked,
 )
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.staged import RoundEnded, StagedMessages
 from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
+from elastalog.backends.spark.transports import LinkedMessages, RoundEnded, StagedMessages, linked
 from elastalog.backends.spark.word_files import read_words, write_words
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -124,7 +121,7 @@ class ExchangingTask:
         self.program = with_copies(spec.program, spec.plan, clauses)
         self.widths = {name: spec.program.relations[name].width for name in self.own}
         self.relations: dict[str, KernelRelation] = {}
-        self.agreement = Agreement(spec.values, self.dictionary)
+        self.consensus = IdConsensus(spec.values, self.dictionary)
         self._relation_at = {copy.name: copy.relation for copy in spec.plan.copies} | {name: name for name in self.own}
 
     def make_heads(self, name: str) -> None:
@@ -136,12 +133,12 @@ class ExchangingTask:
     def agree(self) -> None:
         """Before heads that were just derived are given to anybody: tasks agree on the numbers of new values."""
         if self.spec.agrees:
-            self.messages.exchange({}, self.agreement.news())
-            self.agreement.agree(self.messages.notes)
+            self.messages.exchange({}, self.consensus.news())
+            self.consensus.agree(self.messages.notes)
 
     def outward(self, name: str, rows: Matrix) -> Matrix:
         """Rows that begin with a fact of a relation, in words that all tasks know."""
-        return self.agreement.outward(rows, self.spec.program.relations[name].bases)
+        return self.consensus.outward(rows, self.spec.program.relations[name].bases)
 
     def given(self, name: str, rows: Matrix, routing: Routing | None, count: Vector | None = None) -> Outgoing:
         """Rows that begin with a fact of a relation, for those who want such facts; None: all do."""
@@ -153,11 +150,11 @@ class ExchangingTask:
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
         """See `Messages.exchange`; what arrives is in the words of this task."""
         messages = self.messages.exchange(outgoing, note)
-        if self.agreement.is_empty:
+        if self.consensus.is_empty:
             return messages
         relations = self.spec.program.relations
         bases = {address: relations[name].bases for address, name in self._relation_at.items()}
-        return [replace(m, rows=self.agreement.inward(m.rows, bases[m.address])) for m in messages]
+        return [replace(m, rows=self.consensus.inward(m.rows, bases[m.address])) for m in messages]
 
     def are_mine(self, name: str, words: Matrix) -> Vector:
         """Which facts of a relation this task owns."""
@@ -166,9 +163,9 @@ class ExchangingTask:
 
     def values_made(self) -> ValuesMade | None:
         """What all tasks have made, and one of them says; None if that is nothing, or another says it."""
-        if self.agreement.is_empty or self.share:
+        if self.consensus.is_empty or self.share:
             return None
-        return ValuesMade(self.share, self.agreement.values)
+        return ValuesMade(self.share, self.consensus.values)
 
 
 class ExchangingEvaluation(ExchangingTask):

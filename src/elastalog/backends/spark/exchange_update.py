@@ -18,7 +18,7 @@ import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -39,8 +39,7 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.messages import Message, Messages, Outgoing
 from elastalog.backends.spark.results import Result
-from elastalog.backends.spark.task import values_made
-from elastalog.backends.spark.update_task import UpdateSpec, owned_changes, with_outcome
+from elastalog.backends.spark.task import UpdateSpec, owned_changes, values_made, with_outcome
 from elastalog.backends.spark.word_files import read_changes, read_words
 from elastalog.backends.spark.word_files import together as as_one
 

@@ -1,20 +1,24 @@
-"""Spark jobs that can be given up: by a limit of the user, by Ctrl-C, or because a stratum's budget is spent."""
+"""Spark jobs that can be given up, by a limit of the user, by Ctrl-C, or because a stratum's budget is spent; and what
+is told of them: their title, the rounds that they have reached, a line of the log when they have ended."""
 
 from __future__ import annotations
 
 import logging
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from elastalog.backends.spark.cluster import require_running
-from elastalog.backends.spark.results import Result
+from elastalog.backends.spark.messages import rounds_reached
+from elastalog.backends.spark.results import Outcome, Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.planning.decompose import SharePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,3 +183,49 @@ def _failure(error: BaseException) -> Diagnostic:
         notes=(_reason(error),),
         help="give the executors more memory, or use engine `local`; nothing was changed",
     )
+
+
+class StratumNews:
+    """News of one job, for whoever watches. `folder`: where its tasks exchange, if they do; `what`: what they do."""
+
+    interval: ClassVar[float] = 1.0
+    """Seconds between two looks at the folder, which may be far away."""
+
+    def __init__(self, watch: Watch, plan: SharePlan, folder: str, what: str, tasks: int) -> None:
+        names = ", ".join(plan.stratum.relations)
+        kind = "tasks" if plan.decomposes else "exchanging tasks"
+        self.title = f"stratum {plan.stratum.number} ({names}): {what} by {tasks} {kind}"
+        self._watch = watch
+        self._stratum = plan.stratum.number
+        self._folder = None if plan.decomposes else folder
+        self._began = self._looked = time.monotonic()
+        self._rounds = 0
+        watch.tell(self._stratum, 0, 0)
+
+    def look(self) -> None:
+        """Called while tasks run: tells the round that they have reached, if it is another."""
+        now = time.monotonic()
+        if self._folder is None or now - self._looked < self.interval:
+            return
+        self._looked = now
+        self.reached(rounds_reached(self._folder))
+
+    def reached(self, rounds: int) -> None:
+        """Tells the round that tasks have reached, if it is another."""
+        if rounds > self._rounds:
+            self._rounds = rounds
+            self._watch.tell(self._stratum, rounds, 0)
+
+    @property
+    def seconds(self) -> float:
+        """How long the job has taken so far."""
+        return time.monotonic() - self._began
+
+    def done(self, outcome: Outcome) -> None:
+        """Tells what came of the job."""
+        found = sum(file.rows for written in outcome.written.values() for file in written.changes or written.states)
+        log.info(
+            "%s: %d facts written, %d derivations, %.2f s; %s",
+            self.title, found, outcome.derivations, self.seconds, outcome.costs,
+        )  # fmt: skip
+        self._watch.tell(self._stratum, self._rounds, found)

@@ -2,8 +2,8 @@
 
 In a round every task writes one file, on a disk or at an address, which appears whole: a *header* that says what the
 task gives, then all rows for the first share, those for the second, and so on, and in the end those for everybody. So a
-task reads of each other one two stretches. It goes on when it has read the files of all. Spark's own barrier takes a
-second, files on a disk take milliseconds.
+task reads of each other one two stretches. It goes on when it has read the files of all: on a disk it looks often, at
+an address, where a look is a request, seldom. Spark's own barrier takes a second, files on a disk take milliseconds.
 """
 
 from __future__ import annotations
@@ -11,13 +11,31 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from elastalog.backends.spark.awaiting import opened_when_there
-from elastalog.backends.spark.message_operators import distribute
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    GROUP,
+    INT,
+    LOW,
+    MATRIX,
+    ONE,
+    TABLE,
+    WORDS,
+    group_of_keys,
+    group_of_numbers,
+    hash_row,
+    int64,
+    operator,
+    prefetch,
+    types,
+    uint64,
+)
+from elastalog.backends.kernel.store.set_table import has_tag, row_in
 from elastalog.folders.addresses import inside, is_address, name_in
 from elastalog.folders.files import OpenedFile, files_at, put, remove
 
@@ -200,3 +218,115 @@ def _joined(own: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
     if not len(everywhere):
         return own
     return np.concatenate((own, everywhere)) if len(own) else everywhere
+
+
+@operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS)
+def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped-def]
+    """Copies rows, and their counts as a last column unless there are none, in the order of their shares; rows for
+    everybody (a negative share) come last. Rows of share s are those from bounds[s], which is 0 before, to
+    bounds[s + 1]."""
+    size, width = rows.shape
+    last = bounds.shape[0] - 2
+    for i in range(size):
+        share = shares[i]
+        bounds[(last if share < 0 else share) + 1] += 1
+    for share in range(last + 1):
+        bounds[share + 1] += bounds[share]
+    has_count = count.shape[0] > 0
+    # Backwards, so that bounds[share + 1], the end of a share, is counted down to its beginning.
+    for i in range(size - 1, -1, -1):
+        share = last if shares[i] < 0 else shares[i]
+        bounds[share + 1] -= 1
+        place = bounds[share + 1]
+        for c in range(width):
+            ordered[place, c] = rows[i, c]
+        if has_count:
+            ordered[place, width] = count[i]
+    for share in range(last + 1):
+        bounds[share] = bounds[share + 1]
+    bounds[last + 1] = size
+
+
+@operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS, INT)
+def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-untyped-def]
+    """Counts facts that were inserted once each, and whose number is in the last column of the block, as often as that
+    says: those from row `first` on."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    size = block.shape[0]
+    members = group_of_numbers()
+    hashes = group_of_keys()
+    i = 0
+    while i < size:
+        held = 0
+        while i < size and held < GROUP:
+            if block[i, width] > 1:
+                value = hash_row(block, i, width)
+                members[held] = i
+                hashes[held] = value
+                prefetch(table, int64(value >> high))
+                held += 1
+            i += 1
+        for g in range(held):
+            member = members[g]
+            slot = hashes[g] >> high
+            tag = hashes[g] & LOW
+            while table[slot] != 0:
+                entry = uint64(table[slot])
+                if has_tag(entry, tag, mask):
+                    row = row_in(entry, mask)
+                    is_same = True
+                    for c in range(width):
+                        if rows[row, c] != block[member, c]:
+                            is_same = False
+                    if is_same:
+                        if row >= first:
+                            count[row] += block[member, width] - 1
+                        break
+                slot = (slot + ONE) & mask
+
+
+_PAUSES = (0.0002, 0.02)
+_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
+"""The shortest and the longest time between two looks for a file."""
+
+_SECONDS_UNTIL_GIVEN_UP = 5.0
+"""How often a task that waits looks whether the driver has given up, where that is a request."""
+
+_MOST_TOLD = 256
+
+
+@contextmanager
+def opened_when_there(folder: str, name: str) -> Iterator[OpenedFile]:
+    """A file of another task in the folder of the attempt, when it is there. If that task dies, Spark hears of it, and
+    then ends this one too."""
+    path, files = inside(folder, name), files_at(folder)
+    is_far = is_address(folder)
+    pause, longest = _PAUSES_AT_AN_ADDRESS if is_far else _PAUSES
+    until_given_up = _SECONDS_UNTIL_GIVEN_UP if is_far else 0.0
+    looked = time.monotonic()
+    with ExitStack() as stack:
+        while True:
+            with suppress(FileNotFoundError):
+                file = stack.enter_context(files.opened(path))
+                break
+            if time.monotonic() - looked >= until_given_up:
+                looked = time.monotonic()
+                if not files.is_folder(folder):
+                    raise RuntimeError("the driver has given this attempt up")
+            time.sleep(pause)
+            pause = min(pause * 1.5, longest)
+        yield file
+
+
+def read_when_there(folder: str, name: str) -> bytes:
+    """The content of a small file of another task, when it is there: it ends with a line break."""
+    found = bytearray()
+    with opened_when_there(folder, name) as file:
+        while not found.endswith(b"\n"):
+            assert len(found) < _MOST_TOLD
+            room = bytearray(1)
+            file.read_into(memoryview(room), len(found))
+            found += room
+    return bytes(found[:-1])

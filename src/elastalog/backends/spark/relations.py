@@ -17,9 +17,8 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.resident import Fetched
 from elastalog.backends.protocol import GONE, FactFiles, Matrix, StateChanges, Vector
 from elastalog.backends.rows import are_in, distinct
-from elastalog.backends.spark.filed import FiledRelation, Pending, RelationFiles
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.word_files import WordFile, write_changes
+from elastalog.backends.spark.word_files import FiledRelation, Pending, RelationFiles, WordFile, write_changes
 from elastalog.folders.addresses import is_address
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords

@@ -15,24 +15,24 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
+from elastalog.backends.spark.consensus import with_numbers_of_driver
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
-from elastalog.backends.spark.filed import FiledRelation, Pending
-from elastalog.backends.spark.jobs import NoBarrier, Work, run_tasks
-from elastalog.backends.spark.news import StratumNews
-from elastalog.backends.spark.outcome import Outcome, outcome_of
-from elastalog.backends.spark.renumber import with_numbers_of_driver
-from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten, StateWritten
+from elastalog.backends.spark.jobs import NoBarrier, StratumNews, Work, run_tasks
+from elastalog.backends.spark.placement import Heavy, Ways, heavy_words, routings, shares_for
+from elastalog.backends.spark.results import Failed, Fault, Outcome, Result, RoundWritten, StateWritten, outcome_of
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
-from elastalog.backends.spark.skew import Heavy, heavy_words, routings
-from elastalog.backends.spark.slots import shares_for
-from elastalog.backends.spark.staged import Rounds
-from elastalog.backends.spark.task import StratumSpec, evaluate_alone, write_share
-from elastalog.backends.spark.text_files import TextFiles
-from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
-from elastalog.backends.spark.values import Values, as_word, orders_texts, with_words
-from elastalog.backends.spark.ways import Ways
-from elastalog.backends.spark.word_files import WordFile, write_words
+from elastalog.backends.spark.task import (
+    OVER_BUDGET,
+    StratumSpec,
+    UpdateSpec,
+    evaluate_alone,
+    update_share,
+    write_share,
+)
+from elastalog.backends.spark.transports import Rounds
+from elastalog.backends.spark.values import TextFiles, Values, as_word, orders_texts, with_words
+from elastalog.backends.spark.word_files import FiledRelation, Pending, WordFile, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, remove

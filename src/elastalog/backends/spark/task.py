@@ -1,23 +1,33 @@
 """What runs inside a task: the kernel, on the share of the facts that is the task's.
 
-Nothing of the driver is captured: a task gets a `StratumSpec`, plain data, and reads and writes files. It yields what
-came of it as `results`.
+Nothing of the driver is captured: a task gets a `StratumSpec` or an `UpdateSpec`, plain data, and reads and writes
+files. It yields what came of it as `results`. To maintain a stratum it reads the state of its share before the update
+and the changes of lower relations, has a procedure of the strategy bring the share to its new fixpoint, and writes what
+has changed. It leaves what it has read as it was.
+
+In a stratum that decomposes, facts with the same word at the preserved argument are a *group*: what is derived in a
+group follows from that group and from relations that every task holds whole. So only groups matter that a changed fact
+falls into, or that have a fact which a clause may join with a changed fact of a whole relation. All others need not
+even become relations of the kernel.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store import snapshot, transaction
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import Matrix, StateChanges
-from elastalog.backends.spark.filed import FiledRelation
+from elastalog.backends.protocol import Matrix, Procedure, StateChanges
 from elastalog.backends.spark.results import (
     ChangesWritten,
     Failed,
@@ -29,13 +39,27 @@ from elastalog.backends.spark.results import (
     Worked,
 )
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.staged import Rounds
+from elastalog.backends.spark.transports import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
-from elastalog.backends.spark.word_files import WordFile, read_words, write_changes, write_words
-from elastalog.planning.decompose import Copy, SharePlan, with_copies
-from elastalog.planning.logical import Clause, LogicalProgram
+from elastalog.backends.spark.word_files import (
+    FiledRelation,
+    WordFile,
+    read_changes,
+    read_words,
+    together,
+    write_changes,
+    write_words,
+)
+from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import put
+from elastalog.planning.decompose import Copy, SharedClause, SharePlan, with_copies
+from elastalog.planning.logical import Clause, Goal, LogicalProgram, Scan, Test
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.backend import KernelBackend
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +247,198 @@ def write_share(
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:
     """Facts in the types of their files."""
     return FactWords(words, level.astype(np.int32, copy=False), count.astype(np.int32, copy=False))
+
+
+OVER_BUDGET = "over-budget"
+"""The file by which a task that has spent the budget tells the driver at once."""
+
+
+def nothing_more(maintenance: Any) -> None:
+    """The procedure where nothing is left to a strategy: aggregates are folded again in one way only."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSpec:
+    """The work of all tasks that maintain a stratum. All files of `stratum` are in the state before the update; those
+    `below` are the changes of lower relations. What the `procedure` of a strategy returns is brought to the driver.
+    `budget`: how many derivations are allowed."""
+
+    stratum: StratumSpec
+    below: Mapping[str, tuple[WordFile, ...]]
+    procedure: Procedure[Any]
+    budget: int | None
+
+
+def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
+    """Maintains one share of a stratum that decomposes."""
+    from elastalog.backends.kernel.backend import KernelBackend
+
+    base, watch = spec.stratum, Watch()
+    dictionary = base.values.dictionary()
+    program = with_copies(base.program, base.plan, base.clauses_of(share, dictionary))
+    kernel = KernelBackend(program, dictionary, annotation=base.annotation, watch=watch)
+    own = frozenset(base.plan.stratum.relations)
+    held = {copy.name: base.facts(copy, share) for copy in base.plan.copies}
+    explicit = {copy.name: base.explicit_changes(copy, share) for copy in base.plan.copies if copy.relation in own}
+    below = {
+        copy.name: together(
+            read_changes(spec.below[copy.relation], base.width(copy), base.routings[copy.name], share), base.width(copy)
+        )
+        for copy in base.plan.copies
+        if copy.relation in spec.below
+    }
+    # A share that is to be written anew is needed whole.
+    is_worn = any(base.files[name].is_worn_in(base.owners(name), share) for name in own)
+    if not is_worn:
+        changed = {name: np.concatenate(sides) for name, sides in explicit.items()}
+        groups = groups_concerned(base.plan, held, below, changed, dictionary)
+        if groups is not None:
+            shared = ((copy.name, copy.column) for copy in base.plan.copies if copy.column is not None)
+            held |= {name: only_groups(held[name], column, groups) for name, column in shared}
+    for name, found in held.items():
+        kernel.states.restore(name, *found)
+    kernel.begin(
+        {name: gone for name, (gone, _) in explicit.items()}, {name: come for name, (_, come) in explicit.items()}
+    )
+    for name, changes in below.items():
+        kernel.receive(name, changes)
+    watch.allow(spec.budget)
+
+    def written() -> Iterator[Result]:
+        for name, changes in kernel.states.changed().items():
+            if name in own:
+                yield from owned_changes(spec, share, name, changes, kernel.held.relations[name])
+
+    made = partial(values_made, base, share, dictionary)
+    yield from with_outcome(spec, share, watch, made, lambda: _perform(kernel, spec), written)
+
+
+def with_outcome(
+    spec: UpdateSpec,
+    share: int,
+    watch: Watch,
+    made: Callable[[], ValuesMade | Failed | None],
+    perform: Callable[[], Any],
+    written: Callable[[], Iterator[Result]],
+    give_up: Callable[[], None] = lambda: None,
+) -> Iterator[Result]:
+    """What the procedure of a strategy returns, and what it has made and changed; or why it could not."""
+    try:
+        outcome = perform()
+    except BudgetExceeded:
+        put(inside(spec.stratum.folder, OVER_BUDGET))
+        give_up()
+        yield Failed(share, Fault.OVER_BUDGET)
+        return
+    new_values = made()
+    if new_values is not None:
+        yield new_values
+    if not isinstance(new_values, Failed):
+        yield Worked(share, watch.derivations, pickle.dumps(outcome))
+        yield from written()
+
+
+def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
+    stratum = kernel.program.strata[0]
+    if stratum.aggregate is None:
+        (outcome,) = kernel.maintain(stratum, spec.procedure, is_portable=True)
+        return outcome
+    if kernel.changes.reached(stratum) is not None:
+        kernel.refold(stratum)
+    return None
+
+
+def owned_changes(
+    spec: UpdateSpec,
+    share: int,
+    name: str,
+    changes: StateChanges,
+    relation: KernelRelation,
+    outward: Callable[[Matrix], Matrix] = lambda words: words,
+) -> Iterator[Result]:
+    """Writes what has changed in a relation, and its whole state if the changes of this share have become many.
+    `outward`: the words of the relation as they are written."""
+    base, folder = spec.stratum, spec.stratum.folder
+    if not len(changes):
+        return
+    heard = int(changes.are_heard(base.annotation.is_global).sum())
+    yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
+    if base.files[name].is_worn_in(base.owners(name), share):
+        transaction.commit(Homes({name: relation}), ())
+        rows = relation.present_rows()
+        words = outward(relation.rows[rows])
+        is_mine = base.owners(name).shares_of(words) == share
+        state = FactWords(words[is_mine], relation.level[rows[is_mine]], relation.count[rows[is_mine]])
+        yield StateWritten(share, name, write_words(folder, name, state, base.annotation))
+
+
+Held = tuple[FactWords, list[StateChanges]]
+"""What a task holds of a copy: a state, and changes of it."""
+
+
+def groups_concerned(
+    plan: SharePlan,
+    held: Mapping[str, Held],
+    below: Mapping[str, StateChanges],
+    explicit: Mapping[str, np.ndarray],
+    dictionary: Dictionary,
+) -> np.ndarray | None:
+    """The words of the groups that an update may concern; None: any. By copy: what is `held`, what changed `below`, and
+    the `explicit` facts of own relations that go or come."""
+    columns = {copy.name: copy.column for copy in plan.copies}
+    found = [words[:, column] for name, words in explicit.items() if (column := columns[name]) is not None]
+    for name, changes in below.items():
+        column = columns[name]
+        if column is not None:
+            found.append(changes.words[:, column])
+            continue
+        for shared in plan.clauses:
+            for goal in shared.clause.goals:
+                if not isinstance(goal, Test) and goal.relation == name:
+                    words = _groups_joined(shared, goal, changes.words, held, columns, dictionary)
+                    if words is None:
+                        return None
+                    found.append(words)
+    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
+
+
+def _groups_joined(
+    shared: SharedClause,
+    goal: Goal,
+    changed: np.ndarray,
+    held: Mapping[str, Held],
+    columns: Mapping[str, int | None],
+    dictionary: Dictionary,
+) -> np.ndarray | None:
+    """The groups with a fact that a clause may join with changed facts of a whole relation."""
+    assert not isinstance(goal, Test)
+    if isinstance(shared.pivot, Constant):
+        return np.array([dictionary.encode_value(shared.pivot.base, shared.pivot.value)], np.int32)
+    for other in shared.clause.goals:
+        if not isinstance(other, Scan) or columns.get(other.relation) is None:
+            continue
+        common = [term for term in other.terms if isinstance(term, str) and term in goal.terms]
+        if common:
+            wanted = np.unique(changed[:, goal.terms.index(common[0])])
+            place, column = other.terms.index(common[0]), columns[other.relation]
+            facts, changes = held[other.relation]
+            parts = [words[np.isin(words[:, place], wanted), column] for words in _words(facts, changes)]
+            return np.concatenate(parts)
+    return None
+
+
+def only_groups(held: Held, column: int, groups: np.ndarray) -> Held:
+    """The facts of some groups."""
+    facts, changes = held
+    kept = np.isin(facts.words[:, column], groups)
+    assert facts.level is not None
+    assert facts.count is not None
+    fewer = []
+    for change in changes:
+        own = np.isin(change.words[:, column], groups)
+        fewer.append(StateChanges(change.words[own], change.was[own], change.level[own], change.count[own]))
+    return FactWords(facts.words[kept], facts.level[kept], facts.count[kept]), fewer
+
+
+def _words(facts: FactWords, changes: list[StateChanges]) -> list[np.ndarray]:
+    return [facts.words, *(change.words for change in changes)]

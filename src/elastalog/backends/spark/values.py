@@ -1,27 +1,95 @@
-"""What tasks know of the dictionary: as much of it as the clauses of their stratum look into.
+"""What tasks know of the dictionary and of the user's functions: as much as the clauses of their stratum look into.
 
 Joins compare words and need no dictionary. Comparisons and functors of symbols need the texts, wide numbers and floats
 their patterns. Symbols that only stand in atoms are replaced by their words, so that most strata need no text at all.
+Many texts go to tasks in files, in order; the driver writes what has come since.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Iterator
+import sys
+import sysconfig
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import assert_never
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, assert_never
 
 import numpy as np
+import pyarrow as pa
 
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.analysis.structures import is_constructor
-from elastalog.backends.spark.text_files import TextFile, TextFiles, texts_in
-from elastalog.backends.spark.user_functions import pickled_functions
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.program import Apply, Base, Constant, Expression, UserFunctor, Variable
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.relations import records
+from elastalog.relations.functions import OfRecords, Vectorised
+from elastalog.relations.libraries import LibraryFunction
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
+
+MOST_IN_A_FILE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file with the texts of ids from `first` on, `count` of them."""
+
+    path: str
+    first: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        """The id after those of the file."""
+        return self.first + self.count
+
+
+class TextFiles:
+    """The files of a dictionary, in a folder."""
+
+    def __init__(self, folder: str, dictionary: Dictionary) -> None:
+        self._folder = folder
+        self._symbols = dictionary.symbols
+        self._files: tuple[TextFile, ...] = ()
+
+    def all(self) -> tuple[TextFile, ...]:
+        """The files with all texts that there are now."""
+        number = len(self._symbols)
+        known = self._files[-1].last if self._files else 0
+        if known < number:
+            # One that is not full is written anew, so that they do not become many.
+            kept = tuple(file for file in self._files if file.count == MOST_IN_A_FILE)
+            first = kept[-1].last if kept else 0
+            old = [file.path for file in self._files[len(kept) :]]
+            starts = range(first, number, MOST_IN_A_FILE)
+            self._files = (*kept, *(self._written(at, min(at + MOST_IN_A_FILE, number)) for at in starts))
+            remove(old)
+        return self._files
+
+    def _written(self, first: int, last: int) -> TextFile:
+        from pyarrow import parquet
+
+        path = inside(self._folder, f"texts-{first}-{uuid.uuid4().hex[:12]}.parquet")
+        with files_at(path).writing(path) as sink:
+            parquet.write_table(pa.table({"text": self._symbols.array(first, last)}), sink, use_dictionary=False)
+        return TextFile(path, first, last - first)
+
+
+def texts_in(files: Iterable[TextFile]) -> Iterator[pa.ChunkedArray]:
+    """The texts of files, file by file."""
+    for file in files:
+        with files_at(file.path).parquet(file.path) as opened:
+            yield opened.read().column(0)
+
 
 _TEXTUAL = (Base.SYMBOL, Base.RECORD)
 """The types of values that are made of texts."""
@@ -184,3 +252,97 @@ def _has_symbol(expression: Expression) -> bool:
             return base in _TEXTUAL or any(map(_has_symbol, arguments))
         case _:
             assert_never(expression)
+
+
+Functions = Mapping[str, Callable[..., Any]]
+
+_LARGEST_LIBRARY = 16 << 20
+"""Bytes of a library up to which it goes along with every job that needs it."""
+
+
+def functors_in(clauses: Iterable[Clause]) -> set[str]:
+    """The names of the functors of the user that clauses apply."""
+    applied = (apply.functor for clause in clauses for apply in clause.applications)
+    return {name[1:] for name in applied if name[0] == "@"}
+
+
+def stays_here(clauses: Iterable[Clause], functions: Functions) -> str | None:
+    """The functor that cannot go to tasks, None if all can: one of a large library, and one that cannot be pickled."""
+    names = sorted(name for name in functors_in(clauses) if name in functions)
+    for name in names:
+        function = functions[name]
+        try:
+            if isinstance(function, LibraryFunction) and os.path.getsize(function.path) > _LARGEST_LIBRARY:
+                return name
+            _pickled({name: function})
+        except Exception:  # pickling runs whatever an object has for it
+            return name
+    return None
+
+
+def pickled_functions(clauses: Iterable[Clause], functions: Functions) -> bytes | None:
+    """The functions that clauses apply; None if they apply none."""
+    used = {name: functions[name] for name in sorted(functors_in(clauses)) if name in functions}
+    return _pickled(used) if used else None
+
+
+def _pickled(functions: Functions) -> bytes:
+    from pyspark import cloudpickle
+
+    libraries = {name: _Sent(f) for name, f in functions.items() if isinstance(f, LibraryFunction)}
+    others = {name: function for name, function in functions.items() if name not in libraries}
+    with _by_value(others.values()):
+        data: bytes = cloudpickle.dumps({**others, **libraries})
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A function of a C library, which arrives with the library."""
+
+    function: LibraryFunction
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (Path(self.function.path).read_bytes(), self.function.functor)
+
+
+def _received(library: bytes, functor: UserFunctor) -> LibraryFunction:
+    return LibraryFunction(_kept(library), functor)
+
+
+@lru_cache(maxsize=64)
+def _kept(library: bytes) -> str:
+    """The file of a library that has arrived, in a folder that only this user can read. It stays as long as other
+    temporary files do: a process may load it at any time."""
+    path = Path(tempfile.mkdtemp(prefix="elastalog-library-"), "library.so")
+    path.write_bytes(library)
+    return str(path)
+
+
+@contextmanager
+def _by_value(functions: Iterable[Callable[..., Any]]) -> Iterator[None]:
+    """Within the block, functions of modules that are not installed are pickled with their code: workers could not
+    import them."""
+    from pyspark import cloudpickle
+
+    plain = (function.function if isinstance(function, Vectorised | OfRecords) else function for function in functions)
+    modules = {getattr(function, "__module__", None) for function in plain}
+    registered = []
+    for name in modules:
+        module = sys.modules.get(name or "")
+        if module is not None and name != "__main__" and not _is_installed(module):
+            cloudpickle.register_pickle_by_value(module)
+            registered.append(module)
+    try:
+        yield
+    finally:
+        for module in registered:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_installed(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return True
+    paths = sysconfig.get_paths()
+    return any(file.startswith(paths[kind]) for kind in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -1,20 +1,142 @@
-"""The table of all commands. Adding a module of commands means adding its table here."""
+"""The table of all commands, and those that read facts (`query`, `dump`), tell about the evaluation (`stats`) or about
+the shell itself (`help`, `exit`)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from elastalog.cli.shell_commands import control, debugging, evaluation, provenance, reading, updates
-from elastalog.cli.shell_commands.command import Command, Piece
+from elastalog.analysis.values import sort_key
+from elastalog.cli.reports import latest_entry, profile_lines, value_text
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, sorted_facts
+from elastalog.cli.shell_commands.updates import UPDATES
+from elastalog.cli.shell_commands.why import DEBUGGING, EXPLAINING
 from elastalog.diagnostics.nearest import did_you_mean
 
+
+def _query(state: ShellState, arguments: Piece) -> None:
+    require_some("query", arguments, "a pattern", "write it as `query path(1, X)`")
+    with arguments.placing():
+        answers = state.session.query(arguments.text)
+    if not answers.schema.columns:
+        state.say("true" if len(answers) else "false")
+        return
+    names = answers.schema.names
+    lines = (
+        ", ".join(f"{name} = {value_text(value)}" for name, value in zip(names, values, strict=True))
+        for values in sorted(answers, key=sort_key)
+    )
+    state.say_first(lines, len(answers), "bind more arguments, or use `dump`")
+    if not len(answers):
+        state.say("no answers")
+
+
+def _dump(state: ShellState, arguments: Piece) -> None:
+    with arguments.placing():
+        names = [state.session[arguments.text].name] if arguments.text else list(state.session)
+    for name in names:
+        state.say_all(sorted_facts(name, state.session[name]))
+
+
+def _relations(state: ShellState, arguments: Piece) -> None:
+    require_nothing("relations", arguments)
+    for name in state.session:
+        size = len(state.session[name])
+        state.say(f"{state.session.schemas[name]}: {size:,} {'fact' if size == 1 else 'facts'}")
+
+
+_READING: Final = (
+    Command("query", "query R(1, X)", "show the values for which a pattern holds", _query, completes="relations"),
+    Command("dump", "dump [R]", "show all facts of a relation, or of every relation", _dump, completes="relations"),
+    Command("relations", "relations", "list the relations, with their attributes and sizes", _relations),
+)
+
+
+def _stats(state: ShellState, arguments: Piece) -> None:
+    require_nothing("stats", arguments)
+    entry = latest_entry(state.session)
+    state.say(
+        f"epoch {entry.epoch}, strategy {state.strategy}: {entry.derivations:,} derivations"
+        f" in {entry.seconds * 1000:.1f} ms"
+    )
+    for stratum in entry.strata:
+        names = ", ".join(stratum.relations)
+        state.say(f"  {names}: {stratum.how} ({stratum.why}), {stratum.derivations:,} derivations")
+    state.say("")
+    state.say_all(profile_lines(state.session.statistics()))
+
+
+def _strategy(state: ShellState, arguments: Piece) -> None:
+    from elastalog.diagnostics.nearest import did_you_mean
+    from elastalog.evaluation.strategies import STRATEGIES
+
+    if not arguments.text:
+        state.say(state.strategy)
+        return
+    name = arguments.text
+    if name not in STRATEGIES:
+        advice = did_you_mean(name, STRATEGIES) or f"there are: {', '.join(STRATEGIES)}"
+        raise arguments.error("E0652", f"there is no strategy `{name[:60]}`", advice=advice)
+    program = state.session.program
+    facts = {relation: list(state.session.explicit(relation)) for relation in state.session}
+    # The facts in the program's text are among the explicit ones, unless they have been deleted since.
+    without_facts = replace(program, checked=replace(program.checked, facts=()))
+    session = state.reopen(without_facts, {relation: rows for relation, rows in facts.items() if rows}, name)
+    state.session.close()
+    state.session, state.strategy, state.changes = session, name, None
+    if state.is_interactive:
+        state.say(f"recomputed under {name}: epoch {session.epoch}")
+
+
+_EVALUATION: Final = (
+    Command("stats", "stats", "show what the latest epoch, the rules and the relations cost", _stats),
+    Command(
+        "strategy",
+        "strategy [NAME]",
+        "recompute under another strategy, keeping the explicit facts; alone: show the present one",
+        _strategy,
+        completes="strategies",
+    ),
+)
+
+
+def _help(state: ShellState, arguments: Piece) -> None:
+    if arguments.text:
+        command = find_command(arguments.text, arguments)
+        state.say(command.usage)
+        state.say(f"    {command.help}")
+        if command.aliases:
+            state.say(f"    also: {', '.join(command.aliases)}")
+        return
+    width = max(len(command.usage) for command in COMMANDS)
+    for command in COMMANDS:
+        state.say(f"{command.usage.ljust(width)}  {command.help}")
+    state.say("Commands end at the end of the line or with `;`; comments start with `//` or `#`.")
+
+
+def _echo(state: ShellState, arguments: Piece) -> None:
+    state.say(arguments.text)
+
+
+def _exit(state: ShellState, arguments: Piece) -> None:
+    require_nothing("exit", arguments)
+    state.is_over = True
+
+
+_CONTROL: Final = (
+    Command("help", "help [COMMAND]", "list the commands, or explain one", _help, completes="commands"),
+    Command("echo", "echo TEXT", "print a text, to mark places in the output of a script", _echo),
+    Command("exit", "exit", "leave the shell; a pending update is dropped", _exit, aliases=("quit",)),
+)
+
+
 COMMANDS: Final[tuple[Command, ...]] = (
-    *updates.COMMANDS,
-    *reading.COMMANDS,
-    *provenance.COMMANDS,
-    *debugging.COMMANDS,
-    *evaluation.COMMANDS,
-    *control.COMMANDS,
+    *UPDATES,
+    *_READING,
+    *EXPLAINING,
+    *DEBUGGING,
+    *_EVALUATION,
+    *_CONTROL,
 )
 """In the order of `help`."""
 

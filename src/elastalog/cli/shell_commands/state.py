@@ -1,27 +1,200 @@
-"""What a shell knows between commands."""
+"""What a shell knows between commands, what a command is, and what is typed, taken apart: commands between semicolons,
+facts between commas, comments left out."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.fact_text import fact_text
-from elastalog.cli.shell_commands.debugging import DebuggingState
-from elastalog.cli.shell_commands.provenance import ExplanationSettings
+from elastalog.cli.reports import fact_text
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.display import show_text
+from elastalog.diagnostics.source import Source, Span
 
 if TYPE_CHECKING:
+    from elastalog.analysis.program import Value
+    from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import BadRow
     from elastalog.program import Program
+    from elastalog.provenance.fact import Fact
+    from elastalog.provenance.proof import Proof
     from elastalog.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of what was typed, which knows its place, so that errors can point at it."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def trimmed(self) -> Piece:
+        """Without the white space around it."""
+        text = self.text
+        start = self.start + len(text) - len(text.lstrip())
+        return Piece(self.source, start, max(start, self.start + len(text.rstrip())))
+
+    def after_word(self) -> tuple[str, Piece]:
+        """The first word and what follows it."""
+        first = self.trimmed()
+        length = 0
+        while length < len(first.text) and (first.text[length].isalnum() or first.text[length] in "_?"):
+            length += 1
+        # A piece that starts with no letter has its first character for a word: commands start with letters.
+        length = length or min(1, len(first.text))
+        return first.text[:length], Piece(self.source, first.start + length, first.end).trimmed()
+
+    def error(self, code: str, message: str, label: str = "", *, advice: str) -> ElastalogError:
+        """An error about this piece."""
+        span = Span(self.start, max(self.end, self.start + 1))
+        return ElastalogError([Diagnostic(code, message, (Label(span, label),), help=advice, source=self.source)])
+
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Makes errors about the text of this piece in the block errors about its place in what was typed."""
+        try:
+            yield
+        except ElastalogError as error:
+            raise self._placed(error) from None
+
+    def _placed(self, error: ElastalogError) -> ElastalogError:
+        placed = []
+        for found in error.diagnostics:
+            if found.source is not None and found.source.name == "<query>":
+                labels = tuple(replace(label, span=self._span(label.span)) for label in found.labels)
+                found = replace(found, source=self.source, labels=labels)
+            elif found.source is None and found.location is None:
+                span = Span(self.start, self.end)
+                found = replace(found, source=self.source, labels=(Label(span),))
+            placed.append(found)
+        return type(error)(placed)
+
+    def _span(self, span: Span) -> Span:
+        start = min(self.start + span.start, max(self.end - 1, self.start))
+        return Span(start, max(min(self.start + span.end, self.end), start + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command. `run` gets the state of the shell and what follows the command's name; it raises ElastalogError for
+    what the user can mend. `completes` says what its arguments are, for completion."""
+
+    name: str
+    usage: str
+    help: str
+    run: Callable[[ShellState, Piece], None]
+    aliases: tuple[str, ...] = ()
+    completes: Literal["relations", "files", "strategies", "commands"] | None = None
+
+
+def require_some(command: str, piece: Piece, what: str, advice: str) -> None:
+    """An error if a command was given no arguments."""
+    if not piece.text:
+        raise piece.error("E0652", f"`{command}` needs {what}", advice=advice)
+
+
+def require_nothing(command: str, piece: Piece) -> None:
+    """An error if a command that takes no arguments was given some."""
+    if piece.text:
+        raise piece.error("E0652", f"`{command}` takes no arguments", advice=f"write `{command}` alone")
+
+
+def split(piece: Piece, separator: str) -> Iterator[Piece]:
+    """The parts of a text between separators that stand outside strings and parentheses."""
+    start = depth = 0
+    for position, character in _outside_strings(piece.text):
+        depth += (character == "(") - (character == ")")
+        if character == separator and (depth <= 0 or separator == ";"):
+            yield Piece(piece.source, piece.start + start, piece.start + position)
+            start = position + 1
+    yield Piece(piece.source, piece.start + start, piece.end)
+
+
+def _without_comment(piece: Piece) -> Piece:
+    """The text up to `//` or `#` outside strings."""
+    for position, character in _outside_strings(piece.text):
+        if character == "#" or piece.text.startswith("//", position):
+            return Piece(piece.source, piece.start, piece.start + position)
+    return piece
+
+
+def statements(line: Piece) -> Iterator[Piece]:
+    """The commands of a line. Within the parentheses of a rule, semicolons are between alternatives."""
+    started: Piece | None = None
+    for part in split(_without_comment(line), ";"):
+        piece = part if started is None else Piece(line.source, started.start, part.end)
+        trimmed = piece.trimmed()
+        is_rule = trimmed.after_word()[0] in _TAKING_RULES
+        started = piece if is_rule and _is_open(trimmed.text) else None
+        if trimmed.text and started is None:
+            yield trimmed
+    if started is not None:
+        yield started.trimmed()
+
+
+_TAKING_RULES = ("addrule", "removerule")
+
+
+def _is_open(text: str) -> bool:
+    """Whether more parentheses or braces are opened than closed, outside strings."""
+    return sum((character in "({") - (character in ")}") for _, character in _outside_strings(text)) > 0
+
+
+def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
+    """`+path(1, 2) -path(3, 4)`: each sign and the fact after it. Commas between them may stand."""
+    text = arguments.text
+    starts = list(_signs(text))
+    if not starts or text[: starts[0]].strip(" ,"):
+        advice = "write `+` before unwanted facts, `-` before missing ones"
+        raise arguments.error("E0652", "a sign is missing", advice=advice)
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        written = text[start + 1 : end].rstrip(" \t,")
+        piece = Piece(arguments.source, arguments.start + start + 1, arguments.start + start + 1 + len(written))
+        yield text[start], piece.trimmed()
+
+
+def _signs(text: str) -> Iterator[int]:
+    """Where signs stand outside of parentheses, strings and bodies of rules."""
+    depth, is_body = 0, False
+    for position, character in _outside_strings(text):
+        depth += (character == "(") - (character == ")")
+        if text.startswith(":-", position):
+            is_body = True
+        elif character == "." and not text[position + 1 : position + 2].strip():
+            is_body = False
+        elif character in "+-" and depth <= 0 and not is_body:
+            yield position
+
+
+def _outside_strings(text: str) -> Iterator[tuple[int, str]]:
+    """The characters of a text that stand outside of strings, with their places. A string may be left open."""
+    is_string, position = False, 0
+    while position < len(text):
+        character = text[position]
+        if is_string:
+            position += character == "\\"
+            is_string = character != '"'
+        elif character == '"':
+            is_string = True
+        else:
+            yield position, character
+        position += 1
+
 
 MOST_SHOWN = 200
 """Lines that a command shows on a terminal unless all are asked for."""
@@ -71,6 +244,27 @@ class PendingBad:
 
 
 Pending: TypeAlias = PendingChange | PendingRule | PendingBad
+
+
+@dataclass(slots=True)
+class ExplanationSettings:
+    """How explanations are shown, and the places where the last proof ended."""
+
+    depth: int = 4
+    form: str = "auto"
+    output: Path | None = None
+    ends: tuple[Fact, ...] = ()
+
+
+@dataclass(slots=True)
+class DebuggingState:
+    """The last question about faults, what was rejected since, and its answer."""
+
+    unwanted: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    suggestion: Suggestion | None = None
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(slots=True)

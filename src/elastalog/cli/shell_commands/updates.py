@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from elastalog.analysis.findings import counted
 from elastalog.analysis.values import sort_key
-from elastalog.cli.fact_text import fact_text
-from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
-from elastalog.cli.shell_commands.script import split
-from elastalog.cli.shell_commands.state import Pending, PendingBad, PendingChange, PendingRule, ShellState
+from elastalog.cli.reports import fact_text
+from elastalog.cli.shell_commands.state import (
+    Command,
+    Pending,
+    PendingBad,
+    PendingChange,
+    PendingRule,
+    Piece,
+    ShellState,
+    require_nothing,
+    require_some,
+    split,
+)
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
@@ -33,8 +42,7 @@ def _delete(state: ShellState, arguments: Piece) -> None:
 
 def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
-    if not arguments.text:
-        raise arguments.error("E0652", f"`{word}` needs a fact", advice=f"write it as `{word} edge(1, 2)`")
+    require_some(word, arguments, "a fact", f"write it as `{word} edge(1, 2)`")
     changes: list[PendingChange] = []
     for written in split(arguments, ","):
         piece = written.trimmed()
@@ -43,10 +51,8 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
             word, piece = first, rest
         if not piece.text:
             raise piece.error("E0652", "a fact is missing here", advice="remove the comma, or add a fact after it")
-        try:
+        with piece.placing():
             relation, values = state.fact(piece.text)
-        except ElastalogError as error:
-            raise piece.place(error) from None
         changes.append(PendingChange(_SIGNS[word], relation, [values]))
     state.pending += changes
 
@@ -54,8 +60,7 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
 def _load(state: ShellState, arguments: Piece) -> None:
     from elastalog.pipeline.files.diff import read_diff, update_files
 
-    if not arguments.text:
-        raise arguments.error("E0652", "`load` needs a file", advice="write `load update.diff`")
+    require_some("load", arguments, "a file", "write `load update.diff`")
     text = arguments.text
     path = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     if Path(path).is_dir() and not update_files(path):
@@ -76,9 +81,7 @@ def _load(state: ShellState, arguments: Piece) -> None:
 
 
 def _add_rule(state: ShellState, arguments: Piece) -> None:
-    if not arguments.text:
-        advice = "write it as `addrule path(x, y) :- edge(x, y).`"
-        raise arguments.error("E0652", "`addrule` needs a rule", advice=advice)
+    require_some("addrule", arguments, "a rule", "write it as `addrule path(x, y) :- edge(x, y).`")
     text = arguments.text
     is_declaration = text.startswith(".")
     _add(state, [PendingRule("+", text if is_declaration or text.endswith(".") else f"{text}.")])
@@ -230,7 +233,7 @@ def _forecast(state: ShellState, arguments: Piece) -> None:
         state.say("nothing would change")
 
 
-COMMANDS: Final = (
+UPDATES: Final = (
     Command(
         "insert",
         "insert R(1, 2), R(3, 4)",

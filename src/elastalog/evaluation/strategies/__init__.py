@@ -9,7 +9,7 @@ from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.elastic import Elastic
-from elastalog.evaluation.strategies.marking import Marks
+from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Strategy
 
 STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
@@ -19,7 +19,7 @@ STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "dred": late.function(f"{__name__}.dred:DRed"),
     "dredc": late.function(f"{__name__}.dredc:DRedC"),
     "counting": late.function(f"{__name__}.counting:Counting"),
-    "bf": late.function(f"{__name__}.bf:BF"),
+    "bf": late.function(f"{__name__}.bfc:BF"),
     "bfc": late.function(f"{__name__}.bfc:BFC"),
 }
 

@@ -22,6 +22,10 @@ deleted and inserted again.
 
 After CHECK every checked fact is proved, or all its derivations have been searched and all their body facts checked:
 "checked and not proved" means "gone".
+
+B/F has no counter: a fact has support from outside the stratum's recursion if it is explicit or a non-recursive rule
+derives it under surviving evaluation, which is found by evaluating those rules backwards. Of each fact it is known only
+whether it is explicit.
 """
 
 from __future__ import annotations
@@ -39,11 +43,11 @@ from elastalog.backends.sets import (
     SetMaintenance,
     size,
     union,
+    without,
 )
-from elastalog.evaluation.counters import Counters
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.insertion import insert
-from elastalog.evaluation.strategies.marking import Marks
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
+from elastalog.evaluation.strategies.look_ahead import Marks
+from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.settings import SETTINGS
 
 
@@ -104,3 +108,13 @@ class BFC(MaintainingStrategy):
             fresh = stratum.move(heads, NO_MARK, Mark.CHECKED | Mark.DELAYED, added=Mark.DELAYED)
             found = stratum.having(heads, Mark.CHECKED, Mark.PROVED)
             counters.forward += size(fresh) + size(stratum.having(found, NO_MARK, Mark.DELAYED))
+
+
+class BF(BFC):
+    name: ClassVar[str] = "bf"
+    annotation: ClassVar[Annotation] = Annotation(Support.EXPLICIT)
+    is_counting: ClassVar[bool] = False
+
+    def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
+        explicit = stratum.explicit_ones(facts)
+        return union(explicit, stratum.derivable(without(facts, explicit), Rules.NONRECURSIVE))

@@ -10,15 +10,12 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Reach
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance
+from elastalog.backends.sets import ADDING, NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, size, union
 from elastalog.backends.watch import Watch
+from elastalog.evaluation.changes import Update
 from elastalog.evaluation.costs import Budget, Forecast
-from elastalog.evaluation.counters import Counters
-from elastalog.evaluation.strategies.first_epoch import evaluate_all
-from elastalog.evaluation.strategies.marking import Marking, Marks
-from elastalog.evaluation.strategies.marks_choice import MarksChoice
-from elastalog.evaluation.strategies.protocol import StratumWork, Work, rebuilt
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.strategies.look_ahead import Marking, Marks, MarksChoice
+from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 
@@ -139,3 +136,12 @@ def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetM
 @cache
 def _made(strategy: Callable[[Watch], MaintainingStrategy]) -> MaintainingStrategy:
     return strategy(Watch())
+
+
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
+    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is
+    counted, where derivations are."""
+    given = union(again, stratum.explicit_gains())
+    found = union(given, stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
+    counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
+    counters.insertions += size(stratum.propagate(found, Evaluation.NEW, Change.GIVE, ADDING))

@@ -19,8 +19,8 @@ from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
-from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 

@@ -19,9 +19,9 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Backend
-from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.elastic import maintain
+from elastalog.evaluation.strategies.protocol import Counters
 from elastalog.planning.logical import LogicalStratum
 
 

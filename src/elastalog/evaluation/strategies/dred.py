@@ -29,10 +29,9 @@ from elastalog.backends.sets import (
     size,
     union,
 )
-from elastalog.evaluation.counters import Counters
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.insertion import insert
-from elastalog.evaluation.strategies.marking import Marking, Marks
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
+from elastalog.evaluation.strategies.look_ahead import Marking, Marks
+from elastalog.evaluation.strategies.protocol import Counters
 
 
 class DRed(MaintainingStrategy):

@@ -25,12 +25,9 @@ from elastalog.analysis.findings import counted
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost, update_cost
-from elastalog.evaluation.past_bootstraps import Bootstrap, reckoned
-from elastalog.evaluation.past_updates import Occasion
-from elastalog.evaluation.strategies.first_epoch import evaluate_all
-from elastalog.evaluation.strategies.protocol import StratumWork, Work, rebuilt
-from elastalog.evaluation.unit_costs import bootstrap_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost
+from elastalog.evaluation.experience import Bootstrap, Features, bootstrap_cost
+from elastalog.evaluation.strategies.protocol import StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -49,9 +46,9 @@ class Elastic:
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
             now = self._counted()
-            rows, rounds = (after - first for after, first in zip(now, before, strict=True))
-            cost, inputs = bootstrap_cost(derivations, rows, rounds), sum(map(backend.stored, stratum.reads))
-            self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost, rows)
+            rows, rounds, spared = (after - first for after, first in zip(now, before, strict=True))
+            cost, inputs = bootstrap_cost(derivations, rows, rounds, spared), sum(map(backend.stored, stratum.reads))
+            self.costs.bootstrapped(stratum, derivations, inputs, cost, rows)
             before = now
 
         return evaluate_all(backend, remember)
@@ -70,7 +67,7 @@ class Elastic:
         return work
 
     def _note(self, small: Small | None, work: Work) -> None:
-        """Updates so small that nobody had to choose."""
+        """Learns from updates that were too small to be chosen one by one."""
         if small is None or not small.done:
             return
         for driven in small.done:
@@ -79,7 +76,7 @@ class Elastic:
         small.done.clear()
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
+        return self.costs.forecast(stratum, _features(backend, stratum, changes, is_loss))
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
@@ -100,14 +97,14 @@ class Elastic:
     def _rebuild(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
         costs, watch = self.costs, self.watch
-        began, before, touched = time.perf_counter(), self._counted(), watch.touched
-        occasion = _occasion(backend, stratum, changes, self._is_loss)
+        before, touched = self._counted(), watch.touched
+        features = _features(backend, stratum, changes, self._is_loss)
         derivations = backend.rebuild(stratum)
-        rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
-        cost, seconds = bootstrap_cost(derivations, rows, rounds), time.perf_counter() - began
-        costs.bootstrapped(stratum, derivations, seconds, occasion.inputs, cost, rows)
-        costs.rebuilt(stratum, occasion, watch.touched - touched)
-        work.cost = round(rebuild_cost(cost, occasion.facts) + (work.cost or 0))
+        rows, rounds, spared = (now - then for now, then in zip(self._counted(), before, strict=True))
+        cost = bootstrap_cost(derivations, rows, rounds, spared)
+        costs.bootstrapped(stratum, derivations, features.inputs, cost, rows)
+        costs.rebuilt(stratum, features, watch.touched - touched)
+        work.cost = round(rebuild_cost(cost, features.facts) + (work.cost or 0))
         if work.how == "switch":
             work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
@@ -119,37 +116,32 @@ class Elastic:
         known = costs.known(stratum)
         least = costs.least_budget(known)
         forecast: Forecast | None = None
-        occasion = Occasion(changes, self._is_loss)
+        features = Features(changes, self._is_loss)
 
         def choose() -> int | None:
-            nonlocal forecast, occasion
-            occasion = _occasion(backend, stratum, changes, self._is_loss)
-            forecast = costs.choose(stratum, occasion, least or 0)
+            nonlocal forecast, features
+            features = _features(backend, stratum, changes, self._is_loss)
+            forecast = costs.choose(stratum, features)
             return forecast.derivations_allowed
 
-        def left(lost: int) -> int:
-            assert forecast is not None  # nothing is lost before the choice is made
-            return costs.left(stratum, occasion, forecast.derivations_allowed or 0, lost)
-
-        smaller = left if self._is_loss and costs.budget == AUTO else None
         if least is not None:
-            watch.allow(least, choose, is_extended=True, left=smaller)
+            watch.allow(least, choose, is_extended=True)
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
                 _skip(work, forecast)
                 return
-            watch.allow(allowed, is_extended=costs.budget == AUTO, left=smaller)
+            watch.allow(allowed, is_extended=costs.budget == AUTO)
         effort, steps, touched = watch.effort, watch.derivations + watch.rows, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            work.cost = round(update_cost(known, spent))
+            work.cost = round(known.weight * spent)
             if forecast is not None and forecast.how == "bootstrap":
                 _skip(work, forecast)
                 return
-            costs.abandoned(stratum, occasion, spent)
+            costs.abandoned(stratum, features, spent)
             work.how, work.reason = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
             work.other = max(round(expected or 0), work.cost)
@@ -157,17 +149,14 @@ class Elastic:
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        lost: int | None = None
-        if forecast is not None and self._is_loss:
-            lost = sum(map(backend.size, stratum.relations)) - _size_of(backend, stratum.relations)
         steps = watch.derivations + watch.rows - steps
-        costs.updated(stratum, occasion, spent, steps, watch.touched - touched or None, lost)
+        costs.updated(stratum, features, spent, steps, watch.touched - touched or None)
         work.how, work.reason = "update", counted(changes, "changed input") if forecast is None else forecast.why
-        _tell(work, known.weight, known.bootstrap_of(occasion.inputs), occasion.facts, spent)
+        _tell(work, known.weight, known.bootstrap_of(features.inputs), features.facts, spent)
 
-    def _counted(self) -> tuple[int, int]:
-        """The rows and rounds of evaluations from the start, until now."""
-        return self.watch.rows, self.watch.rounds
+    def _counted(self) -> tuple[int, int, int]:
+        """The rows and rounds of evaluations from the start, until now, and what threads have spared them."""
+        return self.watch.rows, self.watch.rounds, self.watch.spared
 
 
 def _skip(work: StratumWork, forecast: Forecast) -> None:
@@ -184,8 +173,8 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
 
 
 def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
-    """What small updates have done; with what is known by now of those strata that have rules. Nobody has looked at the
-    clock in between: they share the time by the changes that they heard of and the rows that they looked at."""
+    """What small updates have done; with what is known by now of those strata that have rules. The clock was not looked
+    at in between: they share the time by the changes that they heard of and the rows that they looked at."""
     share = driven.seconds / (sum([changes + rows for _, changes, _, rows, *_ in driven.costs]) or 1)
     found = []
     for place, changes, derivations, rows, effort, _ in driven.costs:
@@ -194,15 +183,15 @@ def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
         work = StratumWork(stratum.number, stratum.relations, "update", why, derivations, seconds)
         if stratum.clauses:
             known = costs.known(stratum)
-            _tell(work, known.weight, reckoned(known.bootstraps, 0), 0, effort)
+            _tell(work, known.weight, known.bootstrap_of(0), 0, effort)
         found.append(work)
     return found
 
 
-def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:
+def _features(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Features:
     inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
     before = sum(map(backend.size, stratum.reads))
-    return Occasion(changes, is_loss, inputs, facts, before, stratum.is_recursive)
+    return Features(changes, is_loss, inputs, facts, before)
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

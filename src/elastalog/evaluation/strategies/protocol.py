@@ -1,15 +1,20 @@
-"""A strategy builds a materialisation (bootstrap) and maintains it through updates."""
+"""A strategy builds a materialisation (bootstrap: each stratum is evaluated from the explicit facts) and maintains it
+through updates. What updates do is counted under the same names for every strategy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
 from threading import Lock
 from typing import ClassVar, Final, Protocol
 
+from elastalog.analysis.program import Relation
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.costs import CostModel, Forecast
-from elastalog.evaluation.counters import Counters
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -120,3 +125,82 @@ class Strategy(Protocol):
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         """What it would choose for a stratum of which so many facts that it reads change; most go if `is_loss`."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """How many facts each phase moved. They count effects, not candidates: each fact once a phase, however many
+    derivations led to it.
+
+    `over_deletions`: facts that DRed and DRed^c deleted by rules before looking for other derivations;
+    `rederivations`: those they found again. `deletions`: facts that lost a derivation and had to be checked
+    (backward/forward checking), or whose counter reached 0 (Counting), or that left their level (dense). `backward`:
+    facts whose derivations were searched; `forward`: facts found to follow from proved ones. `insertions`: facts
+    added by rules. `marked_explicit`, `marked_implicit`: facts that look-ahead has marked because the next update
+    questions them; `marked_positive`: implicit facts deleted now that the next update certainly brings back.
+    `derivations`: derivations enumerated, in all phases."""
+
+    over_deletions: int = 0
+    rederivations: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    backward: int = 0
+    forward: int = 0
+    marked_explicit: int = 0
+    marked_implicit: int = 0
+    marked_positive: int = 0
+    derivations: int = 0
+
+    def __iadd__(self, other: Counters) -> Counters:
+        # Written out: this happens for every stratum of an update.
+        self.over_deletions += other.over_deletions
+        self.rederivations += other.rederivations
+        self.insertions += other.insertions
+        self.deletions += other.deletions
+        self.backward += other.backward
+        self.forward += other.forward
+        self.marked_explicit += other.marked_explicit
+        self.marked_implicit += other.marked_implicit
+        self.marked_positive += other.marked_positive
+        self.derivations += other.derivations
+        return self
+
+    def as_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+Learn = Callable[[LogicalStratum, int, float], None]
+"""Takes note of what a stratum cost: derivations and seconds."""
+
+
+def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
+    """Evaluates the strata in order; what each cost is told to `learn`."""
+    work = Work()
+    for stratum in backend.program.strata:
+        began = time.perf_counter()
+        try:
+            derivations = backend.bootstrap(stratum)
+        except LimitReached as error:
+            raise _with_growing_rules(error, stratum, backend.program.checked.relations) from None
+        seconds = time.perf_counter() - began
+        learn(stratum, derivations, seconds)
+        work.strata.append(
+            StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
+        )
+    return work
+
+
+def _with_growing_rules(
+    error: LimitReached, stratum: LogicalStratum, relations: Mapping[str, Relation]
+) -> LimitReached:
+    """The limit that ended the evaluation of a stratum, and the rules of it that may grow without end."""
+    from elastalog.analysis.growth import growing
+
+    rules = {clause.rule.number: clause.rule for clause in stratum.clauses if clause.rule is not None}
+    names = [rule.head.relation for rule in rules.values()]
+    found = list(growing(rules.values(), relations, names))[:3]
+    if not found or stratum.dominance:
+        return error
+    notes = [f"this rule may grow without end: {rule.text} ({rule.place}); {advice}" for rule, _, advice in found]
+    first, *others = error.diagnostics
+    return LimitReached([replace(first, notes=(*first.notes, *notes)), *others])

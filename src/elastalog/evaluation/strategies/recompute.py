@@ -11,8 +11,7 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.strategies.first_epoch import evaluate_all
-from elastalog.evaluation.strategies.protocol import StratumWork, Work
+from elastalog.evaluation.strategies.protocol import StratumWork, Work, evaluate_all
 from elastalog.planning.logical import LogicalStratum
 
 

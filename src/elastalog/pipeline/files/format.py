@@ -1,14 +1,29 @@
-"""How a fact file is written: from the parameters of a directive and the name of the file."""
+"""How a fact file is written: its format, from the parameters of a directive and the name of the file; in text files
+the records, the fields of each line, or of several where a field is quoted; and in these the values, exactly what each
+base type accepts, and why not otherwise.
+
+Numbers are decimal, hexadecimal (`0x1f`) or binary (`0b101`) with an optional sign; blanks around a number do not
+count. A symbol is the text itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import PurePath
+from typing import TypeAlias
 
+from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.relations.faults import shown
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault, shown
+from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.rows import value_fault
+from elastalog.relations.schema import Column, Schema
 
 
 class Kind(Enum):
@@ -76,3 +91,179 @@ def _truth(parameters: Mapping[str, str], name: str) -> bool:
 
 def _bad_parameter(name: str, value: str, advice: str) -> Diagnostic:
     return Diagnostic(code="E0514", message=f"parameter `{name}` cannot be {shown(value)}", help=advice)
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+Record: TypeAlias = tuple[int, bytes, list[str] | Fault]
+"""The line that it begins on, from 0; its bytes, without line end; its fields, or why there are none."""
+
+
+def records_of(data: bytes, form: Format) -> Iterator[Record]:
+    """The records of a text without header and byte order mark."""
+    return _quoted_records(data, form.delimiter) if form.is_rfc4180 else _plain_records(data, form.delimiter)
+
+
+def are_names(schema: Schema, fields: Sequence[str]) -> bool:
+    """Whether fields are the names of the columns, but for case, blanks and quotes around them."""
+    return [field.strip(' "').casefold() for field in fields] == [name.casefold() for name in schema.names]
+
+
+def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
+    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n")):
+        line = raw.removesuffix(b"\r")
+        try:
+            yield number, line, line.decode().split(delimiter)
+        except UnicodeDecodeError as error:
+            yield number, line, _not_utf8(error)
+
+
+def _quoted_records(data: bytes, delimiter: str) -> Iterator[Record]:
+    """Records of RFC 4180 with the line they begin on, from 0. After a fault reading goes on at the next line."""
+    mark = re.escape(delimiter.encode())
+    # Possessive, so that an unclosed quote costs one scan and no backtracking.
+    quoted_or_plain = rb'(?:"((?:[^"]|"")*+)"|((?!")(?:(?!' + mark + rb"|\r?\n|\r?\Z).)*))"
+    field = re.compile(quoted_or_plain + rb"(" + mark + rb"|\r?\n|\r?\Z)", re.DOTALL)
+    position, line = 0, 0
+    while position < len(data):
+        start, first_line = position, line
+        fields: list[bytes] = []
+        fault: Fault | None = None
+        while fault is None:
+            found = field.match(data, position)
+            if found is None:
+                fault = Fault(faults.QUOTING, f"field {len(fields) + 1} is quoted wrongly")
+                break
+            quoted, plain, end = found.groups()
+            fields.append(plain if quoted is None else quoted.replace(b'""', b'"'))
+            position = found.end()
+            if end != delimiter.encode():
+                break
+        if fault is not None:
+            next_line = data.find(b"\n", start)
+            position = len(data) if next_line < 0 else next_line + 1
+        raw = data[start:position]
+        line += raw.count(b"\n")
+        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if fault is None:
+            try:
+                yield first_line, raw, [text.decode() for text in fields]
+                continue
+            except UnicodeDecodeError as error:
+                fault = _not_utf8(error)
+        yield first_line, raw, fault
+
+
+def _not_utf8(error: UnicodeDecodeError) -> Fault:
+    return Fault(faults.ENCODING, f"byte 0x{error.object[error.start]:02x} is not UTF-8")
+
+
+INTEGER = re.compile(r"[ \t]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))[ \t]*", re.ASCII)
+FLOAT = re.compile(
+    r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|(inf(?:inity)?))[ \t]*",
+    re.ASCII | re.IGNORECASE,
+)
+# Text of more digits is out of range whatever it says; converting it could take very long.
+MOST_DIGITS = 400
+
+
+def parser_of(column: Column) -> Callable[[str], Value | Fault]:
+    """The function that reads the text of one column."""
+    match column.base:
+        case Base.SYMBOL:
+            return str
+        case Base.NUMBER:
+            return lambda text: _integer(column, text, LEAST_NUMBER, MOST_NUMBER)
+        case Base.UNSIGNED:
+            return lambda text: _integer(column, text, 0, MOST_UNSIGNED)
+        case Base.FLOAT:
+            return lambda text: _float(column, text)
+        case Base.RECORD:
+            return lambda text: value_fault(column, text) or text
+
+
+def _integer(column: Column, text: str, least: int, most: int) -> int | Fault:
+    found = INTEGER.fullmatch(text)
+    if found is None:
+        return _not_of_type(column, text)
+    sign, hexadecimal, binary, decimal = found.groups()
+    digits = hexadecimal or binary or decimal
+    if len(digits.lstrip("0")) > MOST_DIGITS:
+        return _out_of_range(column, text)
+    value = int(digits, 16 if hexadecimal else 2 if binary else 10)
+    if sign == "-":
+        value = -value
+    return value if least <= value <= most else _out_of_range(column, text)
+
+
+def _float(column: Column, text: str) -> float | Fault:
+    found = FLOAT.fullmatch(text)
+    if found is None:
+        return _not_of_type(column, text)
+    value = float(text)
+    return _out_of_range(column, text) if math.isinf(value) and found.group(1) is None else value
+
+
+def _not_of_type(column: Column, text: str) -> Fault:
+    article = "an" if column.base is Base.UNSIGNED else "a"
+    return Fault(faults.TYPE, f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)")
+
+
+def _out_of_range(column: Column, text: str) -> Fault:
+    return Fault(faults.RANGE, f"{shown(text)} does not fit {column.base.value} `{column.name}`")
+
+
+log = logging.getLogger("elastalog.facts")
+
+
+def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
+    """Whether the fields of the first line are names of columns, and would be taken for a fact."""
+    # Where a name is no value, the line is a bad row; `x` and `y` are names of columns, and may well be values.
+    is_like_a_fact = all(column.base is Base.SYMBOL and len(column.name) > 1 for column in schema.columns)
+    return is_like_a_fact and are_names(schema, first)
+
+
+def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
+    """Warns if names of columns stand in the place of the first fact."""
+    if form.columns or form.has_header or not schema.arity:
+        return
+    data = data.removeprefix(BYTE_ORDER_MARK)
+    start = data if form.is_rfc4180 else data[: data.find(b"\n") + 1] or data
+    first = next((fields for _, _, fields in records_of(start, form)), [])
+    if isinstance(first, Fault) or not is_like_a_header(schema, first):
+        return
+    told = f"the first line of the file has the names of the columns of `{schema.name}`, and is taken for a fact"
+    advice = f"if it is a header: `.input {schema.name}(headers=true)`"
+    found = Diagnostic("E0527", told, help=advice, severity="warning", location=file)
+    log.warning("%s", ElastalogError([found]))
+
+
+def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
+    """A text file with only the chosen columns of every line. A line that lacks one is none of the relation's, and is
+    made so that nobody takes it for one."""
+    columns = form.columns
+    if len(columns) != schema.arity:
+        message = f"`columns` names {len(columns)} columns of `{schema.name}`, which has {schema.arity}"
+        advice = 'name one column of the file for each attribute, as in `columns="0:2"`'
+        raise ElastalogError([Diagnostic("E0671", message, help=advice)])
+    if form.is_rfc4180:
+        return _of_quoted(data, columns, form)
+    delimiter, highest = form.delimiter.encode(), max(columns, default=-1)
+    lines = data.removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(lines):
+        fields = line.removesuffix(b"\r").split(delimiter)
+        lines[number] = (
+            delimiter.join(fields[c] for c in columns) if highest < len(fields) else line + delimiter * len(columns)
+        )
+    return b"\n".join(lines) + b"\n" if data else data
+
+
+def _of_quoted(data: bytes, columns: tuple[int, ...], form: Format) -> bytes:
+    lines, highest = [], max(columns, default=-1)
+    for _, raw, fields in records_of(data, form):
+        if isinstance(fields, Fault):
+            lines.append(raw)  # it will be found again
+            continue
+        chosen = [fields[c] for c in columns] if highest < len(fields) else fields + [""] * len(columns)
+        lines.append(form.delimiter.join('"' + text.replace('"', '""') + '"' for text in chosen).encode())
+    return b"".join(line + b"\n" for line in lines)

@@ -1,9 +1,14 @@
-"""Where fact files are: under the root the user gave, unless the program is the user's own and names another place."""
+"""Where fact files are: under the root the user gave, unless the program is the user's own and names another place; and
+how files appear: whole or not at all."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
@@ -113,4 +118,34 @@ def _outside(root: Path | str, relative: str, why: str) -> Diagnostic:
         notes=(why,),
         help="name files by a path below the facts folder (-F) or the output folder (-D)",
         location=str(root),
+    )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when the block ends well, and leaves no trace when it does not.
+    Folders on the way are made."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        out = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
+    except OSError as error:
+        raise ElastalogError([_not_writable(path, error)]) from None
+    try:
+        with out:
+            yield out
+        os.replace(temporary, path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ElastalogError([_not_writable(path, error)]) from None
+        raise
+
+
+def _not_writable(path: Path, error: OSError) -> Diagnostic:
+    return Diagnostic(
+        code="E0517",
+        message=f"cannot write `{path}`: {error.strerror or error}",
+        help="check the output folder (-D), its permissions and the space left",
+        location=str(path),
     )

@@ -1,4 +1,5 @@
-"""Bad rows: located, counted, and then refused, set aside or skipped, as the user says."""
+"""Bad rows: located, counted, and then refused, set aside or skipped, as the user says. Those of an update are gathered
+while it is filled, and set aside when it is committed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Literal, assert_never, get_args
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
-from elastalog.pipeline.files.atomic import replacing
+from elastalog.pipeline.files.paths import replacing
 from elastalog.relations.faults import Fault, shown
 
 MOST_REPORTED = 5
@@ -165,3 +166,50 @@ def quarantine_lines(bad: Iterable[BadRow]) -> bytes:
         for row in bad
     )
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+class BadChanges:
+    """What the policy lets pass of an update. Rows of several calls and files add up: the bound of `skip` holds for an
+    update."""
+
+    def __init__(self, policy: BadRows) -> None:
+        self.policy = policy
+        self._bad: dict[str, list[BadRow]] = {}
+        self._files: dict[str, dict[str, None]] = {}
+        self._loaded: dict[str, int] = {}
+        self._converted: dict[str, int] = {}
+
+    def add(self, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0) -> None:
+        """Takes note of rows of a relation. Raises ElastalogError if the policy does not let the bad ones pass."""
+        gathered = [*self._bad.get(relation, ()), *bad]
+        refuse(self.policy, relation, gathered)
+        self._bad[relation] = gathered
+        self._files.setdefault(relation, {}).update(dict.fromkeys(files))
+        self._loaded[relation] = self._loaded.get(relation, 0) + loaded
+        self._converted[relation] = self._converted.get(relation, 0) + converted
+
+    def set_aside(self) -> None:
+        """Appends bad rows to the quarantine, if that is the policy: a service has many updates, and the rows of all
+        of them are kept. Done before the commit, so that none is lost whatever happens then."""
+        if self.policy.policy != "quarantine":
+            return
+        for relation, bad in self._bad.items():
+            if bad:
+                path = self.policy.quarantine(relation)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("ab") as out:
+                    out.write(quarantine_lines(bad))
+                    out.flush()
+                    os.fsync(out.fileno())
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What reading the update came to, by relation."""
+        if not self._bad:
+            return ()
+        return tuple(
+            report_of(
+                self.policy, relation, self._files[relation], self._loaded[relation], bad, self._converted[relation]
+            )
+            for relation, bad in self._bad.items()
+        )

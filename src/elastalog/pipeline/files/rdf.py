@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from elastalog.diagnostics.arguments import require_package
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.atomic import replacing
+from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.relations import faults
@@ -107,20 +108,9 @@ def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple
     return table_of_columns(arrow, len(found.codes), columns), found.bad
 
 
-def read_triples(
-    path: Path,
-    form: str,
-    *,
-    base: str | None = None,
-    has_graphs: bool = False,
-    label: str | None = None,
-    jobs: int | None = None,
-) -> Triples:
-    """The triples of a file. `base`: for IRIs that are relative. `label`: what labels of blank nodes begin with, the
-    name of the file unless given. `jobs`: threads, those of the session that reads unless given. What is no triple is
-    among the bad rows."""
-    data = file_bytes(path, is_packed(path)).removeprefix(b"\xef\xbb\xbf")
-    return parse_triples(data, str(path), form, base=base, has_graphs=has_graphs, label=label, jobs=jobs)
+def read_triples(path: Path, form: str, **options: Any) -> Triples:
+    """The triples of a file, with options as for `parse_triples`. What is no triple is among the bad rows."""
+    return parse_triples(file_bytes(path, is_packed(path)).removeprefix(b"\xef\xbb\xbf"), str(path), form, **options)
 
 
 def parse_triples(
@@ -133,7 +123,8 @@ def parse_triples(
     label: str | None = None,
     jobs: int | None = None,
 ) -> Triples:
-    """The triples of the contents of a file."""
+    """The triples of the contents of a file. `base`: for IRIs that are relative. `label`: what labels of blank nodes
+    begin with, the name of the file unless given. `jobs`: threads, those of the session that reads unless given."""
     rdf = require_package("pyoxigraph", "rdf")
     kind = getattr(rdf.RdfFormat, FORMATS[form][0])
     prefixes: dict[str, str] = {}
@@ -154,11 +145,9 @@ def _with_labels(terms: pa.Array, label: str) -> pa.Array:
     blank = terms.filter(is_blank).to_pylist()
     if not blank:
         return terms
-    names, unnamed = [], 0
-    for node in blank:
-        unnamed += _RANDOM.fullmatch(node) is not None
-        own = f"anonymous{unnamed}" if _RANDOM.fullmatch(node) else node[2:]
-        names.append(f"_:{label}_{own}")
+    taken = {node[2:] for node in blank if not _RANDOM.fullmatch(node)}
+    free = (name for number in count(1) if (name := f"anonymous{number}") not in taken)
+    names = [f"_:{label}_{next(free) if _RANDOM.fullmatch(node) else node[2:]}" for node in blank]
     return pc.replace_with_mask(terms, is_blank, pa.array(names, terms.type))
 
 

@@ -1,4 +1,5 @@
-"""Facts from files: one file, or the inputs of a program's relation."""
+"""Facts from files, one file or the inputs of a program's relation, and from rows given in Python, which have numbers
+where files have lines."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -19,14 +20,14 @@ from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
-from elastalog.pipeline.files.first_look import look_at
-from elastalog.pipeline.files.format import Format, Kind, medium
+from elastalog.pipeline.files.format import Format, Kind, look_at, medium
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
+from elastalog.relations.rows import columns_of_rows, good_rows
 from elastalog.relations.schema import Schema
-from elastalog.relations.tables import joined
+from elastalog.relations.tables import as_table, joined, require_rows, table_of_columns
 
 if TYPE_CHECKING:
     from elastalog.backends.protocol import FactFiles
@@ -82,7 +83,7 @@ def read_input(
             table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
             files.append(str(path))
         elif source in ("json", "jsonfile"):
-            from elastalog.pipeline.files.json_list import read_json_list
+            from elastalog.pipeline.files.json_files import read_json_list
 
             path = required(parameters.get("filename", f"{relation.name}.json"))
             table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
@@ -138,8 +139,7 @@ def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Re
 
 
 def _read_parquet_folder(schema: Schema, folder: Path) -> _Read:
-    from elastalog.pipeline.files.parquet import parquet_table
-    from elastalog.pipeline.files.parquet_folder import parts_of, with_columns_of_folders
+    from elastalog.pipeline.files.parquet import parquet_table, parts_of, with_columns_of_folders
 
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
@@ -180,7 +180,7 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
 
             return _read_parquet(schema, parquet_table(data, file), file)
         case Kind.JSON_LINES:
-            from elastalog.pipeline.files.json_lines import read_json_lines
+            from elastalog.pipeline.files.json_files import read_json_lines
 
             return *read_json_lines(schema, data, file), 0
         case _:
@@ -226,7 +226,7 @@ def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:
     if file.is_dir():
         return _read_parquet_folder(schema, file), "a folder of Parquet files"
     if file.name.lower().removesuffix(".gz").endswith(".json"):
-        from elastalog.pipeline.files.json_list import read_json_list
+        from elastalog.pipeline.files.json_files import read_json_list
 
         return (*read_json_list(schema, file_bytes(file, is_packed(file)), str(file)), 0), "a list in JSON"
     from elastalog.pipeline.files.sniffing import described, sniffed
@@ -259,3 +259,34 @@ def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnosti
         help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
         location=str(path),
     )
+
+
+def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:
+    """The facts among rows, and how the reading went."""
+    facts, bad, converted = good_facts(schema, rows)
+    report = settle(policy, schema.name, [place_of(schema)], facts.num_rows, bad, converted)
+    return FactsRead(facts, report)
+
+
+def place_of(schema: Schema) -> str:
+    """What stands for a file where rows were given."""
+    return f"<{schema.name}>"
+
+
+def good_facts(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], int]:
+    """The facts among rows, anything that `to_words` takes, the bad rows, and how many values were given in another
+    type. A column of a type that does not suit is an error of the table, whatever the policy."""
+    place = place_of(schema)
+    converted = 0
+    table = as_table(rows)
+    if table is not None:
+        from elastalog.pipeline.files.parquet import read_parquet_table
+
+        facts, bad = read_parquet_table(schema, table, place)
+        converted = converted_values(schema, table)
+    else:
+        good, found = good_rows(schema, require_rows(schema, rows))
+        count, columns = columns_of_rows(schema, good)
+        facts = table_of_columns(schema.arrow(), count, columns)
+        bad = [BadRow(place, number, fault, repr(row)) for number, fault, row in found]
+    return facts, bad, converted

@@ -9,8 +9,7 @@ from dataclasses import replace
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.fields import BYTE_ORDER_MARK, are_names, records_of
-from elastalog.pipeline.files.format import Format, Kind
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, are_names, records_of
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.column_order import goes_by_name, places_by_name
 from elastalog.relations.faults import Fault

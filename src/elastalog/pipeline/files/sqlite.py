@@ -18,7 +18,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.json_lines import table_of_rows
+from elastalog.pipeline.files.json_files import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault

@@ -18,10 +18,8 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.fields import BYTE_ORDER_MARK, are_names, records_of
-from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, are_names, parser_of, records_of
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.pipeline.files.values import parser_of
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
 from elastalog.relations.column_order import column_order, goes_by_name
@@ -40,7 +38,7 @@ def read_text(
     which, as `column_order` does (`apart` is its, too); any other is skipped."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     if form.columns:
-        from elastalog.pipeline.files.chosen_columns import chosen_columns
+        from elastalog.pipeline.files.format import chosen_columns
 
         data = chosen_columns(data, schema, form)
     as_written = schema

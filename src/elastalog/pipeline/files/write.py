@@ -3,11 +3,14 @@ otherwise."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +19,8 @@ from elastalog import late
 from elastalog.analysis.program import Base, Relation
 from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.atomic import replacing
-from elastalog.pipeline.files.fields import BYTE_ORDER_MARK
-from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.paths import resolve_under
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, medium
+from elastalog.pipeline.files.paths import replacing, resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.record_types import record_texts
@@ -29,8 +30,12 @@ from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation as Facts
+    from elastalog.relations.limits import Integers, Words
+    from elastalog.relations.words import Dictionary
 
 pc = late.module("pyarrow.compute")
+
+T = TypeVar("T")
 
 Doubt: TypeAlias = Callable[[Diagnostic], None] | None
 """Told of the first text of a column that will not be read back as what it is, which is written so all the same. None:
@@ -40,6 +45,9 @@ MARK = BYTE_ORDER_MARK.decode()
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 _PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
+
+ROWS_OF_A_PART = 1 << 15
+"""Rows of a file that one thread writes at once."""
 
 LEAST_ROWS = FEW_ROWS + 1
 """Facts below which it does not pay to load compiled operators, unless their texts lie where Python has none."""
@@ -103,7 +111,7 @@ def write_output(
             written.append(path)
             continue
         if to in ("json", "jsonfile"):
-            from elastalog.pipeline.files.json_list import json_list_bytes
+            from elastalog.pipeline.files.json_files import json_list_bytes
 
             path = resolved(parameters.get("filename", f"{relation.name}.json"))
             with replacing(path) as out:
@@ -137,9 +145,7 @@ def write_lines(
     words, kinds, delimiter = facts.fact_words().words, kinds_of(facts.schema), ord(form.delimiter)
     with replacing(path) as out:
         if threads > 1 and len(words) >= SETTINGS.write_in_threads_from:
-            from elastalog.pipeline.files.lines_in_threads import write_in_threads
-
-            if write_in_threads(out, words, kinds, delimiter, facts.dictionary, threads):
+            if _write_in_threads(out, words, kinds, delimiter, facts.dictionary, threads):
                 return path
             out.truncate(0)
         for part in lines_of(words, kinds, delimiter, facts.dictionary):
@@ -149,6 +155,45 @@ def write_lines(
                 for block in _text_blocks(facts.schema, to_table(facts.schema, part, facts.dictionary), form, doubt):
                     out.write(block)
     return path
+
+
+def _write_in_threads(
+    file: BinaryIO, words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary, threads: int
+) -> bool:
+    """Writes the lines of rows to a file that is empty, by several threads at once: each knows where its part begins
+    before the parts in front of it are written. False if some of them cannot be written so: then what the file
+    holds is of no use."""
+    from elastalog.relations.blocks_of_lines import size_of_lines
+
+    parts = [words[start : start + ROWS_OF_A_PART] for start in range(0, len(words), ROWS_OF_A_PART)]
+    sizes = _in_threads([partial(size_of_lines, part, kinds, dictionary) for part in parts], threads)
+    begins = [0, *accumulate(sizes[:-1])]
+    write = partial(_write_part, file, kinds, delimiter, dictionary)
+    return all(_in_threads([partial(write, part, begin) for part, begin in zip(parts, begins, strict=True)], threads))
+
+
+def _write_part(
+    file: BinaryIO, kinds: Integers, delimiter: int, dictionary: Dictionary, words: Words, begin: int
+) -> bool:
+    from elastalog.relations.blocks_of_lines import lines_of
+
+    for lines in lines_of(words, kinds, delimiter, dictionary):
+        if not isinstance(lines, memoryview):
+            return False
+        while len(lines):
+            # Asked for each time: a file that was closed, after a second Ctrl-C, may be another one by that number.
+            written = os.pwrite(file.fileno(), lines, begin)
+            begin += written
+            lines = lines[written:]
+    return True
+
+
+def _in_threads(makes: list[Callable[[], T]], threads: int) -> list[T]:
+    from elastalog.pipeline.files.ahead import Ahead, Part
+
+    with closing(Ahead((Part(make, 0) for make in makes), threads, "writing")) as made:
+        made.start()
+        return list(made)
 
 
 def is_for_threads(relation: Relation, facts: Facts) -> bool:
@@ -203,7 +248,7 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
 
             out.write(parquet_bytes(table))
         case Kind.JSON_LINES:
-            from elastalog.pipeline.files.json_lines import json_lines_bytes
+            from elastalog.pipeline.files.json_files import json_lines_bytes
 
             out.write(json_lines_bytes(schema, table))
         case _:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from elastalog.analysis import program
     from elastalog.pipeline.files.read import FactsRead
-    from elastalog.pipeline.spark.filed_facts import Destination
+    from elastalog.pipeline.spark.large_facts import Destination
     from elastalog.relations.facts import Relation
     from elastalog.relations.schema import Schema
     from elastalog.relations.words import Dictionary
@@ -83,7 +83,7 @@ def destination(backend: Backend, dictionary: Dictionary) -> Destination | None:
     elsewhere = backend.capabilities.elsewhere
     if elsewhere is None:
         return None
-    from elastalog.pipeline.spark.filed_facts import Destination
+    from elastalog.pipeline.spark.large_facts import Destination
 
     return Destination(elsewhere.folder, dictionary)
 

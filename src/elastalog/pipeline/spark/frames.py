@@ -1,10 +1,13 @@
-"""Facts between Spark DataFrames and Arrow tables. Spark has no unsigned numbers: they are decimals of 20 digits
-there."""
+"""Facts between Spark DataFrames and Arrow tables, and what Spark says about a place that it cannot read or write, as a
+diagnostic. Spark has no unsigned numbers: they are decimals of 20 digits there."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -13,6 +16,7 @@ import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.column_order import column_order
 from elastalog.relations.schema import Schema
@@ -131,3 +135,65 @@ def _type_for_spark(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind):
         return pa.string()
     return UNSIGNED if kind == pa.uint64() else kind
+
+
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/|file:")
+
+
+def absolute(place: str | os.PathLike[str]) -> str:
+    """A path as Java understands it, whose working folder may be another; addresses as they are."""
+    text = os.fspath(place)
+    return text if _ADDRESS.match(text) else os.path.abspath(text)
+
+
+@contextmanager
+def reading(kind: str, place: str) -> Iterator[None]:
+    """Turns what Spark says about an unreadable source into a diagnostic."""
+    with _told("E1105", f"cannot read {kind} from", place, "check the place, its format and your rights to it"):
+        yield
+
+
+@contextmanager
+def evaluating(relation: str) -> Iterator[None]:
+    """Turns what Spark says about the DataFrame given for a relation, whose rows it cannot give, into a diagnostic."""
+    advice = "evaluate the DataFrame alone, with `collect`: the error is in how it is made"
+    with _told("E1105", "cannot evaluate the DataFrame of", relation, advice):
+        yield
+
+
+@contextmanager
+def writing(kind: str, place: str) -> Iterator[None]:
+    """Turns what Spark says about a place that it does not write to into a diagnostic."""
+    advice = (
+        "check the place and your rights to it; `mode` says what happens to what is there: overwrite, append, ignore"
+    )
+    with _told("E1111", f"cannot write {kind} to", place, advice):
+        yield
+
+
+@contextmanager
+def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException, PythonException
+
+    try:
+        yield
+    except PythonException as error:  # the last line of a traceback says what was wrong
+        reason, text = type(error).__name__, str(error).rstrip().rpartition("\n")[2]
+    except PySparkException as error:
+        reason, text = error.getCondition() or type(error).__name__, str(error)
+    except Py4JJavaError as error:  # of a database, say
+        reason, text = error.java_exception.getClass().getSimpleName(), str(error.java_exception.getMessage())
+    else:
+        return
+    raise ElastalogError(
+        [
+            Diagnostic(
+                code=code,
+                message=f"Spark {what} `{without_secrets(place)}`: {reason}",
+                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
+                help=advice,
+                location=without_secrets(place),
+            )
+        ]
+    )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.pipeline.files.parquet import NULLARY
-from elastalog.pipeline.spark.frames import arrow_to_frame
-from elastalog.pipeline.spark.refusals import absolute, writing
+from elastalog.pipeline.spark.frames import absolute, arrow_to_frame, writing
 from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.relations.facts import Relation
 

@@ -1,31 +1,34 @@
 """Relations in files of words as DataFrames: those of a store, and those that tasks have derived.
 
-Spark reads the files and decodes them; the driver only says which they are. They are linked into the workplace first
-(copied, at an address), since a DataFrame is read when it is used, and by then their owner may have removed them.
+Spark reads the files and decodes them, by joins with the dictionary in files: nothing passes through the driver, which
+only says which files they are. They are linked into the workplace first (copied, at an address), since a DataFrame is
+read when it is used, and by then their owner may have removed them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
-from elastalog.backends.spark.text_files import TextFiles
+from elastalog.backends.spark.values import TextFiles
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.folders.addresses import inside, name_in
 from elastalog.folders.files import files_at
-from elastalog.pipeline.spark.decoding import COUNT, LEVEL, PATTERNS, Numbered, decoded
-from elastalog.pipeline.spark.parquet_files import parquet_frame
-from elastalog.pipeline.spark.workplace import new_folder
+from elastalog.pipeline.files.parquet import NULLARY
+from elastalog.pipeline.spark.frames import SPARK_TYPES
+from elastalog.pipeline.spark.workplace import new_folder, parquet_frame
+from elastalog.relations.limits import WIDE
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from elastalog.backends.protocol import FactFile, FactFiles
 
@@ -119,3 +122,109 @@ def _after(words: DataFrame, changes: DataFrame, keys: Sequence[str]) -> DataFra
 
 def _keys(schema: Schema) -> list[str]:
     return [str(i) for i in range(max(1, schema.arity))]
+
+
+LEVEL, COUNT = "@level", "@count"
+TEXTS, PATTERNS = pa.schema([("text", pa.string())]), pa.schema([("pattern", pa.int64())])
+_ID = "@id"
+_NOT_THERE = "a word is not in the dictionary"
+
+
+class Numbered(Protocol):
+    """A Parquet file with one column, `text` or `pattern` (64 bits), with ids from `first` on in the order of rows."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+
+
+def decoded(
+    spark: SparkSession,
+    schema: Schema,
+    words: DataFrame,
+    symbols: Sequence[Numbered],
+    patterns: Sequence[Numbered],
+    annotations: bool,
+) -> DataFrame:
+    """The facts of a DataFrame with columns `0`, `1`, … of words; with `annotations`, its columns `@level` and `@count`
+    follow."""
+    from pyspark.sql import functions as sql
+
+    frame = words
+    values: list[Any] = []
+    for i, column in enumerate(schema.columns):
+        entries = symbols if column.base is Base.SYMBOL else patterns
+        frame, value = _decoded(spark, frame, i, column.base, entries)
+        values.append(value.cast(SPARK_TYPES[column.base]).alias(column.name))
+    if not values:
+        values = [sql.lit(True).alias(NULLARY)]
+    if annotations:
+        values += [sql.col(LEVEL), sql.col(COUNT)]
+    return frame.select(*values)
+
+
+def _decoded(
+    spark: SparkSession, frame: DataFrame, i: int, base: Base, entries: Sequence[Numbered]
+) -> tuple[DataFrame, Column]:
+    """The frame, joined with what decodes a column, and the value of that column."""
+    from pyspark.sql import functions as sql
+
+    word = sql.col(f"`{i}`")
+    name = f"@value{i}"
+    if not entries:  # then no fact holds a symbol, a float, or a wide number
+        narrow = base in (Base.NUMBER, Base.UNSIGNED)
+        return frame, word if narrow else sql.when(word.isNotNull(), sql.raise_error(_NOT_THERE))
+    meanings = _numbered(spark, entries, TEXTS if base is Base.SYMBOL else PATTERNS, name, i)
+    number = sql.col(f"{_ID}{i}")
+    match base:
+        case Base.SYMBOL:
+            return frame.join(meanings, word == number, "left"), _required(name)
+        case Base.FLOAT:
+            floats = meanings.mapInArrow(_as_floats, f"`{_ID}{i}` int, `{name}` double")
+            return frame.join(floats, word - WIDE == number, "left"), _required(name)
+        case Base.NUMBER | Base.UNSIGNED:
+            # Narrow numbers find nothing; they get keys of their own, so that they do not all go to one task.
+            key = sql.when(word >= WIDE, word - WIDE).when(word >= 0, -1 - word).otherwise(word)
+            joined = frame.join(meanings, key == number, "left")
+            return joined, sql.when(word < WIDE, word).otherwise(_integer(base, name))
+        case Base.RECORD:
+            raise InternalError("spark", "records are decoded by the driver")
+        case _:
+            assert_never(base)
+
+
+def _integer(base: Base, name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    pattern = _required(name)
+    if base is Base.NUMBER:
+        return pattern
+    # Spark has no unsigned numbers: the highest bit, read as a sign, means 2^64 less.
+    return pattern.cast("decimal(20,0)") + sql.when(pattern < 0, sql.expr("18446744073709551616BD")).otherwise(0)
+
+
+def _required(name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.coalesce(sql.col(name), sql.raise_error(_NOT_THERE))
+
+
+def _numbered(spark: SparkSession, files: Iterable[Numbered], schema: pa.Schema, name: str, i: int) -> DataFrame:
+    """Entries of the dictionary with their ids."""
+    from pyspark.sql import functions as sql
+
+    def entries(file: Numbered) -> DataFrame:
+        frame = parquet_frame(spark, [file.path], schema, _ID)
+        return frame.select((sql.col(_ID) + file.first).alias(f"{_ID}{i}"), sql.col(schema.names[0]).alias(name))
+
+    return reduce(lambda left, right: left.union(right), map(entries, files))
+
+
+def _as_floats(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import numpy as np
+
+    for batch in batches:
+        bits = batch.column(1).to_numpy(zero_copy_only=False)
+        floats = pa.array(bits.view(np.float64))
+        yield pa.RecordBatch.from_arrays([batch.column(0), floats], names=batch.schema.names)

@@ -1,9 +1,11 @@
 """Streams of updates: Structured Streaming hands over micro-batches, in which updates are found.
 
 Of a folder of diff files each file is an update and its name the batch, so that not even a lost checkpoint applies one
-twice. Of any other stream a micro-batch is an update, or every part of it (`parts`); its batch is Spark's number (and
-what the part is) under the identity that the checkpoint gives the query. How they are applied: `applying`; tables:
-`streamed_tables`.
+twice. Of any other stream a micro-batch is an update, or every part of it: rows with the same step, or of the same
+file. Its batch is Spark's number (and what the part is) under the identity that the checkpoint gives the query; batches
+of parts are named so that a store remembers those of the latest micro-batch only (see `storage.batches`). A table of
+the catalogue is about the relation that it is named after, or has a column `relation`; what is appended to it is
+applied. How they are applied: `applying`.
 """
 
 from __future__ import annotations
@@ -12,25 +14,31 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_by_op, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import BadRows, settle
 from elastalog.pipeline.spark.applying import Arrived, Arriving
-from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
-from elastalog.pipeline.spark.malformed import malformed
-from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
-from elastalog.pipeline.spark.refusals import absolute, reading
-from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
+from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
+from elastalog.pipeline.streams import (
+    OPERATION,
+    RELATION,
+    named_relation,
+    numbered,
+    read_changes,
+    relation_column,
+)
 from elastalog.relations.column_order import goes_by_name, places_by_name
 from elastalog.relations.schema import Column, Schema, schema_named
 
@@ -184,3 +192,209 @@ def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
     kind = dict(stream.dtypes)[OPERATION]
     if kind.split(" ")[0] != "string":
         raise malformed(f"column `op` is {kind}, not string")
+
+
+_FORM = (
+    "a stream of updates has a column `op` of `+` and `-`, and the columns of the relation; or a column"
+    " `relation` and the values in `a1`, `a2`, …"
+)
+
+
+def malformed(message: str, stream: DataFrame | None = None, advice: str = _FORM) -> ElastalogError:
+    """The stream, or a micro-batch of it, is not as updates are written."""
+    notes = () if stream is None else (f"its columns are {', '.join(stream.columns)}",)
+    return ElastalogError([Diagnostic("E1108", message, notes=notes, help=advice)])
+
+
+_FILE, _TIME = "@file", "@time"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a micro-batch that are an update. `batch` identifies it within its query, `place` is for diagnostics."""
+
+    batch: str
+    place: str
+    rows: pa.Table
+
+
+class Parting(Protocol):
+    """How micro-batches are taken apart. `columns`: those of the stream that say so, which come first in the rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def parts(self, rows: pa.Table, number: int) -> list[Part]:
+        """The updates of a micro-batch, in order, their rows without the columns that told them apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A micro-batch is an update."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def parts(self, rows: pa.Table, number: int) -> list[Part]:
+        return [Part(str(number), f"batch {number}", rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class BySteps:
+    """All rows with the same whole number in a column are an update, in ascending order."""
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def parts(self, rows: pa.Table, number: int) -> list[Part]:
+        place = f"batch {number}"
+        steps, rest = rows.column(0), rows.remove_column(0)
+        if steps.null_count or not pa.types.is_integer(steps.type):
+            raise malformed(f"{place} has steps that are no whole numbers")
+        return [
+            Part(f"{number} step {step}", place, rest.filter(pc.equal(steps, step)))
+            for step in sorted(pc.unique(steps).to_pylist())
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ByFiles:
+    """Every file is an update, the oldest first, those of the same age in the order of their paths. For streams that
+    `with_files` gives."""
+
+    columns: ClassVar[tuple[str, ...]] = (_TIME, _FILE)
+
+    def parts(self, rows: pa.Table, number: int) -> list[Part]:
+        files, rest = rows.column(_FILE), rows.drop_columns([*self.columns])
+        found = rows.select([*self.columns]).group_by([*self.columns]).aggregate([])
+        ordered = found.sort_by([(name, "ascending") for name in self.columns]).column(_FILE).to_pylist()
+        return [
+            Part(f"{number} file {path_of(file)}", path_of(file), rest.filter(pc.equal(files, file)))
+            for file in ordered
+        ]
+
+
+def with_files(stream: DataFrame) -> DataFrame | None:
+    """A stream with the columns that tell its files apart; None if Spark does not know from which file a row is."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as sql
+
+    if "_metadata" in stream.columns:  # of the user
+        return None
+    time, file = sql.col("_metadata.file_modification_time"), sql.col("_metadata.file_path")
+    try:
+        known = stream.select("*", time.alias(_TIME), file.alias(_FILE))
+        return known if known.columns[-2:] == [_TIME, _FILE] else None  # Spark Connect looks at the select only now
+    except AnalysisException:
+        return None
+
+
+STEPS = ("step", "epoch", "batch")
+"""Columns that say which update a row belongs to; the first that there is counts."""
+
+_ORDERED = (
+    f"give the table a column `{'`, `'.join(STEPS[:-1])}` or `{STEPS[-1]}`: rows with the same number there are an"
+    " update, in ascending order"
+)
+_PART = r"(?:\w+|`[^`]+`)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+_MOST_LISTED = 10
+_MOST_BYTES = 1 << 28
+"""Files of a table that are taken at a time, all rows of which are in the driver then; at least one."""
+
+
+def is_table_name(text: str) -> bool:
+    """Whether a text may name a table, as `edge` or `lake.graphs.edge`."""
+    return _NAME.fullmatch(text) is not None
+
+
+def stream_of_table(
+    spark: SparkSession, name: str, schemas: Mapping[str, Schema], relation: str | None = None
+) -> Arriving:
+    """What a table holds, then what is appended to it. Rows are about `relation`, by default the one that the table is
+    named after; or a column `relation` says so. Those with the same number in a column of `STEPS` are an update;
+    without one, every file of the table is, or every micro-batch where Spark does not tell files apart."""
+    require_table(spark, name)
+    stream = _table_stream(spark, name, {})
+    if relation is None:
+        relation = _relation_of(name, stream.columns, schemas)
+    step = _step(stream, schemas, relation)
+    source = f"table:{name}"
+    if step is not None:
+        return stream_of_parts(stream, schemas, BySteps(step), relation, source)
+    # A fact that one file inserts and a later one deletes has to be gone, however many files come together.
+    known = with_files(_table_stream(spark, name, {"maxBytesPerTrigger": str(_MOST_BYTES)}))
+    if known is not None:
+        return stream_of_parts(known, schemas, ByFiles(), relation, source)
+    # One file at a time is not promised, and not every kind of table knows the option.
+    stream = _table_stream(spark, name, {"maxFilesPerTrigger": "1"})
+    return stream_of_parts(stream, schemas, Whole(), relation, source, _require_order)
+
+
+def _table_stream(spark: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame:
+    with reading("a stream", f"table {name}"):
+        return spark.readStream.options(**EVERY_AGE, **options).table(name)
+
+
+def _relation_of(name: str, columns: Sequence[str], schemas: Mapping[str, Schema]) -> str | None:
+    """The relation that a table is named after; None if a column, which is no attribute of that, names relations."""
+    last = _last_part(name)
+    return last if named_relation(columns, schemas.get(last)) is None else None
+
+
+def _require_order(diff: Diff, place: str) -> None:
+    """A diagnostic if a fact comes and goes in an update, which may be several that have arrived together."""
+    for name in diff.inserted.keys() & diff.deleted.keys():
+        inserted, deleted = diff.inserted[name], diff.deleted[name]
+        if inserted.num_columns:
+            both = inserted.join(deleted, inserted.column_names, join_type="left semi").slice(0, 1).to_pylist()
+        else:  # with rows, but nothing to join by
+            both = [{}] if inserted.num_rows and deleted.num_rows else []
+        for fact in both:
+            text = f"{name}({', '.join(map(repr, fact.values()))})"
+            raise malformed(f"{place} inserts and deletes {text}, and nothing says which comes last", advice=_ORDERED)
+
+
+def _step(stream: DataFrame, schemas: Mapping[str, Schema], relation: str | None) -> str | None:
+    schema = None if relation is None else schemas.get(relation)
+    attributes = () if schema is None else schema.names
+    return next((name for name in STEPS if name in stream.columns and name not in attributes), None)
+
+
+def require_table(spark: SparkSession, name: str) -> None:
+    """A diagnostic unless the catalogue has a table, or a view, of this name."""
+    with reading("the catalogue", name):
+        if spark.catalog.tableExists(name):
+            return
+    database = ".".join(re.findall(_PART, name)[:-1])
+    tables = sorted(_tables(spark, database))
+    listed = ", ".join(tables[:_MOST_LISTED]) + (", …" if len(tables) > _MOST_LISTED else "")
+    advice = "make the table, or name its database too; which catalogues there are is set with the Spark session"
+    raise ElastalogError(
+        [
+            Diagnostic(
+                code="E1110",
+                message=f"no table `{name}` in the catalogue of Spark",
+                notes=(f"there are {listed}" if tables else "there are no tables beside which it could be",),
+                help=did_you_mean(name, tables) or advice,
+            )
+        ]
+    )
+
+
+def _tables(spark: SparkSession, database: str) -> list[str]:
+    """The names of the tables of a database, or of the current one; none if there is no such database."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found = spark.catalog.listTables(database or None)
+    except PySparkException:
+        return []
+    return [f"{database}.{table.name}" if database and not table.isTemporary else table.name for table in found]
+
+
+def _last_part(name: str) -> str:
+    parts: list[str] = re.findall(_PART, name)
+    return parts[-1].strip("`")

@@ -9,44 +9,20 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.own_folder import user_cache
-from elastalog.pipeline.spark.java import provide_java
-
-# Java must not say on standard output that it found an archive wanting.
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
-
-
-def archive_options(java: Path) -> str:
-    """The options with which Java uses the archive, if there is one."""
-    archive = archive_of(java)
-    return f"-XX:SharedArchiveFile={archive} {_QUIET}" if archive is not None and archive.is_file() else ""
-
-
-def archive_of(java: Path) -> Path | None:
-    """Where the archive for a Java and the installed pyspark is, or would be. None if the user has no cache that others
-    cannot write to: Java runs what is in an archive."""
-    import pyspark
-
-    real = java.resolve()
-    identity = f"{real} {real.stat().st_mtime_ns} {pyspark.__version__} {pyspark.__path__[0]}"
-    cache = user_cache()
-    return None if cache is None else cache / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
+from elastalog.pipeline.spark.session import QUIET, archive_of, java_options, provide_java, spark_session
 
 
 def make_archive() -> Path:
     """Starts a session that does what sessions do, and keeps the classes that Java has loaded for it."""
-    from elastalog.pipeline.spark.session import java_options, spark_session
-
     archive = archive_of(provide_java())
     if archive is None:
         raise ElastalogError([_no_cache()])
     archive.unlink(missing_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")
-    options = f"{java_options()} -XX:ArchiveClassesAtExit={fresh} {_QUIET}"
+    options = f"{java_options()} -XX:ArchiveClassesAtExit={fresh} {QUIET}"
     spark = spark_session(2, memory="1g", settings={"spark.driver.extraJavaOptions": options})
     with tempfile.TemporaryDirectory() as folder:
         place = f"file://{folder}/facts"

@@ -1,4 +1,4 @@
-"""A proof or an absence as nodes and edges, for the forms that draw graphs."""
+"""A proof or an absence as nodes and edges, and drawn: in Graphviz DOT, and as a Mermaid flowchart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Proof, children_of, nodes_of
-from elastalog.provenance.rendering.label import label, reason
+from elastalog.provenance.rendering.text import label, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,63 @@ def _of_absence(absence: Absence) -> Graph:
             edges.append((len(nodes), rule, ""))
             nodes.append(GraphNode(f"{literal.text} {literal.mark}", "fails" if literal.status == "fails" else "holds"))
     return Graph(tuple(nodes), tuple(edges))
+
+
+_DOT_STYLES = {
+    "explicit": "shape=box, style=filled, fillcolor=lightgrey",
+    "derived": "shape=box",
+    "cut": "shape=box, style=dashed",
+    "leaf": "shape=plaintext",
+    "aggregate": "shape=hexagon",
+    "member": "shape=ellipse",
+    "holds": "shape=box, color=blue",
+    "fails": "shape=box, color=red",
+}
+
+
+def render_dot(shown: Proof | Absence) -> str:
+    """A directed graph, conclusions at the bottom."""
+    graph = graph_of(shown)
+    lines = ["digraph proof {"]
+    lines += [f'  n{i} [label="{_dot_escaped(n.text)}", {_DOT_STYLES[n.kind]}];' for i, n in enumerate(graph.nodes)]
+    lines += [
+        f"  n{source} -> n{target}" + (f' [label="{_dot_escaped(rule)}"];' if rule else ";")
+        for source, target, rule in graph.edges
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _dot_escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+_MERMAID_STYLES = {
+    "explicit": "fill:#eee,stroke:#666",
+    "cut": "stroke-dasharray:4",
+    "leaf": "fill:none,stroke:none",
+    "fails": "stroke:#c00",
+    "holds": "stroke:#06c",
+}
+
+
+def render_mermaid(shown: Proof | Absence) -> str:
+    """A flowchart, conclusions at the bottom."""
+    graph = graph_of(shown)
+    lines = ["flowchart TD"]
+    lines += [f'  n{i}["{_mermaid_escaped(node.text)}"]' for i, node in enumerate(graph.nodes)]
+    lines += [
+        f"  n{source} -->" + (f'|"{_mermaid_escaped(rule)}"|' if rule else "") + f" n{target}"
+        for source, target, rule in graph.edges
+    ]
+    for kind, style in _MERMAID_STYLES.items():
+        members = [f"n{i}" for i, node in enumerate(graph.nodes) if node.kind == kind]
+        if members:
+            lines += [f"  classDef {kind} {style}", f"  class {','.join(members)} {kind}"]
+    return "\n".join(lines)
+
+
+def _mermaid_escaped(text: str) -> str:
+    """With entities for what Mermaid or the page around it would take as its own."""
+    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;"), ("\n", " ")):
+        text = text.replace(character, entity)
+    return text

@@ -9,7 +9,7 @@ from elastalog.analysis.listing import json_value
 from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
-from elastalog.provenance.rendering.label import rules_of
+from elastalog.provenance.rendering.text import rules_of
 
 
 def render(proof: Proof) -> str:

@@ -1,14 +1,29 @@
-"""Text as in the papers: premises over a line with the number of the rule, the conclusion below."""
+"""Text for people: as in the papers, premises over a line with the number of the rule, the conclusion below; or as an
+indented tree, for narrow terminals.
+
+What a node says in one line is the same in every form, HTML and graphs too. Proofs are made short for people: a
+sub-proof that stands in several places is shown once, an aggregate by its first members.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import assert_never
 
+from elastalog.analysis.program import Rule
 from elastalog.provenance.absence import Absence, Instantiation
-from elastalog.provenance.proof import Member, Node, Proof, children_of, clipped, fold_tree, nodes_of
-from elastalog.provenance.rendering import tree
-from elastalog.provenance.rendering.folded import shown_children
-from elastalog.provenance.rendering.label import label, legend, reason, summary
+from elastalog.provenance.proof import (
+    AggregatePremise,
+    Condition,
+    Member,
+    Node,
+    Proof,
+    children_of,
+    clipped,
+    fold_tree,
+    nodes_of,
+)
 
 MOST_NODES = 200
 """Larger proofs are cut: every level adds to the width."""
@@ -30,7 +45,7 @@ def render_fitting(proof: Proof) -> str:
     drawn = render(proof)
     is_wide = max(map(len, drawn.splitlines())) > WIDTH or clipped(proof, MOST_NODES) is not proof
     if is_wide or any(shown_children(node)[1] for node in nodes_of(proof)):
-        drawn = tree.render(proof)
+        drawn = render_tree(proof)
     return "\n\n".join(part for part in (drawn, summary(proof), legend(proof)) if part)
 
 
@@ -80,3 +95,150 @@ def _padded(lines: Block) -> Block:
 def _centred(line: str, width: int) -> str:
     left = (width - len(line)) // 2
     return " " * left + line
+
+
+MOST_MEMBERS = 3
+"""Members of an aggregate that are shown."""
+DEEPEST = 200
+"""Levels that are shown."""
+AGAIN = "as above"
+
+
+def fitting(proof: Proof, most: int) -> Proof:
+    """The proof, cut down if it has more than `most` different nodes or too many levels."""
+    is_large = next(islice(nodes_of(proof), most, None), None) is not None
+    is_deep = proof.height is None or proof.height > DEEPEST
+    return clipped(proof, most, DEEPEST) if is_large or is_deep else proof
+
+
+def shown_children(node: Node) -> tuple[tuple[Node, ...], int]:
+    """The children to show, and how many are not."""
+    below = children_of(node)
+    if isinstance(node, AggregatePremise) and len(below) > MOST_MEMBERS:
+        return below[:MOST_MEMBERS], node.number - MOST_MEMBERS
+    return below, 0
+
+
+class Shown:
+    """Which nodes have been shown already."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+
+    def is_again(self, node: Node) -> bool:
+        """Whether the node, with what is below it, has been shown before; from now on it has."""
+        if isinstance(node, Condition) or not children_of(node):
+            return False
+        if isinstance(node, Proof) and id(node) in self._seen:
+            return True
+        self._seen.add(id(node))
+        return False
+
+
+CUT = "…"
+_WIDEST = 160
+"""Stands where the depth ends."""
+
+
+def label(node: Node) -> str:
+    """The fact, constraint or aggregate of a node."""
+    match node:
+        case Proof():
+            by = "" if node.superseded_by is None else f" [superseded by {node.superseded_by}]"
+            among = "" if node.chosen_among is None else f" [chosen among {node.chosen_among}]"
+            return f"{node.fact}{by}{among}" if node.is_expanded else f"{node.fact}{by} {CUT}"
+        case Condition():
+            return node.text
+        case AggregatePremise():
+            return node.text if node.is_complete else f"{node.text} {CUT}"
+        case Member():
+            return "member"
+        case _:
+            assert_never(node)
+
+
+def reason(node: Node) -> str:
+    """How a node follows from those below it: `R2`, `3 members`; empty where nothing is below."""
+    match node:
+        case Proof():
+            return "" if node.rule is None else f"R{node.rule.number_in_relation}"
+        case AggregatePremise():
+            return f"{node.number} {'member' if node.number == 1 else 'members'}" if node.members else ""
+        case Condition() | Member():
+            return ""
+        case _:
+            assert_never(node)
+
+
+def summary(proof: Proof) -> str:
+    """The height of a proof and in which sense it is the best."""
+    height = "" if proof.height is None else f"height {proof.height}"
+    return ", ".join(part for part in (height, proof.claim) if part)
+
+
+def rules_of(proof: Proof) -> list[Rule]:
+    """The rules that a proof uses, each once, in the order of their numbers."""
+    used = {
+        node.rule.number: node.rule for node in nodes_of(proof) if isinstance(node, Proof) and node.rule is not None
+    }
+    return [used[number] for number in sorted(used)]
+
+
+def legend(proof: Proof) -> str:
+    """What `(R1)` means: the rules that a proof uses, a line each, with their places. Rules of several relations are
+    named with their relation, `path.R1`, which is that of the fact below `(R1)`."""
+    rules = [rule for rule in rules_of(proof) if rule.text]
+    are_of_one = len({rule.head.relation for rule in rules}) == 1
+    return "\n".join(
+        f"{'' if are_of_one else f'{rule.head.relation}.'}R{rule.number_in_relation}: {shortened(rule.text)}"
+        f"  ({rule.place})"
+        for rule in rules
+    )
+
+
+def shortened(text: str) -> str:
+    """A text that fits a line."""
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}{CUT}"
+
+
+MOST_TREE_NODES = 2_000
+"""Larger proofs are cut."""
+
+
+def render_tree(proof: Proof) -> str:
+    """The proof as a tree, a node a line. A sub-proof that stands in several places is shown in the first, and of an
+    aggregate the first members are."""
+    lines: list[str] = []
+    shown = Shown()
+    pending: list[tuple[Node | str, str, str]] = [(fitting(proof, MOST_TREE_NODES), "", "")]
+    while pending:
+        node, first, rest = pending.pop()
+        if isinstance(node, str):
+            lines.append(f"{first}{node}")
+            continue
+        how, is_again = reason(node), shown.is_again(node)
+        how = f"{how}, {AGAIN}" if is_again else how
+        lines.append(f"{first}{label(node)}" + (f"  ({how})" if how else ""))
+        if is_again:
+            continue
+        below, hidden = shown_children(node)
+        entries: list[Node | str] = [*below, *([f"… {hidden:,} more"] if hidden else [])]
+        for position in range(len(entries) - 1, -1, -1):
+            is_last = position == len(entries) - 1
+            pending.append(
+                (entries[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
+            )
+    return "\n".join(lines)
+
+
+def render_absence_tree(absence: Absence) -> str:
+    """The failing instantiations as a tree, a literal a line."""
+    lines = [absence.headline, *absence.notes]
+    for number, found in enumerate(absence.instantiations, 1):
+        lines.append(f"{number}. {absence.conclusion(found)}  (R{found.rule.number_in_relation})")
+        for position, literal in enumerate(found.literals):
+            corner = "└─" if position == len(found.literals) - 1 else "├─"
+            lines.append(f"   {corner} {literal.mark} {literal.text}")
+    lines += [f"(R{rule.number_in_relation}) can not derive it: {why}" for rule, why in absence.impossible]
+    lines += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]
+    return "\n".join(lines)

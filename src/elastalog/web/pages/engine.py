@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from elastalog.analysis.findings import counted
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
 from elastalog.evaluation.statistics import Statistics
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.controls import box, card, heading, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.markup import Address, bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag
+from elastalog.web.pages.window import Window, box, card, heading, raw
 
 MOST_RULES = 100
 

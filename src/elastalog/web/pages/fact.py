@@ -14,14 +14,10 @@ from elastalog.provenance.proof import Proof
 from elastalog.provenance.rendering.graph import GraphNode, graph_of
 from elastalog.session import Session
 from elastalog.web.calls import asks
-from elastalog.web.pages import absence
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.basket import Side
-from elastalog.web.pages.controls import box, button, card, choice, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, link, rule_html, sign, tag
-from elastalog.web.pages.proof_tree import ProofTree
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.markup import LONG, Address, empty, fact_html, faults_html, html, link, rule_html, sign, tag
+from elastalog.web.pages.why import ProofTree, build_absence
+from elastalog.web.pages.window import Side, Window, box, button, card, choice, raw
 
 DEPTH = 3
 """Levels of a proof that are asked for at once."""
@@ -89,7 +85,7 @@ async def _pattern(window: Window, pattern: str) -> None:
                 with box():
                     raw(html(pattern, LONG), "wb-fact-title", tag="h1")
                 raw(f'<a class="wb-button" href="{escape(str(there))}">Show what is there</a>', "wb-row")
-            await absence.build(window, pattern)
+            await build_absence(window, pattern)
 
     await build()
     window.follow(build)
@@ -112,7 +108,7 @@ async def _build(window: Window, address: Address, fact: Fact, proof: Proof | No
     else:
         with tags:
             raw(tag("does not hold", "minus"))
-        await absence.build(window, fact)
+        await build_absence(window, fact)
 
 
 def mark(window: Window, fact: Fact, side: Side) -> None:

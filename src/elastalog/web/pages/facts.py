@@ -10,13 +10,11 @@ from nicegui import ui
 
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.schema import Schema
-from elastalog.web.answers import RelationSummary
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.controls import box, button, card, field, raw
-from elastalog.web.pages.markup import empty, faults_html, html, link, signed
+from elastalog.web.pages.markup import Address, empty, faults_html, html, link, signed
 from elastalog.web.pages.tables import ROWS, page_html
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.window import Window, box, button, card, field, raw
 from elastalog.web.paging import Page
+from elastalog.web.reading import RelationSummary
 
 _WORD = re.compile(r"[\w.\- ]+")
 """A filter that is looked for in all columns, instead of being literals."""

@@ -1,20 +1,37 @@
-"""What stands around every page: where to go, what to ask, which epoch is shown; and the keys."""
+"""The workbench as an application: what stands around every page, the keys, and what pages may load and run.
+
+Scripts run only if they are ours by address or carry the nonce of their page, which every script that NiceGUI's
+template writes gets here. Two things NiceGUI does not admit: it compiles templates of components in the browser
+(`unsafe-eval`), and Vue, Quasar and the editor set styles inline (`unsafe-inline`, for styles alone).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Awaitable, Callable
 from html import escape
-from typing import Any, Final
+from importlib.resources import files
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
 from nicegui import PageArguments, ui
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
+from elastalog.web.auth import role_of
 from elastalog.web.pages import engine, fact, facts, program, repair, timeline, update
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.controls import box, button, raw
-from elastalog.web.pages.icons import BRAND, icon
-from elastalog.web.pages.markup import empty, faults_html, html
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.markup import BRAND, Address, empty, faults_html, html, icon
+from elastalog.web.pages.window import Bench, Window, box, button, raw
+from elastalog.web.settings import Role
+
+if TYPE_CHECKING:
+    from elastalog.web.service import Service
 
 Page = Callable[[Window, Address], Awaitable[None]]
 
@@ -182,3 +199,108 @@ def _show_keys() -> None:
         rows = "".join(f"<dt><kbd>{escape(key)}</kbd></dt><dd>{escape(what)}</dd>" for key, what in _KEYS)
         raw(f'<dl class="wb-keys">{rows}</dl>', "wb-body")
     dialog.open()
+
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; manifest-src 'self'"
+)
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class ContentPolicy:
+    """Middleware that gives every HTML page a policy, and its scripts the nonce of it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        nonce = secrets.token_urlsafe(16)
+        start: Message | None = None
+        parts: list[bytes] = []
+
+        async def guarded(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if headers.get("content-type", "").startswith("text/html") and "content-encoding" not in headers:
+                    headers["Content-Security-Policy"] = _POLICY.format(nonce=nonce)
+                    start = message
+                    return
+            elif start is not None:
+                parts.append(message.get("body", b""))
+                if message.get("more_body"):
+                    return
+                # Facts have `<` escaped here (they stand in a JSON text): each of these is a tag of the template.
+                body = b"".join(parts).replace(b"<script", f'<script nonce="{nonce}"'.encode())
+                MutableHeaders(scope=start)["Content-Length"] = str(len(body))
+                await send(start)
+                await send({"type": "http.response.body", "body": body})
+                return
+            await send(message)
+
+        await self._app(scope, receive, guarded)
+
+
+_FREE = ("/api/", "/_nicegui", "/workbench-assets/", "/favicon", "/health", "/metrics", "/socket.io")
+"""What addresses begin with that are no pages."""
+_NOT_FOUND = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Elastalog</title>'
+    '<link rel="stylesheet" href="/workbench-assets/workbench.css"></head><body><main class="wb-page">'
+    '<div class="wb-card"><div class="wb-empty"><b>There is no page at this address</b>'
+    '<p><a href="/facts">Go to the facts</a></p></div></div></main></body></html>'
+)
+
+
+class KnownAddresses:
+    """Middleware that answers 404 where there is no page, instead of the first one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in PAGES and not scope["path"].startswith(_FREE):
+            await HTMLResponse(_NOT_FOUND, 404)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+_ASSETS = Path(str(files("elastalog.web.pages"))) / "assets"
+
+
+def mount_pages(app: FastAPI, service: Service, *, title: str, is_demo: bool = False) -> Bench:
+    """Adds the pages to an application that has the interface. Once in a process: NiceGUI keeps its state there."""
+    bench = Bench(service, title, is_demo)
+
+    def root(request: Request) -> None:
+        may_write = role_of(request) is Role.WRITE
+        chosen = request.cookies.get("elastalog_dark")
+        build(Window(bench, ui.context.client, may_write), {"1": True, "0": False}.get(chosen or ""))
+
+    app.mount("/workbench-assets", StaticFiles(directory=_ASSETS), name="workbench-assets")
+    mark = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_ASSETS.iterdir()))).hexdigest()[:12]
+    ui.add_head_html(
+        f'<link rel="stylesheet" href="/workbench-assets/workbench.css?{mark}">'
+        f'<script src="/workbench-assets/workbench.js?{mark}" defer></script>',
+        shared=True,
+    )
+    ui.run_with(
+        app, root=root, title=f"{title} · Elastalog", favicon=(_ASSETS / "icon.svg").read_text(), tailwind=False,
+        gzip_middleware_factory=None, show_welcome_message=False,
+        reconnect_timeout=30.0, binding_refresh_interval=None, dark=None, language="en-US",
+    )  # fmt: skip
+    app.add_middleware(KnownAddresses)
+    app.add_middleware(ContentPolicy)
+    Thread(target=bench.prepare, daemon=True).start()
+    return bench

@@ -1,10 +1,17 @@
-"""HTML for values, facts and findings. Everything that comes from a program or from facts is escaped here."""
+"""HTML for values, facts and findings, and the addresses that links lead to.
+
+Everything that comes from a program or from facts is escaped here. What a page shows is what its address says, so that
+it can be sent to a colleague.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Rule, Value
@@ -155,3 +162,88 @@ def told(text: str, kind: str = "note") -> str:
     """Something to know: `note`, `warning`, or, when something went well, `fine`."""
     look = "wb-fine" if kind == "fine" else f"wb-fault {kind}"
     return f'<div class="{look}">{text}</div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A path, and parameters in order. A parameter without a value is left out; one may be given several times."""
+
+    path: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(path: str, **parameters: object) -> Address:
+        """From a path and its parameters: None, False and empty values are left out."""
+        return Address(path).with_(**parameters)
+
+    @staticmethod
+    def read(written: str) -> Address:
+        """From what a browser shows, without the host."""
+        parts = urlsplit(written)
+        return Address(parts.path or "/", tuple(parse_qsl(parts.query)))
+
+    def __str__(self) -> str:
+        return f"{self.path}?{urlencode(self.parameters)}" if self.parameters else self.path
+
+    def with_(self, **changes: object) -> Address:
+        """The same address with some parameters set anew, or left out."""
+        kept = tuple(pair for pair in self.parameters if pair[0] not in changes)
+        return Address(self.path, kept + tuple(_pairs(changes)))
+
+    def get(self, name: str, default: str = "") -> str:
+        """The last value of a parameter."""
+        return dict(self.parameters).get(name, default)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter, each once, in order."""
+        return tuple(dict.fromkeys(value for key, value in self.parameters if key == name))
+
+    def number(self, name: str, least: int = 0) -> int | None:
+        """A parameter that is a whole number; None where it is none, as somebody may have written anything."""
+        text = self.get(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least else None
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch that is looked at; None for the latest."""
+        return self.number("epoch", 1)
+
+
+def _pairs(changes: Mapping[str, object]) -> Iterable[tuple[str, str]]:
+    for name, value in changes.items():
+        if isinstance(value, list | tuple):
+            yield from ((name, str(one)) for one in value)
+        elif value is not None and value is not False and value != "":
+            yield name, "1" if value is True else str(value)
+
+
+_LINES: Final = {
+    "facts": '<rect x="3" y="4" width="18" height="16" rx="2"/><path d="M3 9.5h18M3 15h18M9.5 9.5V20"/>',
+    "program": '<path d="M8 6 3 12l5 6M16 6l5 6-5 6M13.5 4l-3 16"/>',
+    "update": '<path d="M12 5v14M5 12h14"/>',
+    "timeline": '<circle cx="12" cy="12" r="9"/><path d="M12 7v5l3.5 2.5"/>',
+    "repair": (
+        '<path d="M14.7 6.3a4 4 0 0 0 5 5L11 20a2.8 2.8 0 0 1-4-4l8.7-8.7ZM14.7 6.3 17 4a4 4 0 0 1 3 3l-2.3 2.3"/>'
+    ),
+    "engine": '<path d="M12 3 3 7.5 12 12l9-4.5L12 3ZM3 12l9 4.5 9-4.5M3 16.5 12 21l9-4.5"/>',
+    "moon": '<path d="M20 14.5A8.5 8.5 0 1 1 9.5 4a7 7 0 0 0 10.500 10.500Z"/>',
+    "keys": (
+        '<rect x="3" y="6" width="18" height="12" rx="2"/><path d="M7 10h.01M10 10h.01M14 10h.01M17 10h.01M7 14h10"/>'
+    ),
+}
+
+BRAND: Final = (
+    '<svg viewBox="0 0 32 32" fill="none" aria-hidden="true">'
+    '<path d="M16 5 5 25h22L16 5Z" stroke="var(--accent)" stroke-width="2.2" stroke-linejoin="round"/>'
+    '<circle cx="16" cy="5" r="4" fill="var(--accent)"/><circle cx="5" cy="25" r="4" fill="var(--violet)"/>'
+    '<circle cx="27" cy="25" r="4" fill="var(--plus)"/></svg>'
+)
+"""A fact that follows from two others."""
+
+
+def icon(name: str) -> str:
+    """A picture as SVG, in the colour of the text around it."""
+    return (
+        '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7" stroke-linecap="round" '
+        f'stroke-linejoin="round" aria-hidden="true">{_LINES[name]}</svg>'
+    )

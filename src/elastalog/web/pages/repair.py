@@ -6,19 +6,15 @@ from functools import partial
 
 from nicegui import ui
 
-from elastalog.debugging.answers import Answer, Localisation, Suggestion
-from elastalog.debugging.elements import Element
+from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.web.answers import Committed
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.basket import Faults, Side
-from elastalog.web.pages.controls import box, button, card, choice, heading, raw
-from elastalog.web.pages.markup import empty, fact_html, html, link, sign, tag
+from elastalog.web.pages.markup import Address, empty, fact_html, html, link, sign, tag
 from elastalog.web.pages.program import show_commit
-from elastalog.web.pages.proof_tree import ProofTree
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.why import ProofTree
+from elastalog.web.pages.window import Faults, Side, Window, box, button, card, choice, heading, raw
+from elastalog.web.reading import Committed
 
 _OVER = {"update": "the last update", "facts": "all given facts"}
 

@@ -8,11 +8,21 @@ from html import escape
 
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage.entries import LogEntry
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.changes import changes_html
-from elastalog.web.pages.controls import box, card, heading, raw
-from elastalog.web.pages.markup import bar_cell, cell, empty, faults_html, html, link, seconds_html, signed, table, tag
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.markup import (
+    Address,
+    bar_cell,
+    cell,
+    empty,
+    faults_html,
+    html,
+    link,
+    seconds_html,
+    signed,
+    table,
+    tag,
+)
+from elastalog.web.pages.tables import changes_html
+from elastalog.web.pages.window import Window, box, card, heading, raw
 
 ROWS = 50
 BARS = 80

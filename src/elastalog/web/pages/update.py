@@ -1,7 +1,10 @@
-"""The page Update: changes of facts and rules are staged, previewed, committed as one epoch, and undone as another."""
+"""The page Update: changes of facts and rules are staged as a text, one a line, previewed, committed as one epoch, and
+undone as another."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,18 +15,17 @@ from elastalog.analysis.listing import show_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
+from elastalog.pipeline.files.diff import parse_diff
 from elastalog.program import Program, rule_texts, shown_rule
-from elastalog.relations.schema import schemas_of
-from elastalog.web.answers import Committed
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.changes import changes_html
-from elastalog.web.pages.controls import box, button, card, heading, raw, select
+from elastalog.program.rule_change import RuleEdits, change_rules
+from elastalog.relations.schema import Schema, schemas_of
 from elastalog.web.pages.editor import Editor
-from elastalog.web.pages.markup import cell, faults_html, html, sign, table, tag, told
+from elastalog.web.pages.markup import Address, cell, faults_html, html, sign, table, tag, told
 from elastalog.web.pages.program import show_commit
-from elastalog.web.pages.staged import RULE, Staged, lines_of, staged_in, without_line
-from elastalog.web.pages.tables import NUMBERS
-from elastalog.web.pages.window import Window
+from elastalog.web.pages.tables import NUMBERS, changes_html
+from elastalog.web.pages.window import Window, box, button, card, heading, raw, select
+from elastalog.web.reading import Committed
+from elastalog.web.rules import refuse_in_rules
 
 LONGEST = 1_500
 """Characters of an update that the address holds."""
@@ -327,3 +329,49 @@ def _forecasts(forecasts: tuple[Forecast, ...]) -> str:
         names = html(", ".join(forecast.relations), 120)
         rows.append(f"<tr>{cell(names, 'mono')}{cell(how)}{cell(html(forecast.reason), 'wb-note')}</tr>")
     return f"<h3>Forecast of the elastic choice</h3>{table('', rows)}"
+
+
+FILE = "update"
+"""What diagnostics call the text."""
+RULE = "rule: "
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Facts by relation, as tables, and rules as they are written."""
+
+    inserted: Mapping[str, Any]
+    deleted: Mapping[str, Any]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> tuple[int, int]:
+        """How many facts come, and how many go."""
+        came, went = (sum(table.num_rows for table in side.values()) for side in (self.inserted, self.deleted))
+        return came, went
+
+
+def staged_in(text: str, program: Program) -> Staged:
+    """The update that a text spells, rules checked together with the program as it is. Raises ElastalogError."""
+
+    def with_rules(added: tuple[str, ...]) -> Mapping[str, Schema]:
+        refuse_in_rules(added)
+        return schemas_of(change_rules(program, RuleEdits(added)).after.checked)
+
+    diff = parse_diff(text, FILE, schemas_of(program.checked), with_rules)
+    if diff.changes_rules:
+        change_rules(program, RuleEdits(diff.added_rules, diff.removed_rules))
+    return Staged(diff.inserted, diff.deleted, diff.added_rules, diff.removed_rules)
+
+
+def lines_of(text: str) -> list[tuple[int, str]]:
+    """The lines of a text that say something, with their numbers from 0."""
+    lines = enumerate(line.strip() for line in text.split("\n"))
+    return [(number, line) for number, line in lines if line and not line.startswith("//")]
+
+
+def without_line(text: str, number: int) -> str:
+    """The text without a line."""
+    lines = text.split("\n")
+    return "\n".join([*lines[:number], *lines[number + 1 :]])

@@ -1,21 +1,219 @@
-"""A window: one browser's view of the workbench, and what it shows now."""
+"""What pages are made of: the bench that all windows share, one browser's window of it, and controls to put in it.
+
+The bench has the service, the basket of facts marked as wrong or missing, and facts too long for an address. Commits
+reach every open window, in the loop that serves it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from nicegui import Client, ui
 
-from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.web.pages.address import Address
-from elastalog.web.pages.bench import Bench
-from elastalog.web.pages.controls import raw
-from elastalog.web.pages.live import Listener
-from elastalog.web.pages.markup import faults_html
+from elastalog.analysis.listing import show_value
+from elastalog.analysis.pattern import Free, Pattern, parse_pattern
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.provenance.fact import Fact
+from elastalog.web.pages.markup import Address, faults_html, html, link
+
+if TYPE_CHECKING:
+    from elastalog.web.service import Service
+
 
 Asked = ParamSpec("Asked")
+
+
 T = TypeVar("T")
+
+
+Side: TypeAlias = Literal["wrong", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Facts as the language writes them, in the order in which they were marked."""
+
+    wrong: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.wrong) + len(self.missing)
+
+    def side(self, side: Side) -> tuple[str, ...]:
+        """Those of one side."""
+        return self.wrong if side == "wrong" else self.missing
+
+    def with_(self, side: Side, *facts: str) -> Faults:
+        """With more facts on a side."""
+        return replace(self, **{side: tuple(dict.fromkeys((*self.side(side), *facts)))})
+
+    def without(self, fact: str) -> Faults:
+        """Without a fact."""
+        return Faults(tuple(f for f in self.wrong if f != fact), tuple(f for f in self.missing if f != fact))
+
+
+Listener = Callable[[], Awaitable[None] | None]
+
+
+class Live:
+    """Windows that are open. While there are any, one task listens to the service for all of them; commits that come
+    while windows are brought up to date are shown together."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._listeners: dict[int, Listener] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def join(self, key: int, listener: Listener) -> None:
+        """From now on a window is told, in the loop that calls this."""
+        self._listeners[key] = listener
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._listen())
+
+    def leave(self, key: int) -> None:
+        """A window has gone."""
+        self._listeners.pop(key, None)
+        if not self._listeners and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def tell(self) -> None:
+        """Something else has changed that all windows show. To be called in their loop."""
+        if self._listeners:
+            asyncio.get_running_loop().create_task(self._tell())
+
+    async def _listen(self) -> None:
+        known = self._service.epoch
+        while not self._service.feed.is_closed:
+            try:
+                event = await self._service.feed.after(known)
+            except ElastalogError:
+                # What happened since an epoch that is no longer kept: the present is shown all the same.
+                known = self._service.epoch
+            else:
+                if event is None:
+                    continue
+                known = event.epoch
+            await self._tell()
+
+    async def _tell(self) -> None:
+        for listener in list(self._listeners.values()):
+            try:
+                told = listener()
+                if told is not None:
+                    await told
+            except Exception:
+                log.exception("a window could not be brought up to date")
+
+
+LONGEST = 1_500
+"""Characters of a fact that an address may hold."""
+
+
+MOST_LONG = 1_000
+"""Longer facts that are remembered."""
+
+
+class Bench:
+    """`title`: what is worked on, as the pages call it. `is_demo`: the demonstration, which shows the way."""
+
+    def __init__(self, service: Service, title: str, is_demo: bool = False) -> None:
+        self.service = service
+        self.title = title
+        self.is_demo = is_demo
+        self.live = Live(service)
+        self._faults = Faults()
+        self._long: OrderedDict[str, Fact] = OrderedDict()
+
+    @property
+    def faults(self) -> Faults:
+        """The facts that were marked as wrong or missing."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: Faults) -> None:
+        if faults != self._faults:
+            self._faults = faults
+            self.live.tell()
+
+    def prepare(self) -> None:
+        """Proves one fact, so that the first proof that somebody wants does not wait for what is made once."""
+        with suppress(ElastalogError):
+            derived = [summary for summary in self.service.reading.relations() if summary.rules and summary.facts]
+            first = min(derived, key=lambda summary: not summary.is_output, default=None)
+            if first is not None:
+                row = self.service.reading.page(first.name, limit=1).rows[0]
+                self.service.reading.proof(Fact(first.name, tuple(row)), 1)
+
+    @property
+    def example(self) -> str:
+        """A question that can be asked of this program: a relation that is output, or else any."""
+        relations = self.service.reading.program().checked.relations.values()
+        wanted = [r for r in relations if any(directive.kind == "output" for directive in r.directives)] or [*relations]
+        if not wanted:
+            return "a fact, or a query"
+        names = ("X", "Y", "Z", *(f"X{i}" for i in range(4, wanted[0].arity + 1)))
+        return f"{wanted[0].name}({', '.join(names[: wanted[0].arity])})"
+
+    # --- addresses of facts ----------------------------------------------------------------------------------------
+
+    def fact_address(self, fact: Fact, epoch: int | None = None) -> Address:
+        """Where a fact is shown. A long one is remembered by a mark, as long as the server runs."""
+        if sum(len(value) if isinstance(value, str) else 8 for value in fact.values) <= LONGEST:
+            return Address.of("/fact", fact=str(fact), epoch=epoch)
+        mark = hashlib.sha256(str(fact).encode(errors="surrogatepass")).hexdigest()[:24]
+        self._long[mark] = fact
+        self._long.move_to_end(mark)
+        while len(self._long) > MOST_LONG:
+            self._long.popitem(last=False)
+        return Address.of("/fact", long=mark, epoch=epoch)
+
+    def fact_at(self, address: Address) -> str | Fact:
+        """The fact that an address names: as it was written, or one that was too long for that."""
+        mark = address.get("long")
+        if not mark:
+            return address.get("fact")
+        if mark not in self._long:
+            told = "this fact was too long for its address, and the server has forgotten it"
+            raise ElastalogError([Diagnostic("E0950", told, help="open it again from the table of its relation")])
+        return self._long[mark]
+
+    def address_of(self, text: str, epoch: int | None = None) -> Address:
+        """Where the answer to a question is shown: a fact, the facts that fit a pattern, or a query."""
+        program = self.service.reading.program(epoch)
+        if text in program.checked.relations:
+            return Address.of("/facts", relation=text, epoch=epoch)
+        try:
+            pattern = parse_pattern(text, program.checked)
+        except ElastalogError:
+            return Address.of("/facts", query=text, epoch=epoch)  # which says what is wrong with it, if it is no query
+        if pattern.is_fact:
+            return Address.of("/fact", fact=text, epoch=epoch)
+        columns = [attribute.name for attribute in program.checked.relations[pattern.relation].attributes]
+        where = _conditions(pattern, columns)
+        return Address.of("/facts", relation=pattern.relation, where=where, pattern=where and text, epoch=epoch)
+
+
+def _conditions(pattern: Pattern, columns: list[str]) -> str:
+    """What a pattern says of the columns of its relation."""
+    found: list[str] = []
+    first: dict[str, str] = {}
+    for column, term in zip(columns, pattern.terms, strict=True):
+        if not isinstance(term, Free):
+            found.append(f"{column} = {show_value(term)}")
+        elif term.name is not None and first.setdefault(term.name, column) != column:
+            found.append(f"{column} = {first[term.name]}")
+    return ", ".join(found)
 
 
 class Window:
@@ -84,3 +282,90 @@ class Window:
             with where:
                 raw(faults_html(error.diagnostics))
             return None
+
+
+Action = Callable[[], Awaitable[None] | None]
+
+
+def raw(content: str, *classes: str, tag: str = "div") -> ui.html:
+    """HTML that was escaped where it was made."""
+    return ui.html(content, sanitize=False, tag=tag).classes(" ".join(classes))
+
+
+def box(*classes: str, tag: str = "div") -> ui.element:
+    """An element to put others in."""
+    return ui.element(tag).classes(" ".join(classes))
+
+
+@contextmanager
+def card(title: str = "", note: str = "", *, is_padded: bool = True) -> Iterator[ui.element]:
+    """A card; yields its header, to put controls in. What stands in the block is its body."""
+    with box("wb-card", tag="section"):
+        header = box(tag="header")
+        with header:
+            raw(html(title), tag="h2")
+            if note:
+                raw(note, "wb-note", tag="span")
+        if not title:
+            header.set_visibility(False)
+        with box("wb-body" if is_padded else ""):
+            yield header
+
+
+def button(text: str, action: Action, *classes: str, label: str = "", picture: str = "") -> ui.element:
+    """A button. `label` is what it is called where only its picture is shown."""
+    made = ui.element("button").classes(" ".join(("wb-button", *classes))).props('type="button"')
+    if label:
+        made.props["aria-label"] = made.props["title"] = label
+    with made:
+        if picture:
+            raw(picture, tag="span")
+        if text:
+            raw(html(text), tag="span")
+    made.on("click", action)
+    return made
+
+
+def field(
+    value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "", lines: int = 1
+) -> ui.input | ui.textarea:
+    """A field for a text of one line or several; `on_value` gets it when Enter is pressed or the field is left."""
+    if lines > 1:
+        made: ui.input | ui.textarea = ui.textarea(value=value, placeholder=hint).props(f"outlined dense rows={lines}")
+    else:
+        made = ui.input(value=value, placeholder=hint).props("outlined dense")
+        made.on("keydown.enter", lambda: on_value(made.value or ""))
+    made.props["aria-label"] = label
+    made.props("spellcheck=false autocomplete=off").classes("wb-input")
+    made.on("change", lambda: on_value(made.value or ""))
+    return made
+
+
+def select(value: str, options: Mapping[str, str], on_value: Callable[[str], Any], *, label: str) -> ui.select:
+    """A choice of one among several, by what they are called."""
+    made = ui.select(dict(options), value=value, on_change=lambda event: on_value(event.value))
+    made.props["aria-label"] = label
+    made.props("outlined dense options-dense").classes("wb-input")
+    return made
+
+
+def choice(options: Sequence[tuple[str, Address]], chosen: str) -> str:
+    """A row of links, one of which is where we are."""
+    links = (
+        link(address, html(text), "is-here" if text == chosen else "", "aria-current=true" if text == chosen else "")
+        for text, address in options
+    )
+    return f'<nav class="wb-choice">{"".join(links)}</nav>'
+
+
+def heading(title: str, lead: str = "") -> ui.element:
+    """The head of a page; controls may be put beside it."""
+    head = box("wb-head")
+    with head, box():
+        raw(html(title), tag="h1")
+        if lead:
+            raw(lead, "wb-lead", tag="p")
+    return head
+
+
+log = logging.getLogger("elastalog.web")

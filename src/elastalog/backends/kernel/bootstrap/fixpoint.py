@@ -2,16 +2,20 @@
 
 Explicit facts are the first rows of each relation. Every iteration appends what it finds, so the rows of a relation are
 in order of level, the delta of an iteration is a range of rows, and "facts before it" is a bound on row numbers.
+
+Strata that do not depend on each other may be evaluated in one round that several threads share: one of few rules over
+few facts leaves them little to share. Another place may evaluate a stratum for the kernel, to its end or to where the
+rounds get so small that the kernel is faster: then this goes on from what was begun there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from elastalog.backends.kernel.bootstrap.begun import Begun, Handover
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
-from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
+from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
+from elastalog.backends.kernel.bootstrap.workers import Progress, Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -182,92 +186,112 @@ def evaluate(
     begun: Begun | None = None,
     handover: Handover | None = None,
 ) -> bool:
-    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
-    if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`). `handover`: another
-    place may go on with it."""
+    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint: the
+    loop of all bootstraps. `workers` derive what follows from the delta of a round, settle what they have found, and
+    say which iteration is next. False if it stopped before, because a relation has as many facts as `limits` allows it
+    (`.limitsize`). `handover`: by which another place may go on."""
     own = [relations[name] for name in stratum.relations]
-    workers.end_round()
-    start = {relation.name: 0 for relation in own}
-    stop = {relation.name: relation.used for relation in own}
-    iteration = 1
+    workers.settle(0, {})
+    progress = Progress(dict.fromkeys(stratum.relations, 0), {relation.name: relation.used for relation in own}, 1)
     if begun is not None:
-        start, stop, iteration = _after(begun, stratum, relations)
+        progress = begun.progress
     steps = 0
     is_complete = True
-    while True:
-        bounds = Bounds(start, stop)
-        runs = variants.runs(start, stop, is_first=iteration == 1)
-        workers.run_round(runs, bounds, stop)
-        workers.end_round()
-        found = 0
-        start = stop
+    while not progress.is_done:
+        iteration, before = progress.iteration, progress.stop
+        runs = variants.runs(progress.start, before, is_first=iteration == 1)
+        workers.run_round(runs, Bounds(progress.start, before), before)
+        start = workers.settle(iteration, before)
         stop = {relation.name: relation.used for relation in own}
+        found = sum(stop.values()) - sum(start.values())
         for relation in own:
-            new = slice(start[relation.name], relation.used)
-            found += new.stop - new.start
             if relation.is_annotated:
-                relation.level[new] = iteration
+                relation.level[start[relation.name] : relation.used] = iteration
         watch.iteration(stratum.number, iteration, found)
-        if not found:
-            break
-        if not variants.by_delta:
+        following = workers.next_iteration(iteration, found) if variants.by_delta else None
+        if following is None:
             break
         variants.adapt()
         workers.extend_indexes(own)
         if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
             is_complete = False
             break
-        iteration += 1
         steps += 1 + len(runs)
-        if handover is not None and (begun := handover.offer(start, stop, iteration)) is not None:
-            if begun.is_done:
-                break
-            start, stop, iteration = _after(begun, stratum, relations)
-            handover = None
-        is_much = steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from
-        if is_much and workers.is_plain and not limits:
-            _finish_in_machine(stratum, variants, workers, start, stop, iteration, handover)
-            break
+        progress = Progress(start, stop, following)
+        if handover is not None and (after := handover.offer(progress)) is not None:
+            progress, handover = after, None
+        elif not limits and workers.prefer_machine(found, steps):
+            progress = _go_on_in_machine(stratum, variants, workers, progress, handover)
+    workers.finish()
     for relation in own:
         relation.present = relation.used
         relation.trim()
     return is_complete
 
 
-def _after(
-    begun: Begun, stratum: LogicalStratum, relations: Mapping[str, KernelRelation]
-) -> tuple[dict[str, int], dict[str, int], int]:
-    """Where an evaluation goes on that another place has left: the delta of each relation, and the round."""
-    start = {name: begun.before_last_round(name) for name in stratum.relations}
-    return start, {name: relations[name].used for name in stratum.relations}, begun.rounds + 1
-
-
-def _finish_in_machine(
+def _go_on_in_machine(
     stratum: LogicalStratum,
     variants: StratumVariants,
     workers: Workers,
-    start: Mapping[str, int],
-    stop: Mapping[str, int],
-    iteration: int,
-    handover: Handover | None = None,
-) -> None:
-    """The rest of an evaluation, in compiled code: left only when plans are to be made anew, or another place may go
-    on."""
+    progress: Progress,
+    handover: Handover | None,
+) -> Progress:
+    """Goes on in compiled code, which is left to make plans anew, or to ask another place: to the end, or as long as
+    that is worth it."""
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
             bodies = StratumBodies(
                 stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
             )
-            rounds = workers.in_machine(bodies)
+            rounds = workers.further_rounds(bodies)
         most = variants.still_planned_for if handover is None else min(variants.still_planned_for, handover.until)
-        progress = rounds.run(start, stop, iteration, most)
+        progress = rounds.run(progress, most, workers.most_work)
+        if not progress.is_done and handover is not None and (after := handover.offer(progress)) is not None:
+            progress, handover, rounds = after, None, None
         if progress.is_done:
-            return
-        start, stop, iteration = progress.start, progress.stop, progress.iteration
-        if handover is not None and (begun := handover.offer(start, stop, iteration)) is not None:
-            if begun.is_done:
-                return
-            start, stop, iteration = _after(begun, stratum, workers.relations)
-            handover = rounds = None
+            return progress
         variants.adapt()
+        if not workers.stay_in_machine(progress):
+            workers.extend_indexes([workers.relations[name] for name in stratum.relations])
+            return progress
+
+
+_SPARSE = 8
+"""A set table that was made for so many times the facts that came is made anew when it is needed."""
+
+
+def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:
+    """Of strata in their order the first, and those that can be evaluated together with it: plain ones, which need a
+    round and nothing else, that read nothing which is still to be evaluated."""
+    found: list[LogicalStratum] = []
+    waiting: set[str] = set()
+    for stratum in strata:
+        if is_plain(stratum) and waiting.isdisjoint(stratum.reads):
+            found.append(stratum)
+        waiting.update(stratum.relations)
+    return found
+
+
+def evaluate_together(
+    strata: Mapping[int, LogicalStratum],
+    variants: Mapping[int, StratumVariants],
+    relations: Mapping[str, KernelRelation],
+    workers: Workers,
+    watch: Watch,
+) -> dict[int, int]:
+    """Brings plain strata, whose relations hold their explicit facts and have no annotations, to their fixpoints.
+    Returns the derivations of each, by number."""
+    own = [relations[name] for stratum in strata.values() for name in stratum.relations]
+    start = {relation.name: 0 for relation in own}
+    stop = {relation.name: relation.used for relation in own}
+    runs = [whole_run(variant, relations) for number in strata for variant in variants[number].once]
+    workers.run_round(runs, Bounds(start, stop), stop)
+    for number, stratum in strata.items():
+        watch.iteration(number, 1, sum(relations[name].used - stop[name] for name in stratum.relations))
+    for relation in own:
+        relation.present = relation.used
+        relation.trim()
+        if _SPARSE * relation.used < relation.full:
+            relation.forget_table()
+    return {number: sum(variant.derivations for variant in variants[number]) for number in strata}

@@ -5,23 +5,25 @@ Three ways, from cheap to dear:
   theirs;
 - no recursion: one pass over all derivations, each head keeping its lowest level and how many derivations attain it;
 - recursion: levels in order; a derivation that fires later than the next level, because of a fact of a lower relation,
-  waits in a calendar.
+  waits in a bucket queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.machine_rounds import GlobalLevels, MachineRounds
-from elastalog.backends.kernel.bootstrap.workers import Run, Workers, whole_run
+from elastalog.backends.kernel.bootstrap.workers import Progress, Run, Workers, whole_run
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Setting
-from elastalog.backends.kernel.machine import calendar, layout
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import bucket_queue, layout
+from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -29,6 +31,7 @@ from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
 from elastalog.relations.words import Dictionary
@@ -56,7 +59,6 @@ class GlobalLevelEvaluation:
         self.watch = watch
         self.names = frozenset(stratum.relations)
         self.own = [relations[name] for name in stratum.relations]
-        self._known_highest: dict[str, int] = {}
 
     def run(self) -> None:
         """Chooses the way and goes it."""
@@ -119,74 +121,90 @@ class GlobalLevelEvaluation:
 
     def _by_level(self) -> None:
         lower = [self.relations[name] for name in self.stratum.reads]
-        recursive = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)
-        if all(relation.is_settled and relation.highest == 0 for relation in lower):
-            # Everything below is at level 0: iterations are levels.
-            evaluate(self.stratum, recursive, self.relations, self.workers, self.watch)
-            return
-        carrying = [self._carry(variant) for variant in recursive.by_delta]
-        waiting = Calendar(self.own, self.watch)
-        setting = Setting(self.relations, self.flat, Scratch(self.watch))
-        start = dict.fromkeys(self.stratum.relations, 0)
-        stop = {relation.name: relation.used for relation in self.own}
-        for variant in recursive.once:
-            first = DeltaVariant(variant.planned, self.dictionary, self.source)
-            first.run_all(setting, waiting.sink(variant, 1, stop))
-        level = 0
-        small = 0
-        while True:
-            bounds = Bounds(start, stop)
-            waiting.insert(level + 1, stop)
-            runs: list[Run] = []
-            for i, variant in enumerate(recursive.by_delta):
-                name = variant.gather.relation
-                assert name is not None
-                if start[name] >= stop[name]:
-                    continue
-                if level >= self._highest_below(variant.clause):
-                    runs.append(Run(Body([variant]), start[name], stop[name]))
-                    continue
-                if carrying[i].planned is not variant.planned:
-                    carrying[i] = self._carry(variant)
-                sink = waiting.sink(variant, level + 1, stop)
-                carrying[i].run_range(setting, start[name], stop[name], bounds, sink)
-            self.workers.run_round(runs, bounds, stop)
-            level += 1
-            start = stop
-            stop = {relation.name: relation.used for relation in self.own}
-            found = 0
-            for relation in self.own:
-                relation.level[start[relation.name] : relation.used] = level
-                found += relation.used - start[relation.name]
-            self.watch.iteration(self.stratum.number, level, found)
-            if not found:
-                if waiting.is_empty:
-                    return
-                level = waiting.next_level - 1
-            recursive.adapt()
-            self.workers.extend_indexes(self.own)
-            small = small + 1 if found <= SETTINGS.few_at_a_level else 0
-            if small >= SETTINGS.level_machine_after and self.workers.is_plain:
-                bodies = [Body([variant]) for variant in recursive.by_delta]
-                stratum = StratumBodies(
-                    self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary
-                )
-                rounds = MachineRounds(stratum, self.watch, GlobalLevels(self.flat, waiting.workspace))
-                progress = rounds.run(start, stop, level + 1, recursive.still_planned_for, SETTINGS.level_machine_work)
-                if progress.is_done:
-                    return
-                start, stop, level, small = progress.start, progress.stop, progress.iteration - 1, 0
-                recursive.adapt()
-                self.workers.extend_indexes(self.own)
+        variants = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)
+        workers = self.workers
+        if not all(relation.is_settled and relation.highest == 0 for relation in lower):
+            workers = _LevelWorkers(self.own, self.relations, self.workers, variants, self.flat, self.source)
+        # If everything below is at level 0, iterations are levels anyway.
+        evaluate(self.stratum, variants, self.relations, workers, self.watch)
 
-    def _carry(self, variant: BoundVariant) -> DeltaVariant:
-        """The same variant, carrying levels."""
-        return DeltaVariant(variant.planned, self.dictionary, self.source)
+
+class _LevelWorkers(Workers):
+    """Iterations are levels: what fires later than the next one waits, and when nothing is found the lowest level that
+    something waits for is next. A clause whose facts from below are all at lower levels needs no levels in its
+    bindings."""
+
+    most_work: ClassVar[int] = SETTINGS.level_machine_work
+
+    def __init__(
+        self,
+        own: Sequence[KernelRelation],
+        relations: Mapping[str, KernelRelation],
+        workers: Workers,
+        variants: StratumVariants,
+        flat: frozenset[str],
+        source: Source,
+    ) -> None:
+        super().__init__(relations, workers.watch, workers.crew, variants.dictionary)
+        self._names = frozenset(relation.name for relation in own)
+        self._flat = flat
+        self._source = source
+        self._bind = partial(DeltaVariant, dictionary=variants.dictionary, source=source)
+        self._carrying: dict[BoundVariant, DeltaVariant] = {}
+        self._waiting = BucketQueue(own, self.watch)
+        self._setting = Setting(relations, flat, Scratch(self.watch))
+        self._known_highest: dict[str, int] = {}
+        self._level = 1
+        self._small = 0
+
+    def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs what may fire later with levels."""
+        level, waiting = self._level, self._waiting
+        waiting.insert(level, counted)
+        plain: list[Run] = []
+        for run in runs:
+            if run.body.members[0].clause.is_recursive and level > self._highest_below(run.body.members[0].clause):
+                plain.append(run)
+                continue
+            for variant in run.body.members:
+                carrying = self._carrying.get(variant)
+                if carrying is None:
+                    carrying = self._carrying[variant] = self._bind(variant.planned)
+                sink = waiting.sink(variant, level, counted)
+                if variant.clause.is_recursive:
+                    carrying.run_range(self._setting, run.start, run.stop, bounds, sink)
+                else:
+                    carrying.run_all(self._setting, sink)
+        super().run_round(plain, bounds, counted)
+
+    def next_iteration(self, iteration: int, found: int) -> int | None:
+        if found:
+            self._level = iteration + 1
+        elif self._waiting.is_empty:
+            return None
+        else:
+            self._level = self._waiting.next_level
+        return self._level
+
+    def prefer_machine(self, found: int, steps: int) -> bool:
+        """If levels stay small."""
+        self._small = self._small + 1 if found <= SETTINGS.few_at_a_level else 0
+        return self._small >= SETTINGS.level_machine_after
+
+    def further_rounds(self, stratum: StratumBodies) -> MachineRounds:
+        bodies = [Body([variant]) for body in stratum.bodies for variant in body.members]
+        alone = StratumBodies(stratum.number, stratum.own, bodies, stratum.relations, stratum.dictionary)
+        return MachineRounds(alone, self.watch, GlobalLevels(self._flat, self._waiting.workspace))
+
+    def stay_in_machine(self, progress: Progress) -> bool:
+        """Levels are not small any more, or plans are others."""
+        self._level, self._small = progress.iteration, 0
+        return False
 
     def _highest_below(self, clause: Clause) -> int:
         """Above which level of its facts in the stratum a clause always fires one level higher."""
         return max(
-            (self._highest(scan.relation) for scan in clause.scans if scan.relation not in self.names), default=0
+            (self._highest(scan.relation) for scan in clause.scans if scan.relation not in self._names), default=0
         )
 
     def _highest(self, name: str) -> int:
@@ -197,9 +215,10 @@ class GlobalLevelEvaluation:
         return highest
 
 
-class Calendar:
-    """Derivations of a stratum that fire later than the next level (see `machine.calendar`), filed under the places of
-    their heads in `own`. When their level has come, their heads are inserted like those that are found at that time."""
+class BucketQueue:
+    """Derivations of a stratum that fire later than the next level (see `machine.bucket_queue`), filed under the places
+    of their heads in `own`. When their level has come, their heads are inserted like those that are found at that
+    time."""
 
     def __init__(self, own: Sequence[KernelRelation], watch: Watch) -> None:
         self._own = own
@@ -220,7 +239,7 @@ class Calendar:
         def take(block: Matrix, used: int) -> None:
             self._watch.derived(used)
             variant.derivations += used
-            while reason := calendar.put_off_block(workspace.address, block, used, level, place, head.width):
+            while reason := bucket_queue.put_off_block(workspace.address, block, used, level, place, head.width):
                 if reason == layout.NO_NODES:
                     workspace.reserve_nodes(used)
                 else:
@@ -232,7 +251,7 @@ class Calendar:
     def insert(self, level: int, counted: Mapping[str, int]) -> None:
         """Inserts the heads of the derivations that fire at a level."""
         workspace, block = self.workspace, self._block
-        while filled := calendar.take_due(workspace.address, level, block):
+        while filled := bucket_queue.take_due(workspace.address, level, block):
             head = self._own[workspace.machine.full]
             head.insert(block, 0, filled, counted[head.name])
 

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
+from elastalog.backends.kernel.bootstrap.workers import NO_LIMIT, Progress
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.watch import Watch
-from elastalog.late import dataclass
-
-NO_LIMIT: Final = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is one."""
-
-    start: dict[str, int]
-    stop: dict[str, int]
-    iteration: int
-    is_done: bool
 
 
 class GlobalLevels(NamedTuple):
@@ -52,8 +39,8 @@ class MachineRounds:
         carried, flat, workspace = (
             (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
         )
-        variants = [body.variant for body in stratum.bodies]
-        self._plan = MachinePlan(own, flat, variants, [], [], stratum.dictionary, carried)
+        variants = MachineVariants([body.variant for body in stratum.bodies])
+        self._plan = MachinePlan(own, flat, variants, stratum.dictionary, carried)
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried)
         workspace.attach(self._plan, self._task)
@@ -61,23 +48,17 @@ class MachineRounds:
         self._told = 0
         self.expected: Mapping[str, int] = {}
 
-    def run(
-        self,
-        start: Mapping[str, int],
-        stop: Mapping[str, int],
-        iteration: int,
-        most_found: int,
-        most_work: int = NO_LIMIT,
-    ) -> Progress:
-        """Runs iterations, from the one of the given number on, until the fixpoint, `most_found` facts, or one that
-        took more than `most_work`. Rows from `start` to `stop` of each relation are new. Not every iteration is told
-        the watch, but where it is whenever limits are looked at, and at the end."""
+    def run(self, progress: Progress, most_found: int, most_work: int = NO_LIMIT) -> Progress:
+        """Runs iterations, from where the evaluation is, until the fixpoint, `most_found` facts, or one that took more
+        than `most_work`. Not every iteration is told the watch, but where it is whenever limits are looked at, and at
+        the end."""
+        start, stop = progress.start, progress.stop
         plan, task = self._plan, self._task
         plan.refresh(self._relations)
         for name, row in zip(plan.names, plan.relations, strict=True):
             row.is_checked = not self._relations[name].is_settled
             row.delta, row.delta_end = start.get(name, 0), stop.get(name, 0)
-        task.iteration, task.most_found, task.most_work = iteration, most_found, most_work
+        task.iteration, task.most_found, task.most_work = progress.iteration, most_found, most_work
         self._told = sum(stop[name] for name in self._own)
         began = time.perf_counter()
         try:

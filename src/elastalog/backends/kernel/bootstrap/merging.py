@@ -38,13 +38,14 @@ class MergingWorkers(Workers):
         for pairs, (_, merging) in self._merges.items():
             merging.join(relations[pairs].rows[: relations[pairs].used])
 
-    def end_round(self) -> None:
+    def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
         """The members that the pairs of a round have brought into other classes."""
         for classes, merging in self._merges.values():
             rows = merging.moved()
             relation = self.relations[classes]
             relation.insert(rows, 0, len(rows), relation.used)
             relation.extend_indexes()
+        return before
 
     def finished(self) -> dict[str, Matrix]:
         """The classes in the end, by the relation that holds them."""

@@ -13,16 +13,14 @@ from ctypes import addressof, memmove, sizeof
 from functools import cached_property
 from typing import Final
 
-from elastalog.backends.kernel.bootstrap.bodies import StratumBodies
+from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
-from elastalog.backends.kernel.bootstrap.shareable import is_shareable
 from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
-from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.machine.shares import Shared, wake
-from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.crew import Crew, Stopped
 from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
@@ -292,4 +290,5 @@ class SharedGrowth(MachineRounds):
         machine.work_before += work
         machine.work = 0
         with self._lock:
+            self._watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
             self._watch.derived(derived, work)

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch, Sink
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -24,8 +24,20 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 
 
+NO_LIMIT: Final = 1 << 62
+
 Task: TypeAlias = tuple[int, Callable[[], object]]
 """Something to be done, and the number of rows that it looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is none."""
+
+    start: Mapping[str, int]
+    stop: Mapping[str, int]
+    iteration: int
+    is_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,8 @@ class Workers:
     `is_plain`: what is derived is inserted and counted, and nothing else."""
 
     is_plain: ClassVar[bool] = True
+    most_work: ClassVar[int] = NO_LIMIT
+    """What an iteration in compiled code may cost before that is left."""
 
     def __init__(
         self,
@@ -88,8 +102,6 @@ class Workers:
             self._run_together(shared, bounds)
 
     def _is_shareable(self, body: Body) -> bool:
-        from elastalog.backends.kernel.bootstrap.shareable import is_shareable
-
         known = self._shareable.get(body)
         if known is None:
             known = self._shareable[body] = is_shareable(body.variant)
@@ -112,7 +124,7 @@ class Workers:
             name: bounds.stop[name] - bounds.start[name] if bounds.start[name] else min(rows, MOST_EXPECTED)
             for name, rows in expected.items()
         }
-        rounds.run(start, stop, 0, -1)
+        rounds.run(Progress(start, stop, 0), -1)
         # The machine also counts rows that it starts at.
         self.watch.rows -= sum(run.stop - run.start for run in runs)
 
@@ -127,7 +139,7 @@ class Workers:
 
         sink = sinks[0] if body.variant is body.members[0] else insert
         began, derivations, rows = time.perf_counter(), scratch.derivations, scratch.rows
-        body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
+        body.variant.run(Enumeration(self.relations, bounds, scratch, sink), run.start, run.stop)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
 
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:
@@ -140,8 +152,29 @@ class Workers:
 
         return MachineRounds(stratum, self.watch)
 
-    def end_round(self) -> None:
-        """What else there is to be found in a round, and before the first one."""
+    def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
+        """What else there is to be found in a round, and before the first one (0). `before`: where relations ended
+        before the round. Returns where its facts begin."""
+        return before
+
+    def next_iteration(self, iteration: int, found: int) -> int | None:
+        """The one after an iteration that has found some facts; None: there is no further one."""
+        return iteration + 1 if found else None
+
+    def prefer_machine(self, found: int, steps: int) -> bool:
+        """Whether further rounds should run in compiled code, after one that found so many facts."""
+        return self.is_plain and (steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from)
+
+    def further_rounds(self, stratum: StratumBodies) -> MachineRounds:
+        """The rounds that are left, in compiled code."""
+        return self.in_machine(stratum)
+
+    def stay_in_machine(self, progress: Progress) -> bool:
+        """Whether compiled code that has been left, though there are further rounds, should go on."""
+        return True
+
+    def finish(self) -> None:
+        """The fixpoint is reached."""
 
     def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         head = self.relations[variant.clause.head]

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.functor_values import TESTS
+from elastalog.analysis.functor_values import TESTS, Matches, NotRegular, matcher
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.analysis.regular import Matches, NotRegular, matcher
 from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, shown_value
 from elastalog.backends.kernel.expressions.ranges import compile_membership

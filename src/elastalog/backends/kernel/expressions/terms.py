@@ -7,9 +7,9 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.functors import BRANCH_NUMBER, BRANCH_WITH_NUMBER, FUNCTORS
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.values import NIL, Branch
 from elastalog.backends.kernel.expressions.columns import (
     DTYPES,

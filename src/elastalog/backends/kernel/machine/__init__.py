@@ -1,8 +1,9 @@
 """Rules over few rows and many rounds, run in compiled code: whole phases of an update or a bootstrap in one call.
 
-`layout` has the records that machines work on, `code` and `plan` fill them in for a stratum, `workspace` holds blocks
-and the queue. `driver` is the loop of all machines, `run` calls one and serves its wishes; `course` and `drive` are the
-way through a stratum and from one to the next. What differs between updates, growth, propagation and plain rounds is in
-the files named after them. Uses `execution` and the rooms below; whoever starts a machine (bootstrap, levels, dense,
-sets) stands above it.
+`layout` has the records that machines work on, `plan` fills them in for a stratum. `rounds` is the loop of all of them,
+`run` calls one and serves its wishes. Updates: `scheduler` goes from stratum to stratum, `stratum_update` through the
+phases of one, `inputs` has what reaches it, `heads` what becomes of derivations, `rederivation` what is looked for
+again, `bucket_queue` what waits for its level. Bootstraps: `growth`, in threads with `shares`. Strategies that maintain
+sets: `set_rounds`. Uses `execution` and the rooms below; bootstrap, levels, dense and sets, which start machines, stand
+above it.
 """

@@ -5,7 +5,7 @@ thousands of variants that do. The machine runs them without returning: the delt
 iteration finds is appended. It leaves off as the machine of updates does, and when iterations have become so large that
 they are better run otherwise. Several machines, each in a thread, may share iterations (see `shares`).
 
-With global levels bindings carry levels, and iterations are levels: what fires later waits in the calendar.
+With global levels bindings carry levels, and iterations are levels: what fires later waits in the bucket queue.
 """
 
 from __future__ import annotations
@@ -18,20 +18,23 @@ from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, np
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import (
+from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
     block_of,
+    frame_at,
     levels_of,
     lookup_of,
+    machine_at,
     operands,
+    relation_at,
     rows_of,
     table_of,
     touched_of,
+    variant_at,
 )
-from elastalog.backends.kernel.machine.calendar import insert_due, put_off
-from elastalog.backends.kernel.machine.driver import begin, driver, has_delta, runner
-from elastalog.backends.kernel.machine.layout import BLOCK, frame_at, machine_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.level_steps import probe_levels
-from elastalog.backends.kernel.machine.queue import lowest_level
+from elastalog.backends.kernel.machine.rounds import begin, driver, extend_indexes, has_delta, runner
 from elastalog.backends.kernel.machine.shares import (
     are_extended,
     extend_again,
@@ -47,7 +50,6 @@ from elastalog.backends.kernel.machine.shares import (
     take_back,
     take_share,
 )
-from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store import inserting, set_table
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN

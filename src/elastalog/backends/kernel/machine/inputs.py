@@ -1,12 +1,31 @@
-"""The changed inputs of a stratum, all of them in one call: the records of relations say where their entries are."""
+"""What an update brings to a stratum: changed facts of relations below it, its inputs, and explicit facts of its own
+that go and come. The records of relations say where their entries are."""
 
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import INT, operator, types
-from elastalog.backends.kernel.machine.arrays import inputs_of, touched_of
-from elastalog.backends.kernel.machine.layout import AGAINST, FORWARDS, machine_at, relation_at
-from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, IS, LOST, UNTOUCHED, WAS, entry_of
+from elastalog.backends.kernel.machine.layout import (
+    AGAINST,
+    FORWARDS,
+    given_of,
+    inputs_of,
+    machine_at,
+    relation_at,
+    touched_of,
+)
+from elastalog.backends.kernel.store.annotations import (
+    DELTA,
+    DELTA_LIST,
+    FIXED,
+    IS,
+    LOSS_LIST,
+    LOST,
+    UNTOUCHED,
+    WAS,
+    entry_of,
+)
+from elastalog.backends.kernel.store.bookkeeping import insert_explicit, lose_fact
 
 MAY_LOSE, MAY_GAIN = 1, 2
 
@@ -20,16 +39,6 @@ def begin_relation(relation):  # type: ignore[no-untyped-def]
     relation.listed_in = DELTA_LIST
     relation.delta = 0
     relation.delta_end = 0
-
-
-@operator(types.void, INT)
-def begin(address):  # type: ignore[no-untyped-def]
-    """The same for all relations, none of which has inputs yet."""
-    machine = machine_at(address, 0)
-    for r in range(machine.relations_number):
-        relation = relation_at(machine.relations, r)
-        relation.changed_number = 0
-        begin_relation(relation)
 
 
 @piece
@@ -57,12 +66,6 @@ def look_at_inputs(machine):  # type: ignore[no-untyped-def]
     return concerned
 
 
-@operator(INT, INT)
-def look(address):  # type: ignore[no-untyped-def]
-    """See `look_at_inputs`."""
-    return look_at_inputs(machine_at(address, 0))
-
-
 @piece
 def _set_delta(relation, length):  # type: ignore[no-untyped-def]
     relation.listed_in = DELTA_LIST
@@ -71,8 +74,23 @@ def _set_delta(relation, length):  # type: ignore[no-untyped-def]
 
 
 @piece
+def look_at_given(machine):  # type: ignore[no-untyped-def]
+    """The same of explicit facts of the stratum that go and come. What comes stays, whatever rules say."""
+    concerned = 0
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        entries = given_of(relation)
+        for i in range(relation.going, entries.shape[0]):
+            entry_of(touched, entries[i]).marks |= FIXED
+        if relation.starts & FORWARDS:
+            concerned |= (MAY_LOSE if relation.going > 0 else 0) | (MAY_GAIN if relation.coming > 0 else 0)
+    return concerned
+
+
+@piece
 def list_losses(machine):  # type: ignore[no-untyped-def]
-    """The inputs are the delta of losses; no other relation has one. A derivation through a fact that is only lower
+    """The inputs, and explicit facts that go, are the delta of losses. A derivation through a fact that is only lower
     than before is not lost: it stays where it is counted, or its head is lowered too (both of which gains see to)."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -86,12 +104,28 @@ def list_losses(machine):  # type: ignore[no-untyped-def]
                 fact.marks |= DELTA
                 entry_of(touched, listed).deltas = entries[i]
                 listed += 1
-        _set_delta(relation, listed)
+        given = given_of(relation)
+        for i in range(relation.going):
+            entry_of(touched, given[i]).marks |= DELTA
+            entry_of(touched, i).deltas = given[i]
+        _set_delta(relation, listed + relation.going)
+
+
+@piece
+def lose_given(machine):  # type: ignore[no-untyped-def]
+    """Explicit facts go from which nothing follows in the stratum."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        given = given_of(relation)
+        for i in range(relation.going):
+            lose_fact(entry_of(touched, given[i]))
+            entry_of(touched, i).deltas = given[i]
 
 
 @piece
 def list_gains(machine):  # type: ignore[no-untyped-def]
-    """The inputs will be the delta of gains, and are marked as such already."""
+    """The inputs, and explicit facts that come, will be the delta of gains, and are marked as such already."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -100,23 +134,38 @@ def list_gains(machine):  # type: ignore[no-untyped-def]
             fact = entry_of(touched, entries[i])
             fact.marks = (fact.marks & ~LOST) | DELTA
             entry_of(touched, i).deltas = entries[i]
+        given = given_of(relation)
+        for i in range(relation.going, given.shape[0]):
+            insert_explicit(entry_of(touched, given[i]))
 
 
 @piece
 def set_gains(machine):  # type: ignore[no-untyped-def]
-    """The inputs, listed before, are the delta of gains; no other relation has one."""
+    """The inputs, listed before, and explicit facts that come are the delta of gains."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        _set_delta(relation, relation.changed_number)
+        touched = touched_of(relation)
+        given = given_of(relation)
+        for i in range(relation.coming):
+            entry_of(touched, i).deltas = given[relation.going + i]
+        _set_delta(relation, relation.changed_number + relation.coming)
 
 
 @piece
-def set_deltas(machine, column):  # type: ignore[no-untyped-def]
-    """What is looked for backwards is in a list of the touched table; no relation has anything there yet."""
+def seek_given(machine):  # type: ignore[no-untyped-def]
+    """Explicit facts that go are looked for backwards, in the list of the delta."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        _set_delta(relation, 0)
-        relation.listed_in = column
+        _set_delta(relation, relation.going)
+
+
+@piece
+def seek_losses(machine):  # type: ignore[no-untyped-def]
+    """Facts of the stratum that lost their last derivation are looked for backwards."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        _set_delta(relation, relation.losses if relation.is_own else 0)
+        relation.listed_in = LOSS_LIST
 
 
 @piece
@@ -130,29 +179,7 @@ def take_marks_off(machine):  # type: ignore[no-untyped-def]
             entry_of(touched, entries[i]).marks &= ~(DELTA | LOST)
 
 
-# The same as operators: for a course that is begun in Python, where explicit facts of the stratum change.
-
-
-@operator(types.void, INT)
-def start_losing(address):  # type: ignore[no-untyped-def]
-    list_losses(machine_at(address, 0))
-
-
-@operator(types.void, INT)
-def await_gains(address):  # type: ignore[no-untyped-def]
-    list_gains(machine_at(address, 0))
-
-
-@operator(types.void, INT)
-def start_gaining(address):  # type: ignore[no-untyped-def]
-    set_gains(machine_at(address, 0))
-
-
-@operator(types.void, INT, INT)
-def start_recovering(address, column):  # type: ignore[no-untyped-def]
-    set_deltas(machine_at(address, 0), column)
-
-
 @operator(types.void, INT)
 def unmark(address):  # type: ignore[no-untyped-def]
+    """The same for one that is abandoned."""
     take_marks_off(machine_at(address, 0))

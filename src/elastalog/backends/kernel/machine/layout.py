@@ -5,9 +5,87 @@ from __future__ import annotations
 
 from ctypes import Structure
 
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, table_at, words_at
 from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
+from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
+from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
+from elastalog.jit.intrinsics import require
+from elastalog.jit.operators import view
+
+
+@view
+def rows_of(relation):  # type: ignore[no-untyped-def]
+    return matrix_at(relation.rows, relation.room, relation.width)
+
+
+@view
+def table_of(relation):  # type: ignore[no-untyped-def]
+    return table_at(relation.table, relation.table_size)
+
+
+@view
+def levels_of(relation):  # type: ignore[no-untyped-def]
+    return words_at(relation.level, relation.room)
+
+
+@view
+def counts_of(relation):  # type: ignore[no-untyped-def]
+    return words_at(relation.count, relation.room)
+
+
+@view
+def touched_of(relation):  # type: ignore[no-untyped-def]
+    return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
+
+
+@view
+def inputs_of(relation):  # type: ignore[no-untyped-def]
+    """The changed entries of a relation below the stratum."""
+    return words_at(relation.changed, relation.changed_number)
+
+
+@view
+def given_of(relation):  # type: ignore[no-untyped-def]
+    """The entries of explicit facts that go and come in a relation of the stratum."""
+    return words_at(relation.given, relation.going + relation.coming)
+
+
+@view
+def block_of(frame):  # type: ignore[no-untyped-def]
+    """The block that a step made."""
+    return matrix_at(frame.block, frame.rows, frame.width)
+
+
+@view
+def operands(machine, place, length):  # type: ignore[no-untyped-def]
+    """Some operands of a variant or a probe."""
+    return numbers_at(machine.operands + 8 * place, length)
+
+
+@inlined
+def lookup_of(machine, probe, relation):  # type: ignore[no-untyped-def]
+    """Where a probe finds the rows of its relation, as joins are told: how, keys and their shift, slots, pool, and the
+    columns of the index. Without an index the keys are the set table, two slots a number."""
+    kind = probe.kind
+    keys = keys_at(relation.table, relation.table_size // 2)
+    shift = relation.shift
+    slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
+    pool = words_at(relation.rows, 0)
+    columns = numbers_at(relation.rows, 0)
+    if kind == INDEXED:
+        index = index_at(machine.indexes, probe.index)
+        require(index.is_missing == 0)
+        kind = index.kind
+        keys = keys_at(index.keys, index.keys_size)
+        shift = index.shift
+        slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
+        pool = words_at(index.pool, index.pool_size)
+        columns = numbers_at(index.columns, index.columns_number)
+    return kind, keys, shift, slots, pool, columns
+
 
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
@@ -27,15 +105,17 @@ OPENING, RUNNING, ENTERING, WAITING, REOPENING = range(5)
 """Stages of a round: what it needs is brought up to date; its variants run. Where several machines share rounds: there
 is none yet; a machine waits for the others. The last is the first, where only facts of the stratum are in the delta."""
 
-ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END, _, TO_ENTER, _, TO_LEAVE = range(12)
-"""Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end
-included (see `course`); before and after that, on a drive. The odd ones are between phases."""
+TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_REDERIVE, REDERIVES, TO_GAIN, GAINS, TO_END = range(9)
+TO_ENTER, TO_LEAVE = 10, 12
+"""Parts of the update of a stratum (see `stratum_update`), and before and after it, on a drive. The even ones are
+between phases. Deleted explicit facts are recovered, then facts that lost their last derivation are derived again."""
 
 GO, ACTED, SINK = range(3)
 """Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head."""
 
-FORWARDS, AGAINST, SOUGHT = 1, 2, 4
-"""Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
+FORWARDS, AGAINST, SOUGHT, SOUGHT_IF_EXPLICIT = 1, 2, 4, 8
+"""Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost, and at
+those that were explicit."""
 
 NEVER = 1 << 40
 """How far an index goes that is not brought up to date."""
@@ -60,10 +140,10 @@ class Machine(Structure):
     begun. `work` counts rows that are looked at or made, since limits were last looked at; `work_before` are those that
     were counted before. `served`: heads that have got the last block of a variant already. `progress` is the state
     vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one, `sought`
-    the bits of facts that are looked for by enumeration (see `seeking`).
+    the bits of facts that are looked for by enumeration (see `rederivation`).
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
-    nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
+    nodes, in the bucket queue, where nodes are used again from `free_node` on and `kept`
     rows of a block are not put off."""
 
     drive: int
@@ -124,7 +204,7 @@ class Relation(Place):
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
-    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
+    losses. `changed`: the entries of a relation below the stratum. `starts`: FORWARDS and its like.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
     none. `used_before`: the rows it had when a drive came to the stratum. [ahead, ahead_end): in
     the operands, probes that a fact of it will need if it gets into the delta, as far as they are known: of each its
@@ -255,7 +335,7 @@ class Frame(Structure):
 
 @record_of_words
 class Node(Structure):
-    """What waits in the queue for a level: a touched entry or, in the calendar, a derivation; and the next node."""
+    """What waits in the queue for a level: a touched entry or, in the bucket queue, a derivation; and the next node."""
 
     relation: int
     entry: int

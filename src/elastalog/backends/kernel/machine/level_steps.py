@@ -9,12 +9,20 @@ import numpy as np
 from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece
 from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
 from elastalog.backends.kernel.execution import delta_variant
-from elastalog.backends.kernel.execution.join_levels import join_levels
-from elastalog.backends.kernel.execution.join_one import join_one
+from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
-from elastalog.backends.kernel.machine.arrays import block_of, levels_of, lookup_of, operands, rows_of, touched_of
-from elastalog.backends.kernel.machine.forks import goes_here
-from elastalog.backends.kernel.machine.layout import BLOCK, LOSING, relation_at
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    LOSING,
+    block_of,
+    levels_of,
+    lookup_of,
+    operands,
+    relation_at,
+    rows_of,
+    touched_of,
+)
+from elastalog.backends.kernel.machine.rounds import goes_here
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof, c_int64, memmove, sizeof
+from dataclasses import field
+from typing import TypeAlias
 
+import numpy as np
+
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
+from elastalog.backends.kernel.expressions.comparisons import REVERSED
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_indexed, start_of
 from elastalog.backends.kernel.machine.layout import NEVER
+from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS
+from elastalog.backends.kernel.store.memory import STAMPS, Vector
+from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.late import dataclass
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
+from elastalog.planning.variants import first_key, handicap
+from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 
 _WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
@@ -23,66 +37,52 @@ _INDEX_WHEREABOUTS: int = sizeof(IndexWhereabouts)
 """Bytes that the records of a relation and of an index begin with: where it is, and how far it goes."""
 
 
-class MachinePlan:
-    """The code of a stratum, and its tables, which are brought up to date before every update.
+@dataclass(frozen=True, slots=True)
+class MachineVariants:
+    """The variants of a stratum's clauses: those that start `forward` at a goal, and those that look for heads
+    `backward`, if these were explicit, or if they lost their last derivation (`recovering`). The latter may leave some
+    heads to the enumeration of their clause (`whole`: variants by whose start and steps that can be done, and how many
+    rows that should take). `forks`: other variants by those whose start they share."""
 
-    `positive` and `negative` are the relations that some variant starts at, as facts and as absences; `reads_own`: some
-    of them are of the stratum. `backward` and `recovering` are the heads that can be looked for backwards, if they were
-    explicit, and if they lost their last derivation. `places`: where the tables lie, in the order of the fields of
-    `Machine` from `relations` on. `carried`: words that rows of bindings have behind their slots. `keys`: those
-    of its indexes. `is_ahead`: the machine has run, and relations may go further than they know."""
+    forward: Sequence[Variant]
+    backward: Sequence[Variant] = ()
+    recovering: Sequence[Variant] = ()
+    whole: Mapping[Variant, tuple[Variant, int]] = field(default_factory=dict)
+    forks: Mapping[Variant, Variant] = field(default_factory=dict)
+
+
+class MachinePlan:
+    """The code of a stratum, and its tables, which are brought up to date before every update. `flat`: relations whose
+    facts count as level 0. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
+    `carried`: words that rows of bindings have behind their slots. `keys`: those of its indexes. `is_ahead`: the
+    machine has run, and relations may go further than they know."""
 
     def __init__(
         self,
         own: Sequence[str],
         flat: frozenset[str],
-        forward: Sequence[Variant],
-        backward: Sequence[Variant],
-        recovering: Sequence[Variant],
+        variants: MachineVariants,
         dictionary: Dictionary,
         carried: int = LEVELS,
-        whole: Mapping[Variant, tuple[Variant, int]] | None = None,
-        forks: Mapping[Variant, Variant] | None = None,
     ) -> None:
-        self._indexed: dict[IndexKey, int] = {}
-        self._recovering = frozenset(recovering)
-        self.recovering = frozenset(variant.clause.head for variant in recovering)
-        self.backward = frozenset(variant.clause.head for variant in backward)
-        forks = forks or {}
-        starting = sorted([*forks.values(), *forward], key=lambda variant: start_of(variant) not in own)
-        variants = [*starting, *backward]
-        self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
-        self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
-        self.reads_own = not self.positive.isdisjoint(own)
-        whole = whole or {}
-        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        starting = [*variants.forks.values(), *variants.forward]
+        starting.sort(key=lambda variant: start_of(variant) not in own)
+        ordered = [*starting, *variants.backward]
+        laid_out = [*ordered, *(variant for variant, _ in variants.whole.values())]
         read = (name for v in laid_out for name in (start_of(v), *(probe.relation for probe in v.probes)))
         self.names = tuple(dict.fromkeys((*own, *read)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The indexes of a relation of the stratum are neighbours.
         wanted = {(p.relation, p.key_columns) for v in laid_out for p in v.probes if is_indexed(p)}
-        for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
-            self._indexed[key] = len(self._indexed)
-        self.keys = list(self._indexed)
-        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole, forks)
+        self.keys = sorted(wanted, key=lambda key: (self.number[key[0]], key[1]))
+        places = {key: place for place, key in enumerate(self.keys)}
+        self.code = Code(ordered, variants, self.number, places, dictionary, carried)
         self.relations = Table(layout.Relation, len(self.names))
-        self.indexes = Table(layout.IndexPlace, len(self._indexed))
+        self.indexes = Table(layout.IndexPlace, len(self.keys))
         self._own = frozenset(own)
         self._looked_up = self._own.union(p.relation for v in laid_out for p in v.probes if p.is_member)
         self._indexes_of = {name: [place for place, key in enumerate(self.keys) if key[0] == name] for name in own}
-        for name, row in zip(self.names, self.relations, strict=True):
-            places = self._indexes_of.get(name, ())
-            row.is_flat = name in flat
-            row.is_own = name in self._own
-            row.starts = (
-                layout.FORWARDS * (name in self.positive)
-                | layout.AGAINST * (name in self.negative)
-                | layout.SOUGHT * (name in self.recovering)
-            )
-            if name in self._own and name in self.code.ahead:
-                row.ahead, row.ahead_end = self.code.ahead[name]
-            row.first_index = min(places, default=0)
-            row.indexes_end = max(places, default=-1) + 1
+        self._write_relations(flat, _starts(ordered, variants))
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
         own_variants = sum(start_of(variant) in own for variant in starting)
@@ -92,6 +92,18 @@ class MachinePlan:
         self._stamps = [-1] * len(self.names)
         self._index_stamps = [-1] * len(self.keys)
         self._verified = -1
+
+    def _write_relations(self, flat: frozenset[str], starts: Mapping[str, int]) -> None:
+        """Writes what does not change in the records of relations."""
+        for name, row in zip(self.names, self.relations, strict=True):
+            places = self._indexes_of.get(name, ())
+            row.is_flat = name in flat
+            row.is_own = name in self._own
+            row.starts = starts.get(name, 0)
+            if name in self._own and name in self.code.ahead:
+                row.ahead, row.ahead_end = self.code.ahead[name]
+            row.first_index = min(places, default=0)
+            row.indexes_end = max(places, default=-1) + 1
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
@@ -158,11 +170,6 @@ class MachinePlan:
                 raise InternalError("machine", f"the index of `{name}` on {columns} was dropped while in use")
             index.done = row.added
 
-    def losses(self, own: Iterable[str]) -> dict[str, int]:
-        """How many facts of each relation of the stratum have lost their last derivation."""
-        losses = {name: self.relations[self.number[name]].losses for name in own}
-        return {name: number for name, number in losses.items() if number}
-
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
         """Tells the stratum's relations and their indexes how far they go, if they have not been told since the machine
         ran. What was not told because something interrupted it is told the next time."""
@@ -177,3 +184,296 @@ class MachinePlan:
         for name in own:
             for place in self._indexes_of[name]:
                 self.know_index(place, relations)
+
+
+Variant: TypeAlias = DeltaVariant | BoundVariant
+IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
+"""A relation and the columns by which it is looked up."""
+EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
+"""The fields of `layout.ActionCode`."""
+
+
+_NOWHERE = -1
+_ARITHMETIC = {
+    "+": layout.ADD,
+    "-": layout.SUBTRACT,
+    "*": layout.MULTIPLY,
+    "/": layout.DIVIDE,
+    "%": layout.REMAINDER,
+}
+_ORDERS = {
+    "<": layout.KEEP_LESS,
+    "<=": layout.KEEP_AT_MOST,
+    ">": layout.KEEP_MORE,
+    ">=": layout.KEEP_AT_LEAST,
+}
+
+
+class Code:
+    """Variants in order, given the numbers of relations and indexes in the machine's tables. `carried`: words that rows
+    of bindings have behind their slots.
+
+    `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
+    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
+    by the relation that a variant starts at, where operands say which probes it will need: see `Relation`."""
+
+    def __init__(
+        self,
+        ordered: Sequence[Variant],
+        variants: MachineVariants,
+        numbers: Mapping[str, int],
+        indexes: Mapping[IndexKey, int],
+        dictionary: Dictionary,
+        carried: int,
+    ) -> None:
+        self._numbers = numbers
+        self._indexes = indexes
+        self._recovering = frozenset(variants.recovering)
+        self._dictionary = dictionary
+        self._carried = carried
+        self._operands: list[int] = []
+        self._actions: list[EncodedAction] = []
+        self._encoded_probes = 0
+        self.transforms: list[tuple[Transform, int]] = []
+        self.ahead: dict[str, tuple[int, int]] = {}
+        whole = variants.whole
+        laid_out = [*ordered, *(variant for variant, _ in whole.values())]
+        self.widths = _widths(laid_out, carried)
+        self.variants = Table(layout.VariantCode, len(laid_out))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in laid_out))
+        places = {variant: place for place, variant in enumerate(ordered)}
+        seeking = {len(ordered) + i: places[sought] for i, sought in enumerate(whole)}
+        for place, (variant, code) in enumerate(zip(laid_out, self.variants, strict=True)):
+            if place in seeking:
+                code.seeks = seeking[place] + 1
+            elif variant in whole:
+                code.whole = whole[variant][1]
+            self._encode(variant, code)
+        for usual, other in variants.forks.items():
+            self._encode_fork(usual, places[usual], places[other], is_other_way=False)
+            self._encode_fork(other, places[other], places[usual], is_other_way=True)
+        self.actions = Table(layout.ActionCode, len(self._actions))
+        for action, encoded in zip(self.actions, self._actions, strict=True):
+            action.kind, action.first, action.second, action.is_constant, action.result = encoded
+        self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
+        tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
+        self.places = *tables, address_of(self._operand_vector)
+
+    def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
+        """Writes the code of a variant."""
+        gather = variant.gather
+        code.start = self._numbers[start_of(variant)]
+        code.is_backward = gather.goal is None
+        code.is_negated = variant.is_negated_start
+        code.head = self._numbers[variant.clause.head]
+        self._encode_heads(variant, code)
+        code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
+        code.take, code.taken = self._put_pairs(gather.take), len(gather.take)
+        code.width = gather.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(gather, variant.start_transform, code.width)
+        if not code.is_backward:
+            self._look_ahead(variant, code.first_probe)
+        if code.seeks and variant.probes:
+            column_of = {slot: column for column, slot in gather.take}
+            columns = sorted(column_of.get(slot, -1) for slot in variant.planned.probes[0].key_slots)
+            code.grouped = self._indexes.get((start_of(variant), tuple(columns)), -1) + 1
+        if code.is_backward:
+            code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
+        for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
+            probe_code = self.probes[self._encoded_probes]
+            self._encode_probe(probe, planned, probe_code)
+            if code.seeks:
+                probe_code.is_before = False  # there is no other variant that facts of the delta could be left to
+            self._encoded_probes += 1
+
+    def _look_ahead(self, variant: Variant, number: int) -> None:
+        """Notes the probes that the start of a variant says all of: a word for each column of their keys."""
+        columns = {slot: column for column, slot in variant.gather.take}
+        found: list[int] = []
+        for probe in variant.planned.probes:
+            key = [columns.get(slot, -1) for slot in probe.key_slots]
+            if min(key, default=-1) >= 0:
+                found += [number, len(key), *key]
+            number += 1
+            columns = {place: columns[slot] for slot, place in probe.keep if slot in columns}
+        if found:
+            place = self._put(found)
+            self.ahead[start_of(variant)] = place, place + len(found)
+
+    def _encode_fork(self, variant: Variant, place: int, fork: int, *, is_other_way: bool) -> None:
+        """Writes which variant has the same start, and what the first join looks for."""
+        columns = first_key(variant.planned)
+        assert columns is not None
+        code = self.variants[place]
+        code.fork, code.is_other_way, code.handicap = fork + 1, is_other_way, handicap(variant.planned)
+        code.first_key, code.first_key_width = self._put(columns), len(columns)
+
+    def _encode_heads(self, variant: Variant, code: layout.VariantCode) -> None:
+        """Writes where the words of each head are, if there are several."""
+        clauses = variant.clauses
+        results = variant.planned.results
+        size = 2 + max((len(clause.head_terms) for clause in clauses), default=0)
+        code.heads, code.first_head, code.head_size = len(clauses), len(self._operands), size
+        for clause in clauses:
+            places = [results.index(term) for term in clause.head_terms]
+            head = [self._numbers[clause.head], len(places), *places]
+            self._operands.extend([*head, *[0] * (size - len(head))])
+
+    def _encode_probe(self, probe: BoundProbe, planned: Probe, code: layout.ProbeCode) -> None:
+        """Writes the code of a probe."""
+        code.relation = self._numbers[probe.relation]
+        if is_indexed(probe):
+            code.kind, code.index = layout.INDEXED, self._indexes[probe.relation, probe.key_columns]
+        else:
+            code.kind = MEMBER if probe.is_member else EVERY
+        code.is_negated = probe.is_negated
+        code.is_before = probe.is_before
+        code.key, code.key_width = self._put(planned.key_slots), len(planned.key_slots)
+        code.keep, code.kept = self._put_pairs(planned.keep), len(planned.keep)
+        code.take, code.taken = self._put_pairs(planned.take), len(planned.take)
+        code.width = probe.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(planned, probe.transform, code.width)
+
+    def _put(self, numbers: Sequence[int]) -> int:
+        """Appends operands; returns their place."""
+        place = len(self._operands)
+        self._operands.extend(numbers)
+        return place
+
+    def _put_pairs(self, pairs: Sequence[tuple[int, int]]) -> int:
+        """The same for sources of columns and then their places."""
+        return self._put([source for source, _ in pairs] + [place for _, place in pairs])
+
+    def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:
+        """Appends the actions of a step: one by one if the machine knows them all, else as one to be run in Python.
+        Returns where they begin and end."""
+        first = len(self._actions)
+        if not step.actions:
+            return first, first
+        encoded = [self._encode_action(action, step.slots) for action in step.actions]
+        known = [code for codes in encoded for code in codes]
+        if not all(encoded) or not _can_run_again(known):
+            self._put_transform(layout.IN_PYTHON, transform, width)
+        else:
+            if any(kind >= layout.ADD for kind, *_ in known):
+                self._put_transform(layout.IF_NARROW, transform, width)
+            self._actions.extend(known)
+        return first, len(self._actions)
+
+    def _put_transform(self, kind: int, transform: Transform | None, width: int) -> None:
+        assert transform is not None
+        self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
+        self.transforms.append((transform, width))
+
+    def _encode_action(self, action: Action, slots: Mapping[str, int]) -> list[EncodedAction]:
+        """The code of an action; nothing if it is to be run in Python."""
+        match action:
+            case Fill(slot, constant):
+                return [(layout.COPY, slot, self._word(constant), True, slot)]
+            case Copy(origin, slot):
+                return [(layout.COPY, slot, origin, False, slot)]
+            case KeepEqual(left, right):
+                return [(layout.KEEP_EQUAL, left, right, False, _NOWHERE)]
+            case KeepConstant(slot, constant):
+                return [(layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE)]
+            case Compute(slot, Apply() as expression):
+                return _encode_expression(expression, slots, slot)
+            case Keep("!=", _, Variable() as left, Variable() as right):
+                return [(layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE)]
+            case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+                if isinstance(left, Constant):
+                    operator, left, right = REVERSED[operator], right, left
+                if isinstance(left, Variable):
+                    return _encode_numbers(_ORDERS[operator], slots[left.name], right, slots, _NOWHERE)
+        return []
+
+    def _word(self, constant: Constant) -> int:
+        return self._dictionary.encode_value(constant.base, constant.value)
+
+
+def _encode_expression(expression: Apply, slots: Mapping[str, int], result: int) -> list[EncodedAction]:
+    """The code that evaluates an expression on numbers into a slot: operator after operator, if no more than one
+    operand of each is an expression itself."""
+    kind = _ARITHMETIC.get(expression.functor)
+    if kind is None or expression.base is not Base.NUMBER or len(expression.arguments) != 2:
+        return []
+    left, right = expression.arguments
+    if kind in (layout.ADD, layout.MULTIPLY) and (isinstance(left, Constant) or isinstance(right, Apply)):
+        left, right = right, left
+    match left:
+        case Variable(name):
+            return _encode_numbers(kind, slots[name], right, slots, result)
+        case Apply():
+            inner, outer = _encode_expression(left, slots, result), _encode_numbers(kind, result, right, slots, result)
+            return [*inner, *outer] if inner and outer else []
+        case _:
+            return []
+
+
+def _encode_numbers(
+    kind: int, left: int, right: Expression, slots: Mapping[str, int], result: int
+) -> list[EncodedAction]:
+    """The code of an action on numbers: a slot, and a variable or a constant."""
+    is_division = kind in (layout.DIVIDE, layout.REMAINDER)
+    match right:
+        case Variable(name) if not is_division:
+            return [(kind, left, slots[name], False, result)]
+        case Constant(int() as number) if (1 if is_division else LEAST_NARROW) <= number < WIDE:
+            return [(kind, left, number, True, result)]
+        case _:
+            return []
+
+
+def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
+    """Whether actions that have run in part can all be run on what that has left: none writes over what one of them
+    has found."""
+    written: set[int] = set()
+    found: set[int] = set()
+    for kind, first, second, is_constant, result in actions:
+        if kind != layout.COPY:
+            found.update({first} - written)
+        if not is_constant:
+            found.update({second} - written)
+        if result in found:
+            return False
+        written.add(result)
+    return True
+
+
+def _starts(ordered: Sequence[Variant], variants: MachineVariants) -> dict[str, int]:
+    """How variants start at facts of relations (`layout.FORWARDS` and its like)."""
+    starts: dict[str, int] = {}
+    for variant in ordered:
+        if variant.gather.goal is not None:
+            way = layout.AGAINST if variant.is_negated_start else layout.FORWARDS
+            starts[start_of(variant)] = starts.get(start_of(variant), 0) | way
+    for sought, way in ((variants.recovering, layout.SOUGHT), (variants.backward, layout.SOUGHT_IF_EXPLICIT)):
+        for variant in sought:
+            starts[variant.clause.head] = starts.get(variant.clause.head, 0) | way
+    return starts
+
+
+def start_of(variant: Variant) -> str:
+    """The relation that a variant starts at."""
+    assert variant.gather.relation is not None
+    return variant.gather.relation
+
+
+def is_indexed(probe: BoundProbe) -> bool:
+    """Whether a probe goes through an index."""
+    return not probe.is_member and bool(probe.key_columns)
+
+
+def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
+    """The width of the widest block of each step, with the words that bindings carry; of a variant with several heads
+    another one, for each of them."""
+    widest: list[int] = []
+    for variant in variants:
+        blocks = [max(variant.gather.width, 1), *(probe.width for probe in variant.probes)]
+        if clauses := variant.clauses:
+            blocks.append(max(len(clause.head_terms) for clause in clauses))
+        for depth, width in enumerate(blocks):
+            if depth == len(widest):
+                widest.append(0)
+            widest[depth] = max(widest[depth], width + carried)
+    return tuple(widest)

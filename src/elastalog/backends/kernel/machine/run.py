@@ -1,22 +1,32 @@
-"""Running a machine to its end: it returns whenever something is to be done in Python, which is done here."""
+"""Running a machine to its end: it returns whenever something is to be done in Python, which is done here. The
+workspace has what machines work in, shared by all strata."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import Structure, addressof, memmove, sizeof
+from types import MappingProxyType
+
+import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.records import Table, dtype_of
 from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.count_vectors import MOST_STEPS, Vectors
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
+_MANY_ROWS = 64
+"""A block from which on interning its values takes far longer than looking at the memory limit."""
+
 
 class MachineRun:
     """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
-    limits."""
+    limits; `vectors` are those of the dense strategy."""
 
     def __init__(
         self,
@@ -26,6 +36,7 @@ class MachineRun:
         own: Sequence[str],
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
+        vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> None:
         self.plan = plan
         self.workspace = workspace
@@ -33,6 +44,7 @@ class MachineRun:
         self.own = own
         self.watch = watch
         self._on_check = on_check
+        self._vectors = vectors
         self._given: dict[int, Matrix] = {}
 
     def run(self, advance: Callable[[int], int]) -> int:
@@ -76,13 +88,14 @@ class MachineRun:
                 self.workspace.reserve_levels(machine.highest)
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
+            case layout.NO_COUNTS:
+                name, rows = self.plan.names[machine.full], self._rows_of_block()
+                self._vectors[name].reserve(self.relations[name].used + rows, MOST_STEPS * rows)
             case layout.ACTIONS:
                 self._act(machine.depth, self._rows_of_block())
             case layout.CHECK:
                 derived, rows = machine.derived, machine.work
-                if machine.phase == layout.LOSING:
-                    self.watch.lose(derived)
-                else:
+                if machine.phase != layout.LOSING:
                     # What comes back now was lost before, but for what is new.
                     self.watch.extend(derived, rows)
                 machine.derived = 0
@@ -99,7 +112,10 @@ class MachineRun:
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
-        self.watch.step()
+        if rows < _MANY_ROWS:
+            self.watch.step()
+        else:
+            self.watch.check()
         workspace = self.workspace
         transform, width = self.plan.code.transforms[workspace.machine.action]
         block, rows = transform(workspace.block(depth, width), rows)
@@ -110,3 +126,105 @@ class MachineRun:
         frame.block = address_of(block)
         frame.rows = len(block)
         frame.end = rows
+
+
+_NODE = dtype_of(Node)
+
+
+class Workspace:
+    """The record of a machine, a block for each step, and the queue of facts that wait for a level, whose nodes hold
+    `words` each."""
+
+    def __init__(self, words: int = 0) -> None:
+        self.machine = Machine()
+        self.address = addressof(self.machine)
+        self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
+        self.frames = Table(Frame, 1)
+        self._progress: Vector = state_vector()
+        self.machine.progress = address_of(self._progress)
+        self._sought = np.zeros(SOUGHT_BITS // 64, np.uint64)
+        self.machine.sought = address_of(self._sought)
+        self._blocks: list[Vector] = []
+        self._prepared: set[tuple[int, ...]] = {()}  # a plan without variants needs none
+        self._take_nodes(np.empty(1024, _NODE), np.empty((1024, words), np.int32))
+        self._take_levels(np.full(256, -1, np.int32), np.empty(256, np.int32))
+
+    def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:
+        """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
+        machine = self.machine
+        self.make_ready(plan)
+        memmove(self._places, plan.places, sizeof(plan.places))
+        machine.task = 0 if task is None else addressof(task)
+        machine.drive = 0
+
+    def make_ready(self, plan: MachinePlan) -> None:
+        """Makes room for the blocks of a plan."""
+        if plan.code.widths not in self._prepared:
+            self._reserve_blocks(plan.code.widths)
+
+    def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
+        """Makes room for blocks of at least so many columns, step by step."""
+        blocks = list(self._blocks)
+        blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
+        for depth, width in enumerate(widths):
+            if len(blocks[depth]) < width * BLOCK:
+                blocks[depth] = np.empty(width * BLOCK, np.int32)
+        frames = Table(Frame, len(blocks))
+        for frame, block in zip(frames, blocks, strict=True):
+            frame.usual = address_of(block)
+        machine = self.machine
+        # Together, and last: Ctrl-C may have come before.
+        self._blocks, self.frames, machine.frames = blocks, frames, frames.address
+        self._prepared.add(widths)
+
+    def block(self, depth: int, width: int) -> Matrix:
+        """The block of a step."""
+        return self._blocks[depth][: width * BLOCK].reshape(BLOCK, width)
+
+    def _take_nodes(self, nodes: Vector, words: Matrix) -> None:
+        machine, (room, width) = self.machine, words.shape
+        nodes_at, words_at = address_of(nodes), address_of(words)
+        # Without a call in between, at which Ctrl-C might come; below too.
+        self._nodes, machine.nodes = nodes, nodes_at
+        self._words, machine.words = words, words_at
+        machine.nodes_room, machine.words_width = room, width
+
+    def reserve_nodes(self, more: int) -> None:
+        """Makes room for more facts in the queue."""
+        used = self.machine.nodes_used
+        size = max(used + more, 2 * len(self._nodes))
+        nodes, words = np.empty(size, self._nodes.dtype), np.empty((size, self._words.shape[1]), np.int32)
+        nodes[:used], words[:used] = self._nodes[:used], self._words[:used]
+        self._take_nodes(nodes, words)
+
+    def _take_levels(self, waiting: Vector, heap: Vector) -> None:
+        machine, room = self.machine, len(waiting)
+        waiting_at, heap_at = address_of(waiting), address_of(heap)
+        self._waiting, machine.waiting = waiting, waiting_at
+        self._heap, machine.heap = heap, heap_at
+        machine.levels_room = room
+
+    def reserve_levels(self, highest: int) -> None:
+        """Makes room for higher levels in the queue."""
+        known = len(self._waiting)
+        size = max(highest + 1, 2 * known)
+        waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
+        waiting[:known], heap[:known] = self._waiting, self._heap
+        self._take_levels(waiting, heap)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some fact waits for a level."""
+        return bool(self.machine.levels_waiting)
+
+    @property
+    def next_level(self) -> int:
+        """The lowest level that something waits for."""
+        return int(self._heap[0])
+
+    def clear(self) -> None:
+        """Empties the queue."""
+        machine = self.machine
+        if machine.levels_waiting:
+            self._waiting.fill(-1)
+        machine.levels_waiting = machine.nodes_used = machine.free_nodes = 0

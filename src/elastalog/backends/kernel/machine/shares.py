@@ -18,9 +18,16 @@ from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, 
 from elastalog.backends.kernel.compile.records import Table, record, record_at
 from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, types, uint32
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.arrays import rows_of, table_of
-from elastalog.backends.kernel.machine.layout import VariantCode, index_at, probe_at, relation_at, variant_at
-from elastalog.backends.kernel.machine.steps import extend_index, extend_part
+from elastalog.backends.kernel.machine.layout import (
+    VariantCode,
+    index_at,
+    probe_at,
+    relation_at,
+    rows_of,
+    table_of,
+    variant_at,
+)
+from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
 from elastalog.backends.kernel.store import inserting, turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE

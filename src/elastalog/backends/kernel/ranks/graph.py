@@ -20,7 +20,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import GONE
 from elastalog.backends.watch import Watch
-from elastalog.planning.ranked import Ranked
+from elastalog.planning.logical import Ranked
 from elastalog.relations.words import Dictionary
 
 _AT_ONCE = 1 << 20

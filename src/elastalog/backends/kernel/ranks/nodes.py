@@ -10,7 +10,7 @@ from elastalog.analysis.program import Base, Constant
 from elastalog.backends.kernel.ranks import operators as ops
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.planning.ranked import Link, Part, Ranked
+from elastalog.planning.logical import Link, Part, Ranked
 from elastalog.relations.words import Dictionary
 
 _NO_FLOOR = np.iinfo(np.int64).min

@@ -1,4 +1,4 @@
-"""Operators of the strategies that maintain sets. The annotations of a row mean something else there than in `marks`:
+"""Operators of the strategies that maintain sets. The annotations of a row mean something else here than for `elastic`:
 
 - `count` is C_nr, where it is kept, otherwise 1;
 - `level` is 2 · C_r (0 where C_r is not kept), + 1 unless the fact is explicit.

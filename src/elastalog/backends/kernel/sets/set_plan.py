@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from elastalog.backends.kernel.execution.bound_variant import Sink
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.set_rounds import PlainRoundsPlan, PropagationPlan
 from elastalog.backends.kernel.store.relation import KernelRelation

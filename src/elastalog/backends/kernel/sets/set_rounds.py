@@ -9,10 +9,9 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
-from elastalog.backends.kernel.machine import layout, plain_rounds, propagate
-from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.machine import layout, set_rounds
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -26,7 +25,7 @@ class PropagationPlan:
 
     def __init__(self, own: Sequence[str], variants: Sequence[DeltaVariant], dictionary: Dictionary) -> None:
         self._own = own
-        self._plan = MachinePlan(own, _read(own, variants), variants, [], [], dictionary)
+        self._plan = MachinePlan(own, _read(own, variants), MachineVariants(variants), dictionary)
         self._workspace = Workspace()
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
@@ -48,13 +47,13 @@ class PropagationPlan:
         """Propagates a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
         `is_new` and `stamp` are those of `set_operators.apply_heads`."""
         plan, workspace = self._plan, self._workspace
-        task = propagate.PropagationTask(
+        task = set_rounds.PropagationTask(
             column, step, is_new, stamp, int(how.required) | int(how.excluded), int(how.required), how.is_unsupported,
             int(how.added), int(how.removed),
         )  # fmt: skip
         workspace.machine.phase = layout.GAINING if is_new else layout.SURVIVING
         _lay_out(plan, workspace, task, relations, delta)
-        MachineRun(plan, workspace, relations, self._own, watch).run(propagate.propagate)
+        MachineRun(plan, workspace, relations, self._own, watch).run(set_rounds.propagate)
         for row in plan.relations:
             row.delta = 0
         return _listed(plan, relations, self._own), task.stamp
@@ -72,7 +71,8 @@ class PlainRoundsPlan:
     ) -> None:
         self._own = own
         self._forward = len(forward)
-        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), forward, backward, backward, dictionary)
+        variants = MachineVariants(forward, backward, backward)
+        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), variants, dictionary)
         self._workspace = Workspace()
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)
@@ -91,13 +91,13 @@ class PlainRoundsPlan:
         """Deletes as long as nothing can be proved. Returns the facts that are still to be checked, how many heads were
         found that had not been checked, and the next stamp."""
         plan, workspace = self._plan, self._workspace
-        task = plain_rounds.PlainRoundsTask(
+        task = set_rounds.PlainRoundsTask(
             stamp=stamp, is_backward_half=True, forward=self._forward, scans=address_of(self._scans),
             scans_size=len(self._scans), most_scans=self._most_scans,
         )  # fmt: skip
         workspace.machine.phase = layout.SURVIVING
         _lay_out(plan, workspace, task, relations, candidates)
-        MachineRun(plan, workspace, relations, self._own, watch).run(plain_rounds.delete_plainly)
+        MachineRun(plan, workspace, relations, self._own, watch).run(set_rounds.delete_plainly)
         return _listed(plan, relations, self._own), task.deletions, task.stamp
 
 

@@ -146,24 +146,20 @@ def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
         fact.marks = (fact.marks & ~removed) | added
 
 
-@operator(types.void, WORDS, MATRIX, INT, INT)
-def list_marked(entries, touched, added, removed):  # type: ignore[no-untyped-def]
-    """Makes entries the list of deltas, and changes their marks."""
-    for i in range(entries.shape[0]):
-        fact = entry_of(touched, entries[i])
-        fact.marks = (fact.marks & ~removed) | added
-        entry_of(touched, i).deltas = entries[i]
+@inlined
+def lose_fact(fact):  # type: ignore[no-untyped-def]
+    """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
+    fact.marks = (fact.marks & ~(DELTA | IS)) | LOST
+    fact.new = ABSENT
+    fact.other = ABSENT
+    fact.count = 0
 
 
 @operator(types.void, WORDS, MATRIX)
 def lose(entries, touched):  # type: ignore[no-untyped-def]
-    """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
+    """`lose_fact` for some entries."""
     for i in range(entries.shape[0]):
-        fact = entry_of(touched, entries[i])
-        fact.marks = (fact.marks & ~(DELTA | IS)) | LOST
-        fact.new = ABSENT
-        fact.other = ABSENT
-        fact.count = 0
+        lose_fact(entry_of(touched, entries[i]))
 
 
 @operator(INT, WORDS, MATRIX, INT, WORDS)
@@ -177,15 +173,20 @@ def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
     return listed
 
 
+@inlined
+def insert_explicit(fact):  # type: ignore[no-untyped-def]
+    """An inserted explicit fact: level 0, count 1, in the delta of gains."""
+    fact.other = fact.new if fact.marks & IS else np_int32(ABSENT)
+    fact.new = 0
+    fact.count = 1
+    fact.marks = (fact.marks & ~PENDING) | IS | DELTA | FIXED
+
+
 @operator(types.void, WORDS, MATRIX)
 def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
-    """Inserted explicit facts: level 0, count 1, in the delta of gains."""
+    """`insert_explicit` for some entries."""
     for i in range(entries.shape[0]):
-        fact = entry_of(touched, entries[i])
-        fact.other = fact.new if fact.marks & IS else np_int32(ABSENT)
-        fact.new = 0
-        fact.count = 1
-        fact.marks = (fact.marks & ~PENDING) | IS | DELTA | FIXED
+        insert_explicit(entry_of(touched, entries[i]))
 
 
 @inlined

@@ -60,6 +60,8 @@ _node_at = record_at(CountNode)
 _step_at = record_at(Step)
 
 NO_NODE = -1
+MOST_STEPS = 2
+"""A derivation moves from one count to another."""
 
 
 @inlined
@@ -105,6 +107,13 @@ def change(vectors, row, level, step):  # type: ignore[no-untyped-def]
     else:
         _node_at(vectors.nodes, previous).next = fresh
     return int64(step)
+
+
+@inlined
+def first_level(vectors, row):  # type: ignore[no-untyped-def]
+    """The first level of a row that has a count, NO_NODE if there is none."""
+    number = int64(words_at(vectors.first, vectors.rows_room)[row])
+    return int64(NO_NODE) if number == NO_NODE else int64(_node_at(vectors.nodes, number).level)
 
 
 @operator(types.void, INT, WORDS, INT, INT)

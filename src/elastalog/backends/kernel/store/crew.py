@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 
 _PATIENCE = 0.02
@@ -64,7 +65,8 @@ class Crew:
 
         try:
             for own, helper in enumerate(self._helpers, 1):
-                helper.begin(partial(guarded, own))
+                # Limits of memory and time are known by the context.
+                helper.begin(partial(copy_context().run, guarded, own))
             guarded(0)
             for helper in self._helpers:
                 helper.wait()

@@ -20,7 +20,7 @@ from elastalog.backends.kernel.store.memory import (
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
 _SMALL_TABLE = 64
@@ -255,7 +255,7 @@ class Index:
     def _widen_table(self) -> None:
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
         width = 8 + 4 * postings.SLOT_WIDTH
-        memory_limit.ask(size * width, len(self.keys) * width)
+        quota.ask(size * width, len(self.keys) * width)
         keys = empty_keys(size)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.diagnostics.quota import take
+from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
 _MOST = 1 << 30
@@ -38,15 +38,21 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     When memory ends, or Ctrl-C comes, it is as before."""
     array: Vector = getattr(owner, name)
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
-    take((length - former) * prod(shape) * _WORD)
-    size = _size_of(length, shape)
+    size, entry = _size_of(length, shape), prod(shape) * _WORD
+    is_reserved = size >= SETTINGS.map_from and _HAS_MAPPINGS
+    if is_reserved:
+        quota.take((length - former) * entry)
+        if mapping is None:
+            quota.require(used * entry, quota.LIMIT.get())
+    else:  # NumPy touches all of it
+        quota.ask((length - former) * entry)
     del array  # so that nobody refers to it
     if mapping is not None and size <= len(mapping):
         setattr(owner, name, _within(mapping, length, shape))
         if length < former:
             mapping.madvise(mmap.MADV_DONTNEED, size, len(mapping) - size)
         return
-    if length < former or size < SETTINGS.map_from or not _HAS_MAPPINGS:
+    if length < former or not is_reserved:
         _resize(owner, name, (length, *shape))
     array = getattr(owner, name)
     if len(array) < length:

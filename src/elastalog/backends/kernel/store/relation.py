@@ -29,7 +29,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
-from elastalog.diagnostics import memory_limit
+from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
@@ -139,7 +139,7 @@ class KernelRelation:
         if size > self.full:
             slots = slots_for(size)
             size, known = 4 * slots, 4 * len(self._table)
-            memory_limit.ask(size, known) if self.is_annotated else memory_limit.ask(size - known)
+            quota.ask(size, known) if self.is_annotated else quota.ask(size - known)
             self.forget_table()
             # Threads, which touch it first, get zeros from the system.
             self._fill_table(empty_table(slots) if self.crew is ALONE else np.zeros(slots, np.uint32))

@@ -11,7 +11,8 @@ from elastalog.backends.kernel.compile.records import record, record_at
 @record
 class Place(Structure):
     """Of a relation: `used` rows and `touched_used` entries, and the arrays that they are in. `changed`: the entries
-    that strata above hear of in the update under way."""
+    that strata above hear of in the update under way. `given`: those of explicit facts that it changes in a relation
+    with rules; first `going` of them that are deleted, then `coming` that are inserted."""
 
     rows: int
     width: int
@@ -28,6 +29,9 @@ class Place(Structure):
     touched_used: int
     changed: int
     changed_number: int
+    given: int
+    going: int
+    coming: int
 
 
 @record

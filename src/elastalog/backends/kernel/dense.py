@@ -1,0 +1,169 @@
+"""The dense strategy: for every fact and level the number of its derivations there (see `store.count_vectors`).
+
+Its bootstrap is semi-naive evaluation that keeps every count of every iteration. Its update (algorithm 5, delta-driven)
+goes as that of `levels` does, in the same machine, with two differences (see `machine.heads`). Every derivation through
+a lost or lowered fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not
+looked for backwards: what is left in its vector are its derivations from facts that were not lost, so its first
+non-zero level is where it may come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW
+from elastalog.backends.kernel.store.bookkeeping import LISTED
+from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.impulse import Impulse
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.planning.logical import LogicalStratum
+
+
+def evaluate_dense(
+    stratum: LogicalStratum,
+    variants: StratumVariants,
+    relations: Mapping[str, KernelRelation],
+    watch: Watch,
+    limits: Mapping[str, int] | None,
+) -> tuple[dict[str, Vectors], bool]:
+    """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
+    kept, though it found no new fact."""
+    workers = _DenseWorkers(stratum, relations, watch)
+    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
+    return workers.vectors(), is_complete
+
+
+class _DenseWorkers(Workers):
+    """Counts derivations by head and iteration."""
+
+    is_plain: ClassVar[bool] = False
+
+    def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        super().__init__(relations, watch)
+        self._hits = {name: _Hits(relations[name]) for name in stratum.relations}
+        self._iteration = 0
+        self._bounds: Mapping[str, int] | None = None
+
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
+        # Every iteration has bounds of its own.
+        if counted is not self._bounds:
+            self._end_iteration()
+            self._bounds = counted
+            self._iteration += 1
+        return self._hits[variant.clause.head].sink(self.watch)
+
+    def _end_iteration(self) -> None:
+        for hits in self._hits.values():
+            hits.end_iteration(self._iteration)
+
+    def vectors(self) -> dict[str, Vectors]:
+        """All that was counted."""
+        self._end_iteration()
+        return {name: hits.vectors() for name, hits in self._hits.items()}
+
+
+class _Hits:
+    """How often each fact of a relation was derived, iteration by iteration."""
+
+    def __init__(self, relation: KernelRelation) -> None:
+        explicit = relation.used
+        self.relation = relation
+        self.rows: list[Vector] = [np.arange(explicit, dtype=np.int32)]
+        self.levels: list[Vector] = [np.zeros(explicit, np.int32)]
+        self.counts: list[Vector] = [np.ones(explicit, np.int32)]
+        self._hits: Vector = np.zeros(len(relation.rows), np.int32)
+        self._list: Vector = NO_WORDS
+        self._state: Vector = state_vector()
+        self._known = explicit
+
+    def sink(self, watch: Watch) -> Sink:
+        relation, state = self.relation, self._state
+
+        def count(block: Matrix, used: int) -> None:
+            relation.reserve(relation.used + used)
+            if len(self._hits) < len(relation.rows):
+                wider = np.zeros(len(relation.rows), np.int32)
+                wider[: len(self._hits)] = self._hits
+                self._hits = wider
+            self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
+            state[USED] = relation.used
+            count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
+            relation.used = int(state[USED])
+            watch.derived(used)
+
+        return count
+
+    def end_iteration(self, iteration: int) -> None:
+        rows = self._list[: int(self._state[LISTED])].copy()
+        counts = self._hits[rows]
+        self._hits[rows] = 0
+        self._state[LISTED] = 0
+        fresh = rows >= self._known
+        self.relation.count[rows[fresh]] = counts[fresh]
+        self._known = self.relation.used
+        self.rows.append(rows)
+        self.levels.append(np.full(len(rows), iteration, np.int32))
+        self.counts.append(counts)
+
+    def vectors(self) -> Vectors:
+        """All of it as vectors."""
+        return Vectors.of(
+            np.concatenate(self.rows), np.concatenate(self.levels), np.concatenate(self.counts), self.relation.used
+        )
+
+
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
+def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # type: ignore[no-untyped-def]
+    """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
+    rows_used = state[USED]
+    listed = state[LISTED]
+    for i in range(used):
+        row = find_row(block, i, rows, table, shift)
+        if row < 0:
+            add_row(block, i, -1 - row, rows, table, rows_used)
+            row = rows_used
+            hits[row] = 0
+            rows_used += 1
+        if hits[row] == 0:
+            listed_rows[listed] = row
+            listed += 1
+        hits[row] += 1
+    state[USED] = rows_used
+    state[LISTED] = listed
+
+
+class DenseUpdate(StratumUpdate):
+    """An update of one stratum under way; `vectors` are those of all relations."""
+
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler, vectors: Mapping[str, Vectors]) -> None:
+        super().__init__(impulse, place, drive)
+        self._relations = impulse.relations
+        self._vectors = vectors
+        for side, step in ((impulse.deleted, -1), (impulse.inserted, 1)):
+            for name, words in side.items():
+                vectors[name].change(impulse.relations[name].find(words), 0, step)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        for name in self.own:
+            relation, vectors = self._relations[name], self._vectors[name]
+            touched = relation.touched[: relation.touched_used]
+            present = np.flatnonzero(touched[:, MARKS] & IS)
+            levels, first_counts = vectors.lowest(touched[present, ROW])
+            if vectors.place.faults or (levels != touched[present, NEW]).any():
+                raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
+            touched[present, COUNT] = first_counts
+        return super().end()

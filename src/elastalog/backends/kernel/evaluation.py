@@ -1,0 +1,187 @@
+"""How the kernel evaluates a program: every stratum from its explicit facts to its fixpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.bootstrap.bodies import is_shareable
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
+from elastalog.backends.kernel.bootstrap.workers import Task, Workers
+from elastalog.backends.kernel.execution.backward import BackwardEvaluation
+from elastalog.backends.kernel.relations import KernelFacts
+from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.crew import ALONE, Crew
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.strata import StrataContext
+from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.planning.goals import constructor_of, last_lookups
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    pass
+
+T = TypeVar("T")
+
+
+class KernelEvaluation(StrataContext):
+    """A program over the facts that the kernel holds. `backward` finds derivations of given heads."""
+
+    def __init__(
+        self,
+        held: KernelFacts,
+        program: LogicalProgram,
+        dictionary: Dictionary,
+        crew: Crew,
+        watch: Watch,
+        place: OtherPlace | None = None,
+    ) -> None:
+        super().__init__(held, dictionary, watch, Workers(held.relations, watch, crew, dictionary), place)
+        self.know(program)
+
+    def know(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        super().know(program)
+        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
+        # Derivations of strata that were evaluated before their turn.
+        self._ahead: dict[int, int] = {}
+        self._last_lookups: dict[int, list[str]] | None = None
+        self._in_limited = frozenset(
+            name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
+        )
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Goes over to another program, of which the facts are held already."""
+        self.variants = _renumber(self.variants, self.program, program)
+        self.know(program)
+
+    def load(self, facts: dict[str, Matrix]) -> None:
+        """Adds explicit facts before the first bootstrap, of several relations at a time."""
+        tasks: list[Task] = []
+        while facts:
+            name, words = facts.popitem()
+            tasks.append((len(words), partial(self.held.load, name, words)))
+        self.workers.do_all(tasks)
+
+    def extend_indexes(self, relation: KernelRelation) -> None:
+        """Adds the latest rows to the indexes of a relation."""
+        self.workers.extend_indexes([relation])
+
+    def bootstrap(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        if stratum.number not in self._ahead:
+            self._go_ahead(stratum)
+        ahead = self._ahead.pop(stratum.number, None)
+        derivations = self.evaluate(stratum) if ahead is None else ahead
+        if self.known_ranks is not None:
+            self.known_ranks.commit()
+        if not self.held.annotation.is_kept:
+            if self._last_lookups is None:
+                self._last_lookups = last_lookups(self.program)
+            for name in self._last_lookups.get(stratum.number, ()):
+                if name not in self.held.evicted:
+                    self.held.relations[name].forget_table()
+        return derivations
+
+    def _go_ahead(self, stratum: LogicalStratum) -> None:
+        """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
+        if self.held.crew is ALONE or self.held.evicted or (self.place is not None and self.place.is_asked):
+            return
+        strata = self.program.strata[self.program.strata.index(stratum) :]
+        kinds = self.kinds
+        left = [other for other in strata if not (other.number in self._ahead or kinds[other.number].has_explicit_only)]
+        beside = strata_beside(left, lambda other: kinds[other.number].is_one_round)
+        if len(beside) < 2 or beside[0] is not stratum:
+            return
+        relations, source = self.held.relations, self.program.checked.source
+        together = {}
+        for each in beside:
+            variants = StratumVariants(each, relations, self.dictionary, source, self.statistics)
+            # New texts get their ids in the order of strata.
+            if each is stratum or all(map(is_shareable, variants.once)):
+                together[each.number] = each
+                self.variants[each.number] = variants
+        self._ahead |= evaluate_together(together, self.variants, relations, self.workers, self.watch)
+
+    def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
+        earlier evaluation, if given. Returns the derivations enumerated."""
+        before = self.watch.derivations
+        try:
+            self.kinds[stratum.number].evaluate(variants)
+        except LimitReached as limit:
+            notes = constructing_rules(stratum)
+            raise type(limit)([replace(d, notes=(*d.notes, *notes)) for d in limit.diagnostics]) from None
+        return self.watch.derivations - before
+
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
+        held = self.held
+        self.forget_ranks()
+        width = self.program.relations[relation].width
+        given = self.program.given.get(relation)
+        if given is not None and facts.level is not None and facts.count is not None and not facts.level.all():
+            is_given = facts.level == 0
+            # Stores of earlier versions have explicit facts among the others.
+            held.load(given, facts.words[is_given])
+            facts = FactWords(facts.words[~is_given], facts.level[~is_given], facts.count[~is_given])
+        held.relations[relation], held.explicit[relation] = snapshot.restored(
+            relation, width, held.annotation.is_kept, facts, changes, held.crew
+        )
+        if relation in self._in_limited:
+            # A store does not say whether its evaluation was cut short; one that was has filled its relation.
+            self.is_complete &= held.size(relation) < self.program.limits.get(relation, held.size(relation) + 1)
+
+    def elsewhere(self) -> tuple[StratumElsewhere, ...]:
+        """What strata cost in the other place, if there is one."""
+        return () if self.place is None else tuple(self.place.costs.values())
+
+    def places(self) -> Iterator[Placed]:
+        """Where strata with rules were last evaluated from the start, if they were."""
+        known = {} if self.place is None else self.place.placed
+        for stratum in self.program.strata:
+            if stratum.clauses:
+                here = Placed(stratum.number, stratum.relations, "kernel", NO_OTHER_PLACE)
+                placed = known.get(stratum.number, here)
+                yield placed if placed.relations == stratum.relations else here  # rules may have changed since
+
+    def costs(self) -> Iterator[ClauseCost]:
+        """What clauses cost in the last evaluation of their strata."""
+        for stratum in sorted(self.variants):
+            costs: dict[int, tuple[Clause, int, float]] = {}
+            for variant in self.variants[stratum]:
+                # A recursive clause has one version for every atom that may be the new fact.
+                clause = variant.clause
+                _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
+                costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
+            for clause, derivations, seconds in costs.values():
+                yield ClauseCost(stratum, clause, derivations, seconds)
+
+
+def constructing_rules(stratum: LogicalStratum) -> list[str]:
+    """Says which rules of a stratum build values in recursion: there may be no end to that."""
+    rules = [
+        clause.rule
+        for clause in stratum.clauses
+        if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
+    ]
+    return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
+
+
+def _renumber(kept: dict[int, T], before: LogicalProgram, after: LogicalProgram) -> dict[int, T]:
+    """What is kept by stratum: that of strata which have the same relations under both programs."""
+    numbers = {stratum.relations: stratum.number for stratum in after.strata}
+    return {
+        numbers[stratum.relations]: kept[stratum.number]
+        for stratum in before.strata
+        if stratum.number in kept and stratum.relations in numbers
+    }

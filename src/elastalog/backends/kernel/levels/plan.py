@@ -1,0 +1,184 @@
+"""The variants of a stratum's clauses that updates use, whatever its facts carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
+from types import ModuleType
+
+from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.machine import inputs as machine_inputs
+from elastalog.backends.kernel.machine import scheduler as machine_drive
+from elastalog.backends.kernel.machine import stratum_update
+from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
+from elastalog.backends.kernel.store import bookkeeping, given, homes
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.diagnostics.source import Source
+from elastalog.jit.operators import Operator
+from elastalog.planning.logical import Clause, LogicalStratum, Scan, Test
+from elastalog.planning.steps import Gather, Generate, Probe
+from elastalog.planning.variants import other_ways, plan_backward, plan_from_goal, plan_heads
+from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
+
+
+class MaintenancePlan:
+    """The variants of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
+
+    `recovering` are the backward variants for facts that lost all derivations of their level. With local levels a
+    clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
+    that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
+    never counted, needs all (`backward`, planned when it is first asked for). `forks`: others of the same start, by
+    forward variants (see `planning.variants`). `flat` are the relations below whose facts count as level 0. Without
+    `looks_back` there are no variants backwards. `is_global`: strata above hear of facts that have another level."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        flat: frozenset[str],
+        dictionary: Dictionary,
+        source: Source,
+        is_global: bool,
+        statistics: KernelStatistics,
+        looks_back: bool = True,
+    ) -> None:
+        self._statistics = statistics
+        self.flat = flat
+        self.is_global = is_global
+        self._dictionary = dictionary
+        self._source = source
+        self._own = stratum.relations
+        self._clauses = stratum.clauses if looks_back else ()
+        self._machine: MachinePlan | None = None
+        self._looks_for_explicit = False
+        self._whole: dict[Variant, tuple[Variant, int]] = {}
+        self._laid_out: list[DeltaVariant] = []
+        self.forks: dict[Variant, DeltaVariant] = {}
+        self.forward: dict[str, list[DeltaVariant]] = {}
+        self.recovering: dict[str, list[DeltaVariant]] = {}
+        for clause in stratum.clauses:
+            for position, goal in enumerate(clause.goals):
+                if not isinstance(goal, Test):
+                    planned = plan_from_goal(clause, position, statistics)
+                    self.forward.setdefault(goal.relation, []).append(DeltaVariant(planned, dictionary, source))
+            if looks_back and (is_global or clause.is_recursive):
+                self.recovering.setdefault(clause.head, []).append(self._backwards(clause))
+
+    def _backwards(self, clause: Clause) -> DeltaVariant:
+        return DeltaVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
+
+    @cached_property
+    def backward(self) -> dict[str, list[DeltaVariant]]:
+        """The backward variants of all clauses, by their heads."""
+        known = {id(variant.clause): variant for variant in _listed(self.recovering)}
+        found: dict[str, list[DeltaVariant]] = {}
+        for clause in self._clauses:
+            found.setdefault(clause.head, []).append(known.get(id(clause)) or self._backwards(clause))
+        return found
+
+    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
+        machine = self.machine
+        for variants in (*self.forward.values(), *self.recovering.values(), self.forks.values()):
+            for variant in variants:
+                variant.prepare(relations)
+        machine.refresh(relations)
+
+    def look_for_explicit(self) -> None:
+        """Explicit facts may go that rules derive too: from now on the machine looks for such."""
+        if not self._looks_for_explicit and len(self._clauses) > len(_listed(self.recovering)):
+            self._looks_for_explicit, self._machine = True, None
+
+    @property
+    def machine(self) -> MachinePlan:
+        """The variants as the machine runs them; those that only explicit facts need if such have gone."""
+        if self._machine is None:
+            recovering = _listed(self.recovering)
+            if not self._laid_out:
+                forward = _listed(self.forward)
+                self._whole = self._enumerating(forward, recovering)
+                self._laid_out = self._shared(forward)
+                self.forks = self._find_forks(self._laid_out, recovering)
+            backward = _listed(self.backward) if self._looks_for_explicit else recovering
+            variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
+            self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
+        return self._machine
+
+    def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:
+        """Variants of rules with several heads, one for all heads."""
+        groups: dict[object, list[DeltaVariant]] = {}
+        for variant in forward:
+            groups.setdefault(what_is_shared(variant), []).append(variant)
+        found: list[DeltaVariant] = []
+        for members in groups.values():
+            is_alone = len(members) == 1 or _may_widen(members[0])
+            found += members if is_alone else [self._for_all_heads(members)]
+        return found
+
+    def _for_all_heads(self, members: Sequence[DeltaVariant]) -> DeltaVariant:
+        clauses, goal = [member.clause for member in members], members[0].gather.goal
+        assert goal is not None
+        return DeltaVariant(plan_heads(clauses, goal, self._statistics), self._dictionary, self._source, clauses)
+
+    def _find_forks(
+        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
+    ) -> dict[Variant, DeltaVariant]:
+        """By variants, others of the same start that take the facts which meet less on their way."""
+        there = {index for variant in (*forward, *recovering) for index in _indexes(variant)}
+        size = sum(map(self._statistics.rows, self._own))
+        found: dict[Variant, DeltaVariant] = {}
+        for usual in forward:
+            if usual.clauses:
+                continue
+            for planned in other_ways(usual.planned, self._statistics):
+                other = DeltaVariant(planned, self._dictionary, self._source)
+                share, more = SETTINGS.fork_index_share, _indexes(other) - there
+                if all(share * self._statistics.rows(name) <= size for name, _ in more):
+                    found[usual] = other
+                    break
+        return found
+
+    def _enumerating(
+        self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
+    ) -> dict[Variant, tuple[Variant, int]]:
+        """For variants that look for lost facts, the one by which their clause is enumerated, from the smallest
+        relation of the stratum, and how many rows that should take as long as nobody knows."""
+        found: dict[Variant, tuple[Variant, int]] = {}
+        for sought in recovering:
+            starts = [
+                (self._statistics.rows(goal.relation), variant)
+                for variant in forward
+                if variant.clause is sought.clause
+                and isinstance(goal := variant.clause.goals[variant.gather.goal or 0], Scan)
+                and (goal.relation in self._own or not variant.clause.is_recursive)
+            ]
+            if starts:
+                rows, start = min(starts, key=itemgetter(0))
+                found[sought] = start, SETTINGS.enumerate_from + SETTINGS.rows_a_fact * int(rows)
+        return found
+
+
+def _listed(by_relation: Mapping[str, Sequence[DeltaVariant]]) -> list[DeltaVariant]:
+    return [variant for variants in by_relation.values() for variant in variants]
+
+
+def _indexes(variant: DeltaVariant) -> set[IndexKey]:
+    return {(probe.relation, probe.key_columns) for probe in variant.probes if is_indexed(probe)}
+
+
+def _may_widen(variant: DeltaVariant) -> bool:
+    """Whether a block of a variant may get more rows than usual."""
+    steps: list[Gather | Probe] = [variant.planned.gather, *variant.planned.probes]
+    return any(isinstance(action, Generate) for step in steps for action in step.actions)
+
+
+def load_operators(*others: ModuleType) -> None:
+    """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
+    update need not."""
+    for module in (stratum_update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
+        for value in vars(module).values():
+            if isinstance(value, Operator):
+                value.load()

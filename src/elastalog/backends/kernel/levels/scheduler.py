@@ -1,0 +1,400 @@
+"""A drive through the strata that an update reaches: one call of the machine for as many of them as can be (see
+`machine.scheduler`). Most updates are small, and then what counts is how often Python is asked.
+
+Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
+relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import addressof
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.levels.plan import MaintenancePlan
+from elastalog.backends.kernel.machine import inputs as machine_inputs
+from elastalog.backends.kernel.machine import layout, stratum_update
+from elastalog.backends.kernel.machine import scheduler as machine_drive
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.homes import Homes
+from elastalog.backends.kernel.store.impulse import Impulse
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import add_rows, touch
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
+from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
+from elastalog.planning.logical import LogicalStratum
+from elastalog.settings import SETTINGS
+
+_DONE = layout.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class _LaidOut:
+    """Where the relations and indexes of a stratum are: addresses of records, and the records, which must live as long
+    as these are known; the arrays of a relation that is gone must not."""
+
+    found: list[Whereabouts | IndexWhereabouts | None]
+    homes: Vector
+    index_homes: Vector
+
+
+class Scheduled(Protocol):
+    """A stratum that a drive may enter, if it `is_driven`; `plan` says how it is maintained."""
+
+    @property
+    def stratum(self) -> LogicalStratum: ...
+    @property
+    def is_driven(self) -> bool: ...
+    @property
+    def plan(self) -> MaintenancePlan: ...
+
+
+class UpdateScheduler:
+    """The drives through the strata of a program. `vectors`: those of the dense strategy. `changed` of a drive under
+    way: the entries of relations that changed, which it adds to."""
+
+    def __init__(
+        self,
+        strata: Sequence[Scheduled],
+        relations: Mapping[str, KernelRelation],
+        homes: Homes,
+        watch: Watch,
+        is_global: bool,
+        vectors: Mapping[str, Vectors],
+    ) -> None:
+        self._strata = strata
+        self._relations = relations
+        self._homes = homes
+        self._watch = watch
+        self._vectors = vectors
+        self._workspace = Workspace()
+        self._is_global = is_global
+        self._runs: dict[int, MachineRun] = {}
+        self._laid_out: dict[int, _LaidOut] = {}
+        self._readers: dict[str, list[int]] = {name: [] for name in homes.names}
+        for place, stratum in enumerate(strata):
+            for name in stratum.stratum.reads:
+                self._readers[name].append(place)
+        self.changed: dict[str, Vector] = {}
+        self._given: dict[str, Vector] = {}
+        self._grown: list[KernelRelation] = []
+        self._first: Vector = np.empty(0, np.int32)
+        self.is_under_way = False
+        self._stamp = -1
+        self._never: Vector = np.array([not stratum.is_driven for stratum in strata], np.int64)
+        self._make_tables()
+
+    def _make_tables(self) -> None:
+        size, names = len(self._strata), self._homes.names
+        self._table = Table(machine_drive.Stratum, size)
+        self._reached: Vector = np.zeros(size, np.int64)
+        self._barred: Vector = np.zeros(size, np.int64)
+        begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
+        self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
+        self._driven: Vector = np.zeros((size, machine_drive.DRIVEN), np.int64)
+        self._moved: Vector = np.zeros((len(names), machine_drive.MOVED), np.int64)
+        self._record = record = machine_drive.Drive(
+            stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
+            barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
+            readers_size=len(self._reader_table),
+            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
+            moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
+        )  # fmt: skip
+        self._address = addressof(record)
+        machine = self._workspace.machine
+        machine.drive, machine.is_global, machine.part = self._address, self._is_global, layout.TO_ENTER
+        self._take_list(SETTINGS.first_changes)
+        self._take_first(SETTINGS.first_changes)
+
+    def _take_list(self, size: int) -> None:
+        """Those that changes were listed in before live as long as `changed` knows them."""
+        record, entries = self._record, np.empty(size, np.int32)
+        place = address_of(entries)
+        self._list: Vector = entries
+        record.lists, record.lists_used, record.lists_room = place, 0, size
+
+    # --- a drive ---------------------------------------------------------------------------------------------------
+
+    def begin_update(self) -> None:
+        """What earlier updates changed and did need not be known any more."""
+        self._record.lists_used = self._record.driven_number = 0
+
+    def set_out(self, changed: dict[str, Vector], allowed: int, first: int = 0) -> None:
+        """Begins a drive to the strata that read what has `changed`, from the place `first` on. It adds to that, and
+        stops within a stratum that makes more derivations than `allowed`."""
+        record, machine = self._record, self._workspace.machine
+        self.changed = changed
+        if STAMPS.last != self._stamp:
+            self._look_again()
+        machine_drive.set_out(self._address)
+        self._given.clear()
+        record.at, record.derived_allowed = first, allowed
+        if changed:
+            self.tell(changed)
+        if machine.levels_waiting:
+            self._workspace.clear()
+        machine.part = layout.TO_ENTER
+        self.is_under_way = True
+
+    def tell(self, names: Iterable[str]) -> None:
+        """Relations have changed, and not by the drive: it goes to the strata that read them."""
+        if STAMPS.last != self._stamp:
+            self._look_again()  # one that was evaluated anew is elsewhere
+        for name in names:
+            # Where an array begins is asked for only if it is not known: that takes longer than a small join.
+            entries = self.changed[name]
+            place = self._record.first if entries.base is self._first else address_of(entries)
+            machine_drive.tell(self._address, self._homes.numbers[name], place, len(entries))
+
+    def bar(self, place: int, *, is_reached: bool) -> None:
+        """A stratum is not to be entered; if it `is_reached`, the drive stops there."""
+        self._barred[place] = 1
+        if is_reached:
+            self._reached[place] = 1
+
+    def give(self, place: int, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> None:
+        """Explicit facts of the stratum at a place, which has rules, go and come: it is to be entered, unless it is
+        known already."""
+        for name in self._strata[place].stratum.relations:
+            if name not in self._given and (name in deleted or name in inserted):
+                relation, nothing = self._relations[name], np.empty(0, np.int32)
+                if name in deleted:
+                    self._look_for_explicit(place)
+                gone = touch(relation, relation.find(deleted[name])) if name in deleted else nothing
+                come = touch(relation, add_rows(relation, inserted[name])) if name in inserted else nothing
+                entries = np.concatenate((gone, come))
+                home, at = relation.whereabouts, address_of(entries)
+                self._given[name], home.given, home.going, home.coming = entries, at, len(gone), len(come)
+                self._reached[place] = 1
+
+    def _look_for_explicit(self, place: int) -> None:
+        plan = self._strata[place].plan
+        before = plan.machine
+        plan.look_for_explicit()
+        if plan.machine is not before:
+            self._table[place].laid_out = -1
+
+    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Vector:
+        """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
+        for that. Returns its entries, all of which have changed; the strata that read it hear of it."""
+        relation, number = self._relations[name], self._homes.numbers[name]
+        if STAMPS.last != self._stamp:
+            self._look_again()
+        relation.is_settled = False
+        facts = np.ascontiguousarray(facts, np.int32)
+        touched = machine_drive.change(self._address, place, number, facts, is_present)
+        if touched < 0:
+            self._make_room(relation, facts)
+            touched = machine_drive.change(self._address, place, number, facts, is_present)
+        return self._first[:touched]
+
+    def _make_room(self, relation: KernelRelation, facts: Matrix) -> None:
+        """Facts get rows, and room for entries."""
+        add_rows(relation, facts)
+        relation.reserve_touched(len(facts))
+        entries = relation.touched_used + len(facts)
+        if entries > len(self._first):
+            self._take_first(2 * entries)
+        self._look_again()
+
+    def _take_first(self, size: int) -> None:
+        record, first = self._record, np.arange(size, dtype=np.int32)
+        place = address_of(first)
+        # Together: Ctrl-C may come before.
+        self._first, record.first, record.first_room = first, place, size
+
+    def go_on(self, *, is_single: bool = False) -> int | None:
+        """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
+        of one that is barred, or has cost what is allowed."""
+        workspace, record = self._workspace, self._record
+        machine = workspace.machine
+        if is_single != record.is_single:
+            record.is_single = is_single
+        if STAMPS.last != self._stamp:
+            self._look_again()
+        while True:
+            reason = stratum_update.advance(workspace.address)
+            if reason == _DONE:
+                self._collect()
+                return None
+            match reason:
+                case layout.OTHERWISE if not self._barred[record.at]:
+                    self._lay_out(record.at)
+                case layout.OTHERWISE | layout.CHECK:
+                    self._collect()
+                    return int(record.at)
+                case layout.NO_LISTS:
+                    self._collect()
+                    self._take_list(max(2 * len(self._list), machine.highest))
+                    self._look_again()
+                case _:
+                    self._serve(reason)
+
+    def is_at(self, place: int) -> bool:
+        """Whether a drive under way has come to a stratum."""
+        return self.is_under_way and self._record.at == place
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a stratum has been entered and not left."""
+        return bool(self._workspace.machine.part != layout.TO_ENTER)
+
+    def admit(self, place: int) -> None:
+        """A stratum is not barred."""
+        self._barred[place] = 0
+
+    def pass_by(self) -> None:
+        """The stratum that the drive has come to has been seen to."""
+        self._record.at += 1
+        self._workspace.machine.part = layout.TO_ENTER
+
+    def driven(self) -> list[list[int]]:
+        """The strata that were driven through since this was asked: see `machine.scheduler.DRIVEN`."""
+        number = self._record.driven_number
+        self._record.driven_number = 0
+        rows: list[list[int]] = self._driven[:number].tolist() if number else []
+        return rows
+
+    def check(self) -> None:
+        """The stratum under way has cost what was allowed: looks at limits, and allows more."""
+        self._runs[self._record.at].serve(layout.CHECK)
+
+    def abandon(self) -> None:
+        """Forgets the stratum under way; its marks are taken off the relations below it."""
+        if self.is_within:
+            self._runs[self._record.at].plan.refresh_touched(self._relations)
+            machine_inputs.unmark(self._workspace.address)
+            self._workspace.machine.part = layout.TO_ENTER
+            self._workspace.clear()
+        if self._grown:
+            self._extend_indexes()
+
+    def end(self) -> None:
+        """There is no drive under way."""
+        self.abandon()
+        self.is_under_way = False
+
+    # --- within ----------------------------------------------------------------------------------------------------
+
+    def _look_again(self) -> None:
+        """If anything has moved, all strata are laid out again when they are next entered."""
+        stamp = STAMPS.last
+        self._record.stamp = self._homes.look_again()
+        self._stamp = stamp  # what moves meanwhile is looked at again
+
+    def _lay_out(self, place: int) -> None:
+        """Writes down where the relations and indexes of a stratum are, and its code."""
+        own, relations, record = self._strata[place].stratum.relations, self._relations, self._table[place]
+        plan = self._strata[place].plan.machine
+        for name in own:
+            if name in self._vectors:
+                plan.relations[plan.number[name]].vectors = self._vectors[name].address
+        found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
+        for name, columns in plan.keys:
+            index = relations[name].index_to_extend(columns)
+            found.append(None if index is None else index.lay_out())
+        known = self._laid_out.get(place)
+        if known is not None and self._runs[place].plan is plan and known.found == found:
+            record.laid_out = self._record.stamp  # arrays have moved, but what says where they are has not
+            return
+        # Ctrl-C may come anywhere: until all is written, nothing is known of the stratum.
+        self._laid_out.pop(place, None)
+        self._runs[place] = MachineRun(plan, self._workspace, relations, own, self._watch, vectors=self._vectors)
+        for name in plan.names:
+            relations[name].whereabouts.number = self._homes.numbers[name]
+        places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
+        homes, index_homes = places[: len(plan.names)], places[len(plan.names) :]
+        self._workspace.make_ready(plan)
+        (
+            record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
+            record.probes, record.actions, record.operands, record.own_variants,
+        ) = plan.places  # fmt: skip
+        record.indexes_number = len(index_homes)
+        record.homes, record.index_homes = address_of(homes), address_of(index_homes)
+        self._laid_out[place] = _LaidOut(found, homes, index_homes)
+        record.laid_out = self._record.stamp
+
+    def _serve(self, reason: int) -> None:
+        """Does what the machine wishes."""
+        place, machine = self._record.at, self._workspace.machine
+        served = self._runs[place]
+        served.serve(reason)
+        if reason == layout.NO_INDEX:
+            name, columns = served.plan.keys[machine.full_index]
+            index = self._relations[name].index(columns).whereabouts
+            laid_out, home = self._laid_out[place], addressof(index)
+            # Without a call in between: Ctrl-C must not leave the address of one that is gone.
+            laid_out.found[len(served.plan.names) + machine.full_index] = index
+            laid_out.index_homes[machine.full_index] = home
+
+    def _collect(self) -> None:
+        """Tells relations and the update what has changed in them."""
+        record = self._record
+        number = record.moved_number
+        for moved, first, listed, grown in self._moved[:number].tolist():
+            name = self._homes.names[moved]
+            relation = self._relations[name]
+            relation.is_settled = False
+            if grown:
+                self._grown.append(relation)
+            if listed:
+                self.changed[name] = self._list[first : first + listed]
+        record.moved_number = 0
+        if self._grown and not self.is_within:
+            self._extend_indexes()
+
+    def _extend_indexes(self) -> None:
+        """Adds the rows that relations have got to all their indexes: never while a stratum is under way, since the
+        machine knows where these were when it was entered."""
+        while self._grown:
+            relation = self._grown.pop()
+            try:
+                relation.extend_indexes()
+            except MemoryError:  # it may be what ends the update
+                relation.drop_outdated_indexes()
+
+
+class StratumUpdate:
+    """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it,
+    or is within it, it goes on from there."""
+
+    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler) -> None:
+        self.own = impulse.stratum.relations
+        self._drive = drive
+        self._watch = impulse.watch
+        self._is_alone = not drive.is_at(place)
+        if self._is_alone:
+            drive.set_out(impulse.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
+        drive.give(place, impulse.deleted, impulse.inserted)
+        drive.admit(place)
+
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint."""
+        drive = self._drive
+        if drive.is_within:
+            drive.check()
+        while drive.go_on(is_single=True) is not None:
+            drive.check()
+        for _, _, derivations, rows, *_ in drive.driven():
+            self._watch.count(derivations, rows)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        changed = self._drive.changed
+        if self._is_alone:
+            self._drive.end()
+        return {name: changed[name] for name in self.own if name in changed}
+
+    def abandon(self) -> None:
+        """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
+        self._drive.abandon()
+        if self._is_alone:
+            self._drive.end()

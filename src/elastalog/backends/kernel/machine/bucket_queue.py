@@ -1,0 +1,217 @@
+"""Bucket queues: of an update, facts that wait for the level they will settle at, lowest level first; of a bootstrap
+with global levels, derivations that fire later than the level that is being found, because a fact of a lower relation
+is that high. In the latter, the words of a node are those of the head, and nodes whose derivations have been taken are
+used again.
+
+The facts of a level are a list through nodes, whose first is `waiting[level]`; `heap` holds the levels that have a
+list."""
+
+from __future__ import annotations
+
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, np_int32, operator
+from elastalog.backends.kernel.execution.level_views import LEVELS
+from elastalog.backends.kernel.machine.layout import (
+    DONE,
+    NO_LEVELS,
+    NO_NODES,
+    counts_of,
+    levels_of,
+    machine_at,
+    node_at,
+    relation_at,
+    rows_of,
+    table_of,
+)
+from elastalog.backends.kernel.store.set_table import add_row, find_row
+from elastalog.jit.operators import view
+
+
+@view
+def waiting_of(machine):  # type: ignore[no-untyped-def]
+    """The first node of each level, -1 if it has none."""
+    return words_at(machine.waiting, machine.levels_room)
+
+
+@piece
+def wait(machine, relation, entry, level):  # type: ignore[no-untyped-def]
+    """Files an entry under the level it waits for."""
+    number = machine.nodes_used
+    machine.nodes_used = number + 1
+    node_at(machine.nodes, number).entry = entry
+    file_node(machine, relation, number, level)
+
+
+@piece
+def file_node(machine, relation, number, level):  # type: ignore[no-untyped-def]
+    """Puts a node into the list of a level."""
+    waiting = waiting_of(machine)
+    node = node_at(machine.nodes, number)
+    node.relation = relation
+    node.next = waiting[level]
+    if waiting[level] < 0:
+        heap = words_at(machine.heap, machine.levels_room)
+        at = machine.levels_waiting
+        machine.levels_waiting = at + 1
+        while at > 0:
+            above = (at - 1) >> 1
+            if heap[above] <= level:
+                break
+            heap[at] = heap[above]
+            at = above
+        heap[at] = level
+    waiting[level] = number
+
+
+@piece
+def lowest_level(machine):  # type: ignore[no-untyped-def]
+    """The lowest level that something waits for."""
+    return words_at(machine.heap, machine.levels_room)[0]
+
+
+@piece
+def take_lowest(machine):  # type: ignore[no-untyped-def]
+    """Takes the lowest level off the heap."""
+    heap = words_at(machine.heap, machine.levels_room)
+    lowest = heap[0]
+    size = machine.levels_waiting - 1
+    machine.levels_waiting = size
+    moved = heap[size]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and heap[below + 1] < heap[below]:
+            below += 1
+        if moved <= heap[below]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = moved
+    return lowest
+
+
+@piece
+def is_earlier(block, i, level):  # type: ignore[no-untyped-def]
+    """Whether a derivation of a block fires at a level or before."""
+    return int64(block[i, block.shape[1] - LEVELS]) + 1 <= level
+
+
+@piece
+def put_off(machine, block, start, stop, level, relation, width):  # type: ignore[no-untyped-def]
+    """Files the rows of block[start:stop] that fire after `level`; the others (`kept`) move to the front of the range.
+    Says what is missing for that, having done nothing. `width`: words of the head."""
+    highest = int64(0)
+    later = 0
+    for i in range(start, stop):
+        if not is_earlier(block, i, level):
+            later += 1
+            highest = max(highest, int64(block[i, block.shape[1] - LEVELS]) + 1)
+    machine.kept = stop - start
+    if later == 0:
+        return DONE
+    machine.highest = highest
+    if highest >= machine.levels_room:
+        return NO_LEVELS
+    if machine.nodes_used + later > machine.nodes_room + machine.free_nodes:
+        return NO_NODES
+    words = matrix_at(machine.words, machine.nodes_room, machine.words_width)
+    kept = start
+    for i in range(start, stop):
+        if is_earlier(block, i, level):
+            if kept != i:
+                for c in range(block.shape[1]):
+                    block[kept, c] = block[i, c]
+            kept += 1
+        else:
+            number = _new_node(machine)
+            for c in range(width):
+                words[number, c] = block[i, c]
+            file_node(machine, relation, number, int64(block[i, block.shape[1] - LEVELS]) + 1)
+    machine.kept = kept - start
+    return DONE
+
+
+@piece
+def _new_node(machine):  # type: ignore[no-untyped-def]
+    """A node that is free again, or one that was never used."""
+    if machine.free_nodes > 0:
+        number = machine.free_node
+        machine.free_node = node_at(machine.nodes, number).next
+        machine.free_nodes -= 1
+    else:
+        number = machine.nodes_used
+        machine.nodes_used += 1
+    return number
+
+
+@piece
+def _free(machine, number):  # type: ignore[no-untyped-def]
+    """Gives back a node; returns the one that came after it."""
+    node = node_at(machine.nodes, number)
+    following = int64(node.next)
+    node.next = machine.free_node
+    machine.free_node = number
+    machine.free_nodes += 1
+    return following
+
+
+@piece
+def insert_due(machine, level):  # type: ignore[no-untyped-def]
+    """Inserts the heads of the derivations that fire at a level; False if one has no room."""
+    waiting = waiting_of(machine)
+    if level >= machine.levels_room or waiting[level] < 0:
+        return True
+    words = matrix_at(machine.words, machine.nodes_room, machine.words_width)
+    number = int64(waiting[level])
+    while number >= 0:
+        machine.full = node_at(machine.nodes, number).relation
+        relation = relation_at(machine.relations, machine.full)
+        if relation.used >= relation.room:
+            waiting[level] = number
+            return False
+        rows = rows_of(relation)
+        table = table_of(relation)
+        count = counts_of(relation)
+        row = find_row(words, number, rows, table, relation.shift)
+        if row < 0:
+            add_row(words, number, -1 - row, rows, table, relation.used)
+            count[relation.used] = 1
+            levels_of(relation)[relation.used] = np_int32(level)
+            relation.used += 1
+        elif row >= relation.delta_end:
+            count[row] += 1
+        number = _free(machine, number)
+    waiting[level] = -1
+    take_lowest(machine)
+    return True
+
+
+@operator(INT, INT, MATRIX, INT, INT, INT, INT)
+def put_off_block(address, block, used, level, relation, width):  # type: ignore[no-untyped-def]
+    """`put_off` for all rows of a block."""
+    return put_off(machine_at(address, 0), block, 0, used, level, relation, width)
+
+
+@operator(INT, INT, INT, MATRIX)
+def take_due(address, level, block):  # type: ignore[no-untyped-def]
+    """Takes heads that fire at a level, all of one relation (`full`), until the block is full; returns how many. 0:
+    there are no more."""
+    machine = machine_at(address, 0)
+    waiting = waiting_of(machine)
+    filled = 0
+    if level >= machine.levels_room or waiting[level] < 0:
+        return filled
+    words = matrix_at(machine.words, machine.nodes_room, machine.words_width)
+    number = int64(waiting[level])
+    machine.full = node_at(machine.nodes, number).relation
+    while number >= 0 and filled < block.shape[0] and node_at(machine.nodes, number).relation == machine.full:
+        for c in range(block.shape[1]):
+            block[filled, c] = words[number, c]
+        filled += 1
+        number = _free(machine, number)
+    waiting[level] = number
+    if number < 0:
+        take_lowest(machine)
+    return filled

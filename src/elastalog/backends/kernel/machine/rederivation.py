@@ -1,0 +1,170 @@
+"""Lost facts are looked for backwards, or by enumerating a clause, whichever should go through fewer rows.
+
+Going backwards from a head is cheap if the atoms of its clause share few facts with it, and hopeless if they share many
+(see `sets.heads_backward`). Which it is shows after some heads. Those that are left when it should cost more than to
+enumerate the clause once are left to a variant that does that, and hands on the derivations of these heads only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import (
+    NONE,
+    ONE,
+    flattened,
+    hash_row,
+    inlined,
+    int64,
+    np_int32,
+    prefetch,
+)
+from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    RECOVERING,
+    SOUGHT_BITS,
+    index_at,
+    levels_of,
+    operands,
+    relation_at,
+    rows_of,
+    touched_of,
+    variant_at,
+)
+from elastalog.backends.kernel.machine.level_steps import VIEWS, fetch_listed
+from elastalog.backends.kernel.machine.rounds import has_delta
+from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
+from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
+
+_FIRST_HEADS = 16
+"""Heads that are looked for before it is judged what others will cost."""
+
+_AHEAD = 16
+"""How many rows of a posting before its turn the memory of one is asked for."""
+
+_UPPER = np.uint64(64 - (SOUGHT_BITS - 1).bit_length())
+_WORD, _IN_WORD = np.uint64(6), np.uint64(63)
+"""The bit of a hash is what its upper part says; which word of bits, and where in it."""
+
+
+@piece
+def heads_to_seek(machine, variant):  # type: ignore[no-untyped-def]
+    """How many heads a backward variant starts at next: as many again as before, or none, if the others are better left
+    to enumeration."""
+    relation = relation_at(machine.relations, variant.start)
+    if variant.whole == 0 or relation.listed_in != LOSS_LIST:
+        return int64(BLOCK)
+    work = machine.work_before + machine.work
+    done = machine.at - relation.delta
+    if done == 0:
+        variant.left = 0
+        variant.spent = work
+        return int64(_FIRST_HEADS)
+    if (work - variant.spent) * (relation.delta_end - machine.at) > variant.whole * done:
+        variant.left = machine.at
+        return int64(0)
+    return min(int64(done), int64(BLOCK))
+
+
+@piece
+def has_left(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether the backward variant that one stands in for has left it something."""
+    sought = variant_at(machine.variants, variant.seeks - 1)
+    relation = relation_at(machine.relations, sought.start)
+    return relation.listed_in == LOSS_LIST and has_delta(machine, sought) and sought.left > 0
+
+
+@piece
+def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Fills the first block with the next facts of the start's relation that are there, with their levels. If an index
+    has those together that the first probe looks up alike, in its order: then what is found for one is near for the
+    next."""
+    sought = variant_at(machine.variants, variant.seeks - 1)
+    relation = relation_at(machine.relations, variant.start)
+    if machine.at == 0:
+        variant.spent = machine.work_before + machine.work
+        _note_sought(machine, relation_at(machine.relations, sought.start), sought.left)
+    index = index_at(machine.indexes, variant.grouped - 1 if variant.grouped > 0 else 0)
+    is_grouped = variant.grouped > 0 and not index.is_missing and index.added >= relation.used
+    slots = matrix_at(index.slots if is_grouped else 0, index.slots_size if is_grouped else 0, SLOT_WIDTH)
+    pool = words_at(index.pool if is_grouped else 0, index.pool_size if is_grouped else 0)
+    end = index.slots_size if is_grouped else relation.used
+    touched = touched_of(relation)
+    rows = rows_of(relation)
+    level = levels_of(relation)
+    out = matrix_at(frame.usual, BLOCK, variant.width)
+    take = operands(machine, variant.take, variant.taken)
+    place = operands(machine, variant.take + variant.taken, variant.taken)
+    is_flat = relation.is_flat != 0
+    seen = VIEWS[RECOVERING, 0]
+    at = int64(machine.at) >> 32  # a row or a slot; below, where in its posting
+    within = int64(machine.at) & 0xFFFFFFFF
+    filled = int64(0)
+    passed = int64(0)
+    while at < end and filled < BLOCK:
+        row = at
+        length = int64(1)
+        if is_grouped:
+            length = int64(slots[at, LENGTH])
+            row = int64(slots[at, PLACE])
+            if length > 1:
+                later = min(row + within + _AHEAD, row + length - 1)
+                prefetch(flattened(rows), int64(pool[later]) * rows.shape[1])
+                prefetch(level, int64(pool[later]))
+                row = int64(pool[row + within])
+        if length > 0:
+            if is_seen(seen, level, touched, row):
+                copy_fact(rows, row, level, touched, False, is_flat, take, place, out, filled)
+                filled += 1
+            passed += 1
+        within += 1
+        if within >= length:
+            within = int64(0)
+            at += 1
+    machine.work += passed - filled
+    machine.at = at << 32 | within
+    if filled == 0:
+        sought.left = 0
+        sought.whole = max(machine.work_before + machine.work - variant.spent, int64(1))
+    return filled
+
+
+@piece
+def _note_sought(machine, relation, first):  # type: ignore[no-untyped-def]
+    """Writes the place of every entry in the list of losses where the list of the delta would be, which there is none
+    of now. Those from the first that is sought on get the bit of their hash."""
+    touched = touched_of(relation)
+    rows = rows_of(relation)
+    bits = keys_at(machine.sought, SOUGHT_BITS // 64)
+    for i in range(bits.shape[0]):
+        bits[i] = NONE
+    for at in range(relation.losses):
+        fetch_listed(touched, rows, LOSS_LIST, at, relation.losses)
+        fact = entry_of(touched, entry_of(touched, at).losses)
+        fact.deltas = np_int32(at)
+        if at >= first:
+            bit = _bit(rows, int64(fact.row), rows.shape[1])
+            bits[bit >> _WORD] |= ONE << (bit & _IN_WORD)
+
+
+@piece
+def keep_sought(machine, block, used, width):  # type: ignore[no-untyped-def]
+    """Moves the heads of a block that may be sought to its front; most are not, and need no look at the relation.
+    Returns how many those are."""
+    bits = keys_at(machine.sought, SOUGHT_BITS // 64)
+    kept = 0
+    for i in range(used):
+        bit = _bit(block, i, width)
+        if (bits[bit >> _WORD] >> (bit & _IN_WORD)) & ONE:
+            if kept != i:
+                for c in range(block.shape[1]):
+                    block[kept, c] = block[i, c]
+            kept += 1
+    return kept
+
+
+@inlined
+def _bit(rows, row, width):  # type: ignore[no-untyped-def]
+    return hash_row(rows, row, width) >> _UPPER

@@ -1,0 +1,366 @@
+"""The loop of all machines: round after round, variant after variant, block after block.
+
+Facts are few and rounds may be many thousand, so what counts is the cost of a step, not of a row. A machine therefore
+runs without returning until something must be done in Python: memory to grow, an expression to evaluate, limits to look
+at. Then it leaves off, and is called again to go on: where it is stands in the records (see `layout`).
+
+Where a variant forks (see `planning.variants`), each fact of a delta must go one way and no other. So both indexes are
+brought up to date before the first of the two variants begins, and as they only grow between rounds, both find the same
+lengths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, uint64
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.layout import (
+    BLOCK,
+    action_at,
+    frame_at,
+    index_at,
+    operands,
+    probe_at,
+    relation_at,
+    rows_of,
+    variant_at,
+)
+from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, find_key, hash_key, index_key
+from elastalog.backends.kernel.store.whereabouts import index_whereabouts_at
+from elastalog.relations.limits import LEAST_NARROW, WIDE
+
+
+def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
+    """A piece that drives a machine; returns why it leaves off.
+
+    `open_round` brings what a round needs up to date, `starts` says whether a variant has something to start from,
+    `run` runs it (see `runner`): each DONE, or what is missing. `close_round` chooses the next delta and says GO_ON, or
+    why there is no further round now."""
+
+    @piece
+    def drive(machine):  # type: ignore[no-untyped-def]
+        while True:
+            if machine.stage == layout.OPENING or machine.stage == layout.REOPENING:
+                machine.variant = 0
+                machine.variants_end = machine.variants_number
+                reason = open_round(machine)
+                if reason != layout.DONE:
+                    return reason
+                machine.stage = layout.RUNNING
+                machine.at = -1
+            while machine.variant < machine.variants_end:
+                variant = variant_at(machine.variants, machine.variant)
+                if machine.at < 0:
+                    if not starts(machine, variant):
+                        machine.variant += 1
+                        continue
+                    begin(machine, variant)
+                reason = run(machine, variant)
+                if reason != layout.DONE:
+                    return reason
+                machine.variant += 1
+                machine.at = -1
+            machine.stage = layout.OPENING
+            reason = close_round(machine)
+            if reason != layout.GO_ON:
+                return reason
+
+    return drive
+
+
+@piece
+def begin(machine, variant):  # type: ignore[no-untyped-def]
+    """Goes to the first place of the delta that a variant starts at."""
+    machine.at = relation_at(machine.relations, variant.start).delta
+    machine.depth = 0
+    machine.step = layout.GO
+    frame = frame_at(machine.frames, 0)
+    frame.begun = 0
+    frame.end = 0
+
+
+@inlined
+def has_delta(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there are facts that a variant starts at."""
+    relation = relation_at(machine.relations, variant.start)
+    return relation.delta < relation.delta_end
+
+
+@inlined
+def has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there are facts left that a variant starts at."""
+    return machine.at < relation_at(machine.relations, variant.start).delta_end
+
+
+def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
+    """A piece that runs one variant, depth first, one block a step; returns DONE, or what is missing.
+
+    What differs between machines are its parts: `has_more` says whether the variant may have more to start at, `gather`
+    fills the first block with that, `probe_next` the block of the next step, and `sink` hands what is left of the last
+    block to the head, or says what is missing for that. Work is counted in rows that are looked at or made: limits must
+    be checked though nothing is derived."""
+
+    @piece
+    def run(machine, variant):  # type: ignore[no-untyped-def]
+        depth = machine.depth
+        step = machine.step
+        frame = frame_at(machine.frames, depth)
+        if step == layout.ACTED:
+            # Python has made a block ready: it goes to the head, or to the next step.
+            step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
+        while True:
+            if machine.work > machine.work_allowed or machine.derived > machine.derived_allowed:
+                reason = layout.CHECK
+                break
+            if step == layout.SINK:
+                reason = sink(machine, variant, frame)
+                if reason != layout.DONE:
+                    break
+                step = layout.GO
+                continue
+            while depth > 0 and frame.begun >= frame.end:
+                depth -= 1
+                frame = frame_at(machine.frames, depth)
+            if frame.begun < frame.end:
+                probe = probe_at(machine.probes, variant.first_probe + depth)
+                is_missing = probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing
+                if is_missing and not catch_up(machine, probe.index):
+                    reason = layout.NO_INDEX
+                    break
+                following = frame_at(machine.frames, depth + 1)
+                begun = frame.begun
+                filled = probe_next(machine, probe, frame, following)
+                machine.work += filled + frame.begun - begun
+                if filled == 0:
+                    continue
+                depth += 1
+                frame = following
+                reason = finish_block(machine, probe, frame, filled)
+            else:
+                if variant.fork > 0 and not can_fork(machine, variant):
+                    reason = layout.NO_INDEX
+                    break
+                filled = gather(machine, variant, frame) if has_more(machine, variant) else int64(0)
+                reason = layout.DONE
+                if filled == 0:
+                    break
+                machine.work += filled
+                reason = finish_block(machine, variant, frame, filled)
+            if reason != layout.DONE:
+                step = layout.ACTED
+                break
+            if depth == variant.probes and frame.end > 0:
+                step = layout.SINK
+        machine.depth = depth
+        machine.step = step
+        return reason
+
+    return run
+
+
+_append = piece(postings.append)
+
+
+@inlined
+def _second(block, i, second, is_constant):  # type: ignore[no-untyped-def]
+    """The second operand of an action."""
+    return np_int32(second) if is_constant else block[i, second]
+
+
+@inlined
+def _made(kind, left, right):  # type: ignore[no-untyped-def]
+    """What an action makes of two numbers. Division is towards zero."""
+    if kind == layout.ADD:
+        return left + right
+    if kind == layout.SUBTRACT:
+        return left - right
+    if kind == layout.MULTIPLY:
+        return left * right
+    if kind == layout.DIVIDE or kind == layout.REMAINDER:
+        quotient = -(-left // right) if left < 0 else left // right
+        return quotient if kind == layout.DIVIDE else left - quotient * right
+    return int64(0)
+
+
+@inlined
+def _are_narrow(left, right):  # type: ignore[no-untyped-def]
+    """Whether two words of numbers are the numbers themselves."""
+    return left < WIDE and right < WIDE
+
+
+@piece
+def _compute(kind, first, second, is_constant, result, block, used):  # type: ignore[no-untyped-def]
+    """Writes what an action makes of two numbers, row by row; False if one is not its own word, or would not be."""
+    for i in range(used):
+        left = int64(block[i, first])
+        right = int64(_second(block, i, second, is_constant))
+        made = _made(kind, left, right)
+        if not _are_narrow(left, right) or made >= WIDE or made < LEAST_NARROW:
+            return False
+        block[i, result] = np_int32(made)
+    return True
+
+
+@piece
+def _can_compare(first, second, is_constant, block, used):  # type: ignore[no-untyped-def]
+    """Whether an action finds no numbers that are not their own words."""
+    is_narrow = True
+    for i in range(used):
+        is_narrow &= _are_narrow(block[i, first], _second(block, i, second, is_constant))
+    return is_narrow
+
+
+@piece
+def _act(machine, block, used, begin, end):  # type: ignore[no-untyped-def]
+    """Runs simple actions on the first rows of a block; returns how many rows are left. -1 and less if a number is not
+    its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
+    been."""
+    width = block.shape[1]
+    for number in range(begin, end):
+        action = action_at(machine.actions, number)
+        kind = action.kind
+        first, second, is_constant, result = action.first, action.second, action.is_constant != 0, action.result
+        if kind == layout.COPY:
+            for i in range(used):
+                block[i, result] = _second(block, i, second, is_constant)
+        elif kind >= layout.ADD and kind <= layout.REMAINDER:
+            if not _compute(kind, first, second, is_constant, result, block, used):
+                return -1 - used
+        elif kind > layout.REMAINDER and not _can_compare(first, second, is_constant, block, used):
+            return -1 - used
+        else:
+            kept = 0
+            for i in range(used):
+                word = block[i, first]
+                other = _second(block, i, second, is_constant)
+                if kind == layout.KEEP_EQUAL:
+                    holds = word == other
+                elif kind == layout.KEEP_UNEQUAL:
+                    holds = word != other
+                elif kind == layout.KEEP_LESS:
+                    holds = word < other
+                elif kind == layout.KEEP_AT_MOST:
+                    holds = word <= other
+                elif kind == layout.KEEP_MORE:
+                    holds = word > other
+                else:
+                    holds = word >= other
+                if holds:
+                    if kept != i:
+                        for c in range(width):
+                            block[kept, c] = block[i, c]
+                    kept += 1
+            used = kept
+    return used
+
+
+@inlined
+def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
+    """A step, the start of a variant or a probe, has filled its block: runs its actions."""
+    frame.block = frame.usual
+    frame.rows = BLOCK
+    frame.width = step.width
+    frame.begun = 0
+    frame.end = filled
+    frame.within = 0
+    return layout.DONE if step.first_action == step.actions_end else _run_actions(machine, step, frame)
+
+
+@piece
+def _run_actions(machine, step, frame):  # type: ignore[no-untyped-def]
+    """The actions of a step, or ACTIONS if they are to be run in Python."""
+    action = action_at(machine.actions, step.first_action)
+    machine.action = action.first
+    if action.kind == layout.IN_PYTHON:
+        return layout.ACTIONS
+    first = step.first_action + (1 if action.kind == layout.IF_NARROW else 0)
+    left = _act(machine, matrix_at(frame.usual, BLOCK, step.width), frame.end, first, step.actions_end)
+    frame.end = left if left >= 0 else -1 - left
+    return layout.DONE if left >= 0 else layout.ACTIONS
+
+
+@piece
+def extend_indexes(machine):  # type: ignore[no-untyped-def]
+    """Adds the latest rows to the indexes of the stratum's relations; False if one is full."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        for i in range(relation.first_index, relation.indexes_end):
+            index = index_at(machine.indexes, i)
+            if index.added < relation.used and not extend_index(index, relation):
+                machine.full_index = i
+                return False
+    return True
+
+
+@piece
+def extend_index(index, relation):  # type: ignore[no-untyped-def]
+    """Adds the latest rows of a relation to an index; False if it is full."""
+    index.added = extend_part(index, relation, index.added, 0, 1)
+    return index.added >= relation.used
+
+
+@piece
+def extend_part(index, relation, start, part, parts):  # type: ignore[no-untyped-def]
+    """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
+    return _append(
+        rows_of(relation), start, relation.used, numbers_at(index.columns, index.columns_number),
+        index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
+        matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
+        numbers_at(index.state, index.state_size), part, parts,
+    )  # fmt: skip
+
+
+@piece
+def catch_up(machine, number):  # type: ignore[no-untyped-def]
+    """Brings an index up to date that lacks rows which a drive has added to its relation; False if that is to be done
+    in Python, since it is full, or is not there."""
+    index = index_at(machine.indexes, number)
+    machine.full_index = number
+    if index.home == 0:
+        return False
+    home = index_whereabouts_at(index.home, 0)
+    index.added = home.added
+    is_done = extend_index(index, relation_at(machine.relations, index.relation))
+    home.added = index.added
+    if is_done:
+        index.is_missing = 0
+    else:
+        index.added = layout.NEVER
+    return is_done
+
+
+@piece
+def can_fork(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether both ways of a forked variant are open; else the index that is missing is to be made in Python."""
+    return _is_open(machine, variant) and _is_open(machine, variant_at(machine.variants, variant.fork - 1))
+
+
+@piece
+def _is_open(machine, variant):  # type: ignore[no-untyped-def]
+    number = probe_at(machine.probes, variant.first_probe).index
+    return not index_at(machine.indexes, number).is_missing or catch_up(machine, number)
+
+
+@piece
+def goes_here(machine, variant, rows, row):  # type: ignore[no-untyped-def]
+    """Whether the fact in a row goes the way of this variant of a fork."""
+    here = _length(machine, variant, rows, row)
+    there = _length(machine, variant_at(machine.variants, variant.fork - 1), rows, row)
+    return variant.handicap * here < there if variant.is_other_way else here <= variant.handicap * there
+
+
+@piece
+def _length(machine, variant, rows, row):  # type: ignore[no-untyped-def]
+    """How many rows the first join of a variant would look at from a fact."""
+    index = index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index)
+    columns = operands(machine, variant.first_key, variant.first_key_width)
+    slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
+    if index.kind == DIRECT:
+        word = int64(rows[row, columns[0]])
+        return int64(slots[word, LENGTH]) if word >= 0 and word < index.slots_size else int64(0)
+    value = index_key(rows, row, columns)
+    home = hash_key(value) >> uint64(index.shift)
+    return int64(slots[find_key(value, home, keys_at(index.keys, index.keys_size)), LENGTH])

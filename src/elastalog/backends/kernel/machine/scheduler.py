@@ -1,0 +1,312 @@
+"""A drive: from stratum to stratum of an update, in compiled code.
+
+Only strata are entered that hear of a change below them. What they read and derive is copied from its whereabouts when
+they are entered, and how far it goes is written back whenever the machine returns.
+"""
+
+from __future__ import annotations
+
+from ctypes import Structure, sizeof
+
+from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.records import record, record_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, np_int32, operator, types
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.inputs import begin_relation
+from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
+from elastalog.backends.kernel.store.annotations import entry_of
+from elastalog.backends.kernel.store.given import change_facts
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place, index_whereabouts_at, whereabouts_at
+from elastalog.backends.watch import ROWS_A_DERIVATION
+
+DRIVEN = 6
+"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work, the
+effort that these were, and how many facts were touched (see `protocol.Driven`)."""
+
+MOVED = 4
+"""Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
+
+_NUMBER = 8
+"""Bytes of a number."""
+
+_SHARED = sizeof(Place) // _NUMBER
+_SHARED_BY_INDEX = sizeof(IndexWhereabouts) // _NUMBER
+_RELATION, _INDEX = sizeof(Relation), sizeof(IndexPlace)
+
+
+@record
+class Stratum(Structure):
+    """What the machine works on in a stratum: see the fields of `Machine` from `relations` on. `laid_out`: the stamp at
+    which all this was written, see `Drive`; `homes` and `index_homes`: the addresses of the whereabouts of relations
+    and indexes, 0 for an index that there is not."""
+
+    laid_out: int
+    relations: int
+    relations_number: int
+    indexes: int
+    indexes_number: int
+    variants: int
+    variants_number: int
+    probes: int
+    actions: int
+    operands: int
+    own_variants: int
+    homes: int
+    index_homes: int
+
+
+@record
+class Drive(Structure):
+    """`strata` in their order; `at` is the place of the one that the drive is at. `reached`: a number for each, not 0
+    if it is to be entered; `barred`: likewise, if it is to be left to others, as those in `never` always are. Strata
+    that were not laid out at `stamp` are to be laid out again. `readers`: first, for each relation and one more, where
+    its begin; then the places of strata that read it. `homes`: the whereabouts of all relations.
+
+    `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
+    `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `first`: a list of the first entries,
+    all of which have changed where a relation has no rules. `driven` and `moved`: what was done
+    (see `DRIVEN` and `MOVED`). `is_single`: the drive ends after one stratum."""
+
+    stamp: int
+    strata: int
+    strata_number: int
+    reached: int
+    barred: int
+    never: int
+    at: int
+    is_single: int
+    readers: int
+    readers_size: int
+    homes: int
+    homes_number: int
+    changes: int
+    derived_allowed: int
+    work_allowed: int
+    lists: int
+    lists_used: int
+    lists_room: int
+    first: int
+    first_room: int
+    driven: int
+    driven_number: int
+    moved: int
+    moved_number: int
+
+
+drive_at = record_at(Drive)
+stratum_at = record_at(Stratum)
+
+
+@operator(types.void, INT)
+def set_out(address):  # type: ignore[no-untyped-def]
+    """Before a drive: nothing is known to have changed, no stratum is reached or barred for now, and nothing was
+    done."""
+    drive = drive_at(address, 0)
+    homes = numbers_at(drive.homes, drive.homes_number)
+    for r in range(drive.homes_number):
+        home = whereabouts_at(homes[r], 0)
+        home.changed_number = 0
+        home.going = 0
+        home.coming = 0
+    reached = numbers_at(drive.reached, drive.strata_number)
+    barred = numbers_at(drive.barred, drive.strata_number)
+    never = numbers_at(drive.never, drive.strata_number)
+    for place in range(drive.strata_number):
+        reached[place] = 0
+        barred[place] = never[place]
+    drive.at = 0
+    drive.driven_number = 0
+    drive.moved_number = 0
+
+
+@operator(types.void, INT, INT, INT, INT)
+def tell(address, relation, entries, number):  # type: ignore[no-untyped-def]
+    """So many entries of a relation have changed, which are listed at a place."""
+    drive = drive_at(address, 0)
+    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    home.changed = entries
+    home.changed_number = number
+    _reach_readers(drive, relation)
+
+
+@operator(INT, INT, INT, INT, MATRIX, types.boolean)
+def change(address, place, relation, facts, is_present):  # type: ignore[no-untyped-def]
+    """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place. Returns how
+    many entries the relation has, all of which have changed; -1 if rows or room are missing: then nothing was done."""
+    drive = drive_at(address, 0)
+    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    if home.touched_used + facts.shape[0] > drive.first_room or change_facts(home, facts, is_present) > 0:
+        return -1
+    home.changed = drive.first
+    home.changed_number = home.touched_used
+    _reach_readers(drive, relation)
+    numbers_at(_done_at(drive, place), DRIVEN)[1] += facts.shape[0]
+    return home.touched_used
+
+
+@piece
+def _done_at(drive, place):  # type: ignore[no-untyped-def]
+    """Where it is noted what was done in the stratum at a place (see `DRIVEN`): nothing yet, unless it is the last of
+    which something is."""
+    last = drive.driven + (drive.driven_number - 1) * DRIVEN * _NUMBER
+    if drive.driven_number > 0 and numbers_at(last, DRIVEN)[0] == place:
+        return last
+    drive.driven_number += 1
+    done = numbers_at(last + DRIVEN * _NUMBER, DRIVEN)
+    done[0] = place
+    for i in range(1, DRIVEN):
+        done[i] = 0
+    return last + DRIVEN * _NUMBER
+
+
+@piece
+def _reach_readers(drive, relation):  # type: ignore[no-untyped-def]
+    """The strata that read a relation are to be entered."""
+    readers = numbers_at(drive.readers, drive.readers_size)
+    reached = numbers_at(drive.reached, drive.strata_number)
+    for i in range(readers[relation], readers[relation + 1]):
+        reached[readers[i]] = 1
+
+
+@piece
+def enter_next(machine):  # type: ignore[no-untyped-def]
+    """Goes to the next stratum that was reached: GO_ON, DONE if there is none, or OTHERWISE."""
+    drive = drive_at(machine.drive, 0)
+    reached = numbers_at(drive.reached, drive.strata_number)
+    while drive.at < drive.strata_number and reached[drive.at] == 0:
+        drive.at += 1
+    if drive.at == drive.strata_number:
+        return layout.DONE
+    stratum = stratum_at(drive.strata, drive.at)
+    if stratum.laid_out != drive.stamp or numbers_at(drive.barred, drive.strata_number)[drive.at]:
+        return layout.OTHERWISE
+    machine.relations = stratum.relations
+    machine.relations_number = stratum.relations_number
+    machine.indexes = stratum.indexes
+    machine.variants = stratum.variants
+    machine.variants_number = stratum.variants_number
+    machine.probes = stratum.probes
+    machine.actions = stratum.actions
+    machine.operands = stratum.operands
+    machine.own_variants = stratum.own_variants
+    machine.derived = 0
+    machine.derived_allowed = drive.derived_allowed
+    machine.work = 0
+    machine.work_allowed = drive.work_allowed
+    machine.nodes_used = 0
+    drive.changes = _copy_relations(stratum)
+    _copy_indexes(stratum)
+    machine.part = layout.TO_LOSE
+    return layout.GO_ON
+
+
+@piece
+def _copy_relations(stratum):  # type: ignore[no-untyped-def]
+    """Relations are as they are now, and have no delta. Returns how many facts have changed in them."""
+    changes = 0
+    homes = numbers_at(stratum.homes, stratum.relations_number)
+    for r in range(stratum.relations_number):
+        home = numbers_at(homes[r], _SHARED)
+        copy = numbers_at(stratum.relations + r * _RELATION, _SHARED)
+        for i in range(_SHARED):
+            copy[i] = home[i]
+        relation = relation_at(stratum.relations, r)
+        relation.used_before = relation.used
+        begin_relation(relation)
+        if not relation.is_own:
+            relation.going = 0
+            relation.coming = 0
+        changes += relation.changed_number + relation.going + relation.coming
+    return changes
+
+
+@piece
+def _copy_indexes(stratum):  # type: ignore[no-untyped-def]
+    """Indexes are as they are now; one that is not there, or lacks rows, is missing, and caught up with if it is
+    asked for."""
+    homes = numbers_at(stratum.index_homes, stratum.indexes_number)
+    for i in range(stratum.indexes_number):
+        index = index_at(stratum.indexes, i)
+        index.is_missing = 1
+        index.home = homes[i]
+        if homes[i] != 0:
+            home = numbers_at(homes[i], _SHARED_BY_INDEX)
+            copy = numbers_at(stratum.indexes + i * _INDEX, _SHARED_BY_INDEX)
+            for field in range(_SHARED_BY_INDEX):
+                copy[field] = home[field]
+            index.is_missing = 1 if index.added < relation_at(stratum.relations, index.relation).used else 0
+        if index.is_missing:
+            index.added = layout.NEVER
+
+
+@piece
+def write_back(machine):  # type: ignore[no-untyped-def]
+    """Relations of the stratum, and their indexes, go as far as the machine has brought them."""
+    drive = drive_at(machine.drive, 0)
+    stratum = stratum_at(drive.strata, drive.at)
+    homes = numbers_at(stratum.homes, stratum.relations_number)
+    index_homes = numbers_at(stratum.index_homes, stratum.indexes_number)
+    for r in range(stratum.relations_number):
+        relation = relation_at(stratum.relations, r)
+        if relation.is_own:
+            home = whereabouts_at(homes[r], 0)
+            home.used = relation.used
+            home.touched_used = relation.touched_used
+            for i in range(relation.first_index, relation.indexes_end):
+                index = index_at(stratum.indexes, i)
+                if not index.is_missing:
+                    index_whereabouts_at(index_homes[i], 0).added = index.added
+
+
+@piece
+def leave(machine):  # type: ignore[no-untyped-def]
+    """The stratum is done: notes what changed in it, for those that read it. GO_ON, or NO_LISTS."""
+    drive = drive_at(machine.drive, 0)
+    stratum = stratum_at(drive.strata, drive.at)
+    changed = 0
+    for r in range(stratum.relations_number):
+        relation = relation_at(stratum.relations, r)
+        if relation.is_own:
+            changed += relation.delta_end
+    if drive.lists_used + changed > drive.lists_room:
+        machine.highest = changed
+        return layout.NO_LISTS
+    write_back(machine)
+    homes = numbers_at(stratum.homes, stratum.relations_number)
+    touched = 0
+    for r in range(stratum.relations_number):
+        relation = relation_at(stratum.relations, r)
+        if relation.is_own and relation.touched_used > 0:
+            touched += relation.touched_used
+            _note_changes(drive, relation, whereabouts_at(homes[r], 0))
+    numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
+    done = numbers_at(_done_at(drive, drive.at), DRIVEN)
+    done[1] = drive.changes
+    done[2] = machine.derived
+    done[3] = machine.work
+    done[4] = max(machine.derived, machine.work // ROWS_A_DERIVATION)
+    done[5] = touched
+    machine.part = layout.TO_ENTER
+    return layout.DONE if drive.is_single else layout.GO_ON
+
+
+@piece
+def _note_changes(drive, relation, home):  # type: ignore[no-untyped-def]
+    """Lists what changed in a relation, for the strata that read it."""
+    touched = touched_of(relation)
+    listed = relation.delta_end
+    place = drive.lists + 4 * drive.lists_used
+    entries = words_at(place, listed)
+    for i in range(listed):
+        entries[i] = np_int32(entry_of(touched, i).deltas)
+    home.changed = place
+    home.changed_number = listed
+    moved = numbers_at(drive.moved + drive.moved_number * MOVED * _NUMBER, MOVED)
+    moved[0] = home.number
+    moved[1] = drive.lists_used
+    moved[2] = listed
+    moved[3] = relation.used - relation.used_before
+    drive.moved_number += 1
+    drive.lists_used += listed
+    if listed > 0:
+        _reach_readers(drive, home.number)

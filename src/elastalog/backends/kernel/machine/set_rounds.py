@@ -1,0 +1,349 @@
+"""Rounds of the strategies that maintain sets, in compiled code: what follows from a delta is found, some of it is the
+next delta, and so on to the end.
+
+Deletions along a chain are thousands of rounds of a handful of facts. The machine runs them without returning, except
+where that of updates does. The deltas are one list a relation, `deltas` of the touched table; the heads of a round are
+nodes.
+
+Backward/forward checking has rounds in which nothing can be proved: facts are deleted along a chain, one or a few a
+round, each of which lost its last derivation with the one before. A round is *plain* if no fact that is questioned has
+support or is delayed, and all facts of the stratum that its derivations need have been checked: then all of them go.
+The machine runs plain rounds without returning, and leaves off before one that is not (LARGE). A round has two halves:
+the heads of the delta are found, of which those that may go are the candidates; then derivations of the candidates are
+looked for. Deltas and candidates lie in `deltas` of the touched table.
+"""
+
+from __future__ import annotations
+
+from ctypes import Structure
+
+from elastalog.backends.kernel.compile.addresses import piece, words_at
+from elastalog.backends.kernel.compile.records import record, record_at
+from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.layout import (
+    block_of,
+    counts_of,
+    levels_of,
+    machine_at,
+    node_at,
+    relation_at,
+    rows_of,
+    table_of,
+    touched_of,
+)
+from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
+from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DERIVED, IS, REFERENCE, entry_of
+from elastalog.backends.kernel.store.bookkeeping import fetch, touch
+from elastalog.backends.kernel.store.set_table import add_row, find_row
+from elastalog.backends.sets import Mark
+
+
+@record
+class PropagationTask(Structure):
+    """What is done with heads: `column`, `step`, `is_new` and `stamp` as in `set_operators.apply_heads`. The next delta
+    are heads whose marks, as far as they are looked at, are those wanted; if `is_unsupported`, only without C_nr. Marks
+    are added when a fact enters the delta, and removed when it leaves it."""
+
+    column: int
+    step: int
+    is_new: int
+    stamp: int
+    looked_at: int
+    wanted: int
+    is_unsupported: int
+    added: int
+    removed: int
+
+
+_task_at = record_at(PropagationTask)
+
+
+@piece
+def list_head(machine, relation, fact, entry, stamp):  # type: ignore[no-untyped-def]
+    """Lists a head as a node, once a round."""
+    if fact.other != stamp:
+        fact.other = stamp
+        node = node_at(machine.nodes, machine.nodes_used)
+        node.relation = relation
+        node.entry = entry
+        machine.nodes_used += 1
+
+
+@piece
+def enter_delta(relation, touched, entry):  # type: ignore[no-untyped-def]
+    """A fact is in the next delta."""
+    entry_of(touched, entry).marks |= DELTA
+    entry_of(touched, relation.delta_end).deltas = entry
+    relation.delta_end += 1
+
+
+@piece
+def _open(machine):  # type: ignore[no-untyped-def]
+    is_ready = not _task_at(machine.task, 0).is_new or extend_indexes(machine)
+    return layout.DONE if is_ready else layout.NO_INDEX
+
+
+@piece
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Applies the last block to its heads and lists each head once a round, or says what is missing for that."""
+    task = _task_at(machine.task, 0)
+    used = frame.end
+    head = relation_at(machine.relations, variant.head)
+    machine.full = variant.head
+    if head.touched_used + used > head.touched_room or (task.is_new and head.used + used > head.room):
+        return layout.NO_ROOM
+    if machine.nodes_used + used > machine.nodes_room:
+        return layout.NO_NODES
+    block = block_of(frame)
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    count = counts_of(head)
+    touched = touched_of(head)
+    for start in range(0, used, GROUP):
+        stop = min(start + GROUP, used)
+        fetch(block, start, stop, rows, table, head.shift, level)
+        for i in range(start, stop):
+            row = find_row(block, i, rows, table, head.shift)
+            if row < 0:
+                if not task.is_new:
+                    continue
+                add_row(block, i, -1 - row, rows, table, head.used)
+                row = head.used
+                level[row] = ABSENT
+                count[row] = 0
+                head.used += 1
+            value = level[row]
+            if value < REFERENCE:
+                if task.is_new and task.column < 0 and value < ABSENT:
+                    continue
+                touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
+                head.touched_used += 1
+            entry = level[row] - REFERENCE
+            if task.column >= 0:
+                touched[entry, task.column] += task.step
+            list_head(machine, variant.head, entry_of(touched, entry), entry, task.stamp)
+    machine.derived += used
+    frame.begun = used
+    return layout.DONE
+
+
+@piece
+def leave_delta(machine, removed):  # type: ignore[no-untyped-def]
+    """The delta is over: its facts lose some marks."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            entry_of(touched, entry_of(touched, at).deltas).marks &= ~(DELTA | removed)
+        relation.delta = relation.delta_end
+
+
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    """The delta is over; the heads found that are wanted are the next one."""
+    task = _task_at(machine.task, 0)
+    machine.work += 1
+    leave_delta(machine, task.removed)
+    is_more = False
+    for number in range(machine.nodes_used):
+        node = node_at(machine.nodes, number)
+        relation = relation_at(machine.relations, node.relation)
+        touched = touched_of(relation)
+        fact = entry_of(touched, node.entry)
+        if fact.marks & task.looked_at == task.wanted and not (task.is_unsupported and fact.count != 0):
+            fact.marks |= task.added
+            enter_delta(relation, touched, node.entry)
+            is_more = True
+    machine.nodes_used = 0
+    task.stamp += 1
+    if not is_more:
+        return layout.DONE
+    return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
+
+
+_drive = driver(_open, has_delta, runner(has_more, gather_heads, probe_seen, _sink), _close)
+
+
+@operator(INT, INT)
+def propagate(address):  # type: ignore[no-untyped-def]
+    """Runs round after round; returns why it stops."""
+    return _drive(machine_at(address, 0))
+
+
+CHECKED, PROVED, DELAYED = (int(mark) for mark in (Mark.CHECKED, Mark.PROVED, Mark.DELAYED))
+
+
+@record
+class PlainRoundsTask(Structure):
+    """`is_open`: the round is not plain. `forward`: how many variants find heads; the others look for derivations.
+    `scans`: for each of these, `most_scans` numbers of relations, -1 for those below the stratum. `deletions`: heads
+    that had not been checked before."""
+
+    stamp: int
+    is_backward_half: int
+    is_open: int
+    forward: int
+    scans: int
+    scans_size: int
+    most_scans: int
+    deletions: int
+
+
+_plain_task_at = record_at(PlainRoundsTask)
+
+
+@piece
+def _open_half(machine):  # type: ignore[no-untyped-def]
+    """Each half has variants of its own."""
+    task = _plain_task_at(machine.task, 0)
+    if task.is_backward_half:
+        machine.variant = task.forward
+    else:
+        machine.variants_end = task.forward
+    return layout.DONE
+
+
+@piece
+def _starts_half(machine, variant):  # type: ignore[no-untyped-def]
+    return not _plain_task_at(machine.task, 0).is_open and has_delta(machine, variant)
+
+
+@piece
+def _list_heads(machine, variant, block, used, stamp):  # type: ignore[no-untyped-def]
+    """Lists each head of a block once a round, or says what is missing for that."""
+    head = relation_at(machine.relations, variant.head)
+    machine.full = variant.head
+    if head.touched_used + used > head.touched_room:
+        return layout.NO_ROOM
+    if machine.nodes_used + used > machine.nodes_room:
+        return layout.NO_NODES
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    count = counts_of(head)
+    touched = touched_of(head)
+    for i in range(used):
+        row = find_row(block, i, rows, table, head.shift)
+        if row < 0:
+            continue
+        if level[row] < REFERENCE:
+            touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
+            head.touched_used += 1
+        entry = level[row] - REFERENCE
+        list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)
+    return layout.DONE
+
+
+@piece
+def _look_at_bodies(machine, task, block, used):  # type: ignore[no-untyped-def]
+    """The round is not plain if a derivation of a candidate needs a fact that has neither been checked nor is a
+    candidate."""
+    scans = words_at(task.scans, task.scans_size)
+    first = (machine.variant - task.forward) * task.most_scans
+    for scan in range(task.most_scans):
+        number = scans[first + scan]
+        if number < 0:
+            continue
+        relation = relation_at(machine.relations, number)
+        level = levels_of(relation)
+        touched = touched_of(relation)
+        for i in range(used):
+            value = level[block[i, scan + 1]]
+            if value < REFERENCE or not entry_of(touched, value - REFERENCE).marks & (CHECKED | DELTA):
+                task.is_open = 1
+                return
+
+
+@piece
+def _sink_half(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """What is done with the last block, by half of the round."""
+    task = _plain_task_at(machine.task, 0)
+    used = frame.end
+    block = block_of(frame)
+    if task.is_backward_half:
+        _look_at_bodies(machine, task, block, used)
+    else:
+        reason = _list_heads(machine, variant, block, used, task.stamp)
+        if reason != layout.DONE:
+            return reason
+    machine.derived += used
+    frame.begun = used
+    return layout.DONE
+
+
+_run_half_variant = runner(has_more, gather_heads, probe_seen, _sink_half)
+
+
+@piece
+def _run_half(machine, variant):  # type: ignore[no-untyped-def]
+    reason = _run_half_variant(machine, variant)
+    task = _plain_task_at(machine.task, 0)
+    if reason == layout.CHECK and task.is_backward_half:
+        # So long a search is better made by those who know when to give up.
+        task.is_open = 1
+        return layout.DONE
+    return reason
+
+
+@piece
+def _mark_candidates(machine, added, removed):  # type: ignore[no-untyped-def]
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            fact = entry_of(touched, entry_of(touched, at).deltas)
+            fact.marks = (fact.marks & ~removed) | added
+
+
+@piece
+def _choose(machine, task):  # type: ignore[no-untyped-def]
+    """The delta is gone; heads that may go with it are the candidates. Whether there are any."""
+    leave_delta(machine, IS)
+    is_more = False
+    for number in range(machine.nodes_used):
+        node = node_at(machine.nodes, number)
+        relation = relation_at(machine.relations, node.relation)
+        touched = touched_of(relation)
+        fact = entry_of(touched, node.entry)
+        if not fact.marks & IS or fact.marks & PROVED:
+            continue
+        if not fact.marks & CHECKED:
+            task.deletions += 1
+            if fact.marks & DELAYED or fact.count > 0:
+                task.is_open = 1
+        enter_delta(relation, touched, node.entry)
+        is_more = True
+    machine.nodes_used = 0
+    task.stamp += 1
+    return is_more
+
+
+@piece
+def _close_half(machine):  # type: ignore[no-untyped-def]
+    """A half is over. With LARGE, the facts in the delta are still to be checked."""
+    task = _plain_task_at(machine.task, 0)
+    machine.work += 1
+    if not task.is_backward_half:
+        if not _choose(machine, task):
+            return layout.DONE
+        task.is_backward_half = 1
+    elif not task.is_open:
+        _mark_candidates(machine, CHECKED, 0)
+        task.is_backward_half = 0
+    if task.is_open:
+        _mark_candidates(machine, 0, DELTA)
+        return layout.LARGE
+    # So that a search has the other half at least.
+    return layout.CHECK if machine.work > machine.work_allowed // 2 else layout.GO_ON
+
+
+_drive_plainly = driver(_open_half, _starts_half, _run_half, _close_half)
+
+
+@operator(INT, INT)
+def delete_plainly(address):  # type: ignore[no-untyped-def]
+    """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops."""
+    return _drive_plainly(machine_at(address, 0))

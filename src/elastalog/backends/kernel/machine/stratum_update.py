@@ -1,0 +1,367 @@
+"""The update of a stratum (algorithm 4.4 in its counting form) in compiled code: from the first look at what changes
+below it, and at its own explicit facts that go and come, to the list of what changed in it.
+
+Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was
+counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
+this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
+levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
+fact, by the first goal that is in that delta.
+
+Most updates end after a few facts, and then what counts is how often Python is asked.
+"""
+
+from __future__ import annotations
+
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
+from elastalog.backends.kernel.execution.level_views import LEVELS
+from elastalog.backends.kernel.machine import inputs, layout
+from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
+from elastalog.backends.kernel.machine.heads import (
+    gain,
+    gain_counts,
+    has_counts,
+    highest,
+    lose,
+    lose_counts,
+    recover,
+    recover_listed,
+    wait_for_counts,
+)
+from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
+from elastalog.backends.kernel.machine.layout import (
+    block_of,
+    frame_at,
+    machine_at,
+    node_at,
+    operands,
+    relation_at,
+    touched_of,
+    variant_at,
+)
+from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
+from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
+from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
+from elastalog.backends.kernel.machine.scheduler import enter_next, leave, write_back
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
+from elastalog.backends.kernel.store.bookkeeping import finish_entry, lose_fact, settle_at
+from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
+
+
+@piece
+def _open(machine):  # type: ignore[no-untyped-def]
+    """Gains may have brought new rows. After the first round only facts of the stratum are in the delta."""
+    if machine.stage == layout.REOPENING:
+        machine.variants_end = machine.own_variants
+    is_ready = machine.phase != layout.GAINING or extend_indexes(machine)
+    return layout.DONE if is_ready else layout.NO_INDEX
+
+
+@inlined
+def _starts(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether a variant has something to start from."""
+    if variant.seeks > 0:
+        return machine.phase == layout.RECOVERING and has_left(machine, variant)
+    if not has_delta(machine, variant):
+        return False
+    relation = relation_at(machine.relations, variant.start)
+    if machine.phase == layout.RECOVERING:
+        return variant.lists & (1 << relation.listed_in) != 0
+    if variant.is_backward:
+        return False
+    if (machine.phase == layout.LOSING) != (variant.is_negated != 0):
+        return relation.may_lose != 0
+    return relation.may_gain != 0
+
+
+@inlined
+def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether there is something left to start at; who goes through all facts finds out himself."""
+    return variant.seeks > 0 or has_more(machine, variant)
+
+
+@piece
+def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """The next facts of the delta that the start sees, or the next lost heads, or of all facts."""
+    machine.served = 0
+    if variant.seeks > 0:
+        return gather_all(machine, variant, frame)
+    if variant.is_backward:
+        return gather_some_heads(machine, variant, frame, heads_to_seek(machine, variant))
+    return gather_seen(machine, variant, frame)
+
+
+@piece
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Hands the last block to the head, or to one head after another, or says what is missing for that."""
+    if variant.heads == 0:
+        reason = _hand_on(machine, variant, variant.head, block_of(frame), frame.end)
+        if reason != layout.DONE:
+            return reason
+    else:
+        spare = frame_at(machine.frames, variant.probes + 1)
+        while machine.served < variant.heads:
+            head = operands(machine, variant.first_head + machine.served * variant.head_size, variant.head_size)
+            block = matrix_at(spare.usual, layout.BLOCK, head[1] + LEVELS)
+            _project(block_of(frame), frame.end, head, block)
+            reason = _hand_on(machine, variant, head[0], block, frame.end)
+            if reason != layout.DONE:
+                return reason
+            machine.served += 1
+        machine.served = 0
+    frame.begun = frame.end
+    return layout.DONE
+
+
+@piece
+def _project(block, used, head, out):  # type: ignore[no-untyped-def]
+    """Copies the words of a head, and the levels."""
+    width = head[1]
+    last = block.shape[1] - LEVELS
+    for i in range(used):
+        for c in range(width):
+            out[i, c] = block[i, head[2 + c]]
+        for c in range(LEVELS):
+            out[i, width + c] = block[i, last + c]
+
+
+@piece
+def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-def]
+    """Hands a block to a head, or says what is missing for that."""
+    phase = machine.phase
+    head = relation_at(machine.relations, number)
+    machine.full = number
+    if head.touched_used + used > head.touched_room:
+        return layout.NO_ROOM
+    is_dense = head.vectors != 0
+    if is_dense and not has_counts(head, head.used + used, MOST_STEPS * used):
+        return layout.NO_COUNTS
+    derived = used
+    if phase == layout.LOSING:
+        if is_dense:
+            lose_counts(block, used, head)
+        else:
+            lose(block, used, head, machine)
+    else:
+        if phase == layout.GAINING and head.used + used > head.room:
+            return layout.NO_ROOM
+        if machine.nodes_used + used > machine.nodes_room:
+            return layout.NO_NODES
+        # What was found backwards is offered as it was before the gains.
+        machine.highest = highest(block, used, block.shape[1] - (1 if phase == layout.RECOVERING else 2))
+        if machine.highest >= machine.levels_room:
+            return layout.NO_LEVELS
+        if phase == layout.RECOVERING:
+            if variant.seeks > 0:
+                first = variant_at(machine.variants, variant.seeks - 1).left
+                kept = keep_sought(machine, block, used, head.width)
+                derived = recover_listed(block, kept, number, head, first, machine)
+            else:
+                recover(block, used, number, head, machine)
+        elif is_dense:
+            gain_counts(block, used, number, head, machine)
+        else:
+            gain(block, used, number, head, machine)
+    machine.derived += derived
+    return layout.DONE
+
+
+@piece
+def _close_losses(machine):  # type: ignore[no-untyped-def]
+    """The delta has been propagated: its facts are lost. Heads that lost their last derivation are the next delta."""
+    is_more = False
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            fact = entry_of(touched, touched[at, relation.listed_in])
+            if relation.is_own:
+                lose_fact(fact)
+            else:
+                fact.marks = (fact.marks & ~DELTA) | LOST
+        if relation.is_own:
+            relation.delta = relation.delta_end if relation.listed_in == LOSS_LIST else 0
+            relation.listed_in = LOSS_LIST
+            relation.delta_end = relation.losses
+            for at in range(relation.delta, relation.delta_end):
+                entry_of(touched, touched[at, LOSS_LIST]).marks |= DELTA
+                is_more = True
+        else:
+            relation.delta = relation.delta_end
+    return is_more
+
+
+@piece
+def _close_gains(machine):  # type: ignore[no-untyped-def]
+    """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            entry_of(touched, touched[at, relation.listed_in]).marks &= ~DELTA
+        relation.listed_in = DELTA_LIST
+        relation.delta = 0
+        relation.delta_end = 0
+    waiting = waiting_of(machine)
+    while machine.levels_waiting > 0:
+        level = take_lowest(machine)
+        number = int64(waiting[level])
+        waiting[level] = -1
+        is_more = False
+        while number >= 0:
+            node = node_at(machine.nodes, number)
+            number = int64(node.next)
+            relation = relation_at(machine.relations, node.relation)
+            touched = touched_of(relation)
+            if settle_at(entry_of(touched, node.entry), level):
+                entry_of(touched, relation.delta_end).deltas = node.entry
+                relation.delta_end += 1
+                is_more = True
+        if machine.levels_waiting == 0:
+            machine.nodes_used = 0
+        if is_more:
+            return True
+    return False
+
+
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    if machine.phase == layout.RECOVERING:
+        return layout.DONE
+    machine.work += 1
+    is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
+    if not is_more:
+        return layout.DONE
+    machine.stage = layout.REOPENING
+    return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
+
+
+_drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _close)
+
+
+@piece
+def _advance(machine):  # type: ignore[no-untyped-def]
+    while True:
+        if machine.part & 1 == 0:  # between phases
+            reason = go_on(machine)
+            if reason != layout.GO_ON:
+                return reason
+        reason = _drive(machine)
+        if reason != layout.DONE:
+            return reason
+        machine.part += 1
+
+
+@operator(INT, INT)
+def advance(address):  # type: ignore[no-untyped-def]
+    """Runs a drive on, stratum after stratum, round after round; returns why it stops (`layout.DONE`)."""
+    machine = machine_at(address, 0)
+    reason = _advance(machine)
+    if machine.part != layout.TO_ENTER:
+        write_back(machine)
+    return reason
+
+
+@piece
+def go_on(machine):  # type: ignore[no-untyped-def]
+    """From the end of one phase to the beginning of the next, on a drive perhaps of another stratum: GO_ON, or DONE
+    after the last, or what is missing."""
+    while True:
+        if machine.part == layout.TO_ENTER:
+            reason = enter_next(machine)
+            if reason != layout.GO_ON:
+                return reason
+        if machine.part != layout.TO_LEAVE:
+            reason = _go_on_within(machine)
+            if reason != layout.DONE:
+                return reason
+            machine.part = layout.TO_LEAVE
+        reason = leave(machine)
+        if reason != layout.GO_ON:
+            return reason
+
+
+@piece
+def _go_on_within(machine):  # type: ignore[no-untyped-def]
+    """The same within a stratum."""
+    if machine.part == layout.TO_LOSE:
+        concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
+        machine.may_gain = concerned & MAY_GAIN
+        machine.is_marked = 0
+        if concerned & MAY_LOSE:
+            machine.is_marked = 1
+            inputs.list_losses(machine)
+            return _enter(machine, layout.LOSES, layout.LOSING)
+        inputs.lose_given(machine)
+        machine.part = layout.TO_RECOVER
+    if machine.part == layout.TO_RECOVER:
+        ways = _ways_of_losses(machine)
+        machine.part = layout.TO_REDERIVE
+        if ways == 0 and not machine.may_gain:
+            machine.part = layout.TO_END
+        else:
+            machine.is_marked = 1
+            inputs.list_gains(machine)
+            if ways & layout.SOUGHT_IF_EXPLICIT:
+                inputs.seek_given(machine)
+                return _enter(machine, layout.RECOVERS, layout.RECOVERING)
+    if machine.part == layout.TO_REDERIVE:
+        reason = wait_for_counts(machine)
+        if reason != layout.DONE:
+            return reason
+        machine.part = layout.TO_GAIN
+        if _ways_of_losses(machine) & layout.SOUGHT:
+            inputs.seek_losses(machine)
+            return _enter(machine, layout.REDERIVES, layout.RECOVERING)
+    if machine.part == layout.TO_GAIN:
+        if machine.may_gain or machine.levels_waiting > 0:
+            inputs.set_gains(machine)
+            return _enter(machine, layout.GAINS, layout.GAINING)
+        machine.part = layout.TO_END
+    if machine.is_marked:
+        inputs.take_marks_off(machine)
+        machine.is_marked = 0
+    _finish(machine)
+    return layout.DONE
+
+
+@piece
+def _enter(machine, part, phase):  # type: ignore[no-untyped-def]
+    machine.part = part
+    machine.phase = phase
+    machine.stage = layout.OPENING
+    return layout.GO_ON
+
+
+@piece
+def _ways_of_losses(machine):  # type: ignore[no-untyped-def]
+    """0 if no fact of the stratum was lost, and none of its explicit ones goes or comes; whether any that was lost can
+    be looked for (SOUGHT), or any explicit one that goes (SOUGHT_IF_EXPLICIT)."""
+    ways = 0
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            if relation.losses > 0:
+                ways |= layout.FORWARDS | (relation.starts & layout.SOUGHT)
+            if relation.going + relation.coming > 0:
+                ways |= layout.FORWARDS
+            if relation.going > 0:
+                ways |= relation.starts & layout.SOUGHT_IF_EXPLICIT
+    return ways
+
+
+@piece
+def _finish(machine):  # type: ignore[no-untyped-def]
+    """Lists what changed in the relations of the stratum, as their deltas."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            touched = touched_of(relation)
+            listed = 0
+            for entry in range(relation.touched_used):
+                if finish_entry(entry_of(touched, entry), machine.is_global != 0):
+                    entry_of(touched, listed).deltas = entry
+                    listed += 1
+            relation.listed_in = DELTA_LIST
+            relation.delta = 0
+            relation.delta_end = listed

@@ -1,0 +1,280 @@
+"""How the kernel maintains strata: one by what its facts carry, and those that small changes reach in compiled code,
+all that lie between two others in one call; the others are left to the caller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.evaluation import KernelEvaluation
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
+from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.impulse import Impulse
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.protocol import Driven, Procedure, Reach, Small
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.strata import AnyMaintenance
+
+T = TypeVar("T")
+
+
+class KernelMaintenance:
+    """`scheduler` drives through strata that have rules."""
+
+    def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
+        self._evaluation = evaluation
+        self._held = evaluation.held
+        self._reach = reach
+        self._scratch = Scratch(evaluation.watch)
+        self._under_way: AnyMaintenance | None = None
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        kinds, held = self._evaluation.kinds, self._held
+        self.scheduler = UpdateScheduler(
+            [kinds[stratum.number] for stratum in program.strata], held.relations, held.homes, self._evaluation.watch,
+            held.annotation.is_global, held.vectors,
+        )  # fmt: skip
+
+    @property
+    def plans(self) -> dict[int, MaintenancePlan]:
+        """How strata are maintained that have been planned, by their numbers."""
+        kinds = self._evaluation.kinds.items()
+        return {number: kind.plan for number, kind in kinds if kind.is_planned}
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        others = self._evaluation.kinds[stratum.number].prepare()
+        if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
+            load_operators(*others)
+
+    def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Drives to the first of them."""
+        if small is None or self._held.annotation.support is not Support.LEVELS:
+            return self._reach.one_by_one()
+        began = time.perf_counter()
+        reach, strata, kinds = self._reach, self._evaluation.program.strata, self._evaluation.kinds
+        scheduler, done, places = self.scheduler, reach.done, reach.place
+        scheduler.set_out(done.changed, small.derivations)
+        for place in sorted(reach.given):
+            stratum = strata[place]
+            if not done.anew.isdisjoint(stratum.relations):
+                scheduler.bar(place, is_reached=True)
+            elif kinds[stratum.number].is_explicit:
+                self.change_explicit(stratum)
+            elif (
+                kinds[stratum.number].is_driven
+                and stratum.number not in small.asked
+                and reach.size_of(stratum) <= small.derivations
+            ):
+                scheduler.give(place, done.deleted, done.inserted)
+            else:
+                scheduler.bar(place, is_reached=True)
+        for number in small.asked:
+            if number in places:
+                scheduler.bar(places[number], is_reached=False)
+        at = scheduler.go_on()
+        self._note(small, began)
+        if at is not None:
+            return self._from_stop_to_stop(at, small)
+        done.is_told = True
+        scheduler.is_under_way = False
+        return ()
+
+    def _from_stop_to_stop(self, at: int, small: Small) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that a drive stops at, the first of them at a place; drives on when the caller has seen to one."""
+        strata, scheduler, done = self._evaluation.program.strata, self.scheduler, self._reach.done
+        changed = done.changed
+        try:
+            stop: int | None = at
+            while stop is not None:
+                followed = len(changed)
+                reached = self._reach.reached(strata[stop])
+                if reached is not None:
+                    yield strata[stop], reached
+                scheduler.pass_by()
+                scheduler.tell(islice(changed, followed, None))
+                began = time.perf_counter()
+                stop = scheduler.go_on()
+                self._note(small, began)
+            done.is_told = True
+        finally:
+            scheduler.end()
+
+    def _note(self, small: Small, began: float) -> None:
+        """What strata have cost that were driven through since a time."""
+        costs, watch = self.scheduler.driven(), self._evaluation.watch
+        if not costs:
+            return
+        derivations = effort = 0
+        for _, _, derived, rows, spent, touched in costs:
+            derivations += derived
+            effort += spent
+            watch.rows += rows
+            watch.touched += touched
+        watch.derivations += derivations
+        watch.effort += effort
+        seconds = time.perf_counter() - began
+        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, effort, seconds))
+
+    def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
+        """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
+        if self._evaluation.kinds[stratum.number].is_explicit:
+            self.change_explicit(stratum)
+            return cast(T, None)  # as every procedure of this kind
+        kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
+        maintenance = kind.begin(self._impulse(stratum), place, self.scheduler, self._scratch)
+        self._under_way = maintenance
+        try:
+            outcome = cast(Any, procedure)(maintenance)
+            self._reach.done.changed.update(maintenance.end())
+            for name in maintenance.own:
+                self._evaluation.watch.touched += self._held.relations[name].touched_used
+        except BudgetExceeded:
+            maintenance.abandon()
+            for name in maintenance.own:
+                transaction.rollback(self._held.relations[name])
+            self._under_way = None
+            raise
+        self._under_way = None
+        return cast(T, outcome)
+
+    def _impulse(self, stratum: LogicalStratum) -> Impulse:
+        """What the update under way brings to a stratum."""
+        done, own = self._reach.done, stratum.relations
+        deleted, inserted = (
+            {name: side[name] for name in own if name in side} for side in (done.deleted, done.inserted)
+        )
+        below, watch = self.below(stratum), self._evaluation.watch
+        return Impulse(stratum, self._held.relations, below, deleted, inserted, watch)
+
+    def abandon(self) -> None:
+        """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""
+        if self._under_way is not None:
+            self._under_way.abandon()
+            self._under_way = None
+        self.scheduler.end()
+
+    def change_explicit(self, stratum: LogicalStratum) -> None:
+        """All that an update means to a stratum without rules: explicit facts go and come."""
+        done, scheduler, place = self._reach.done, self.scheduler, self._reach.place[stratum.number]
+        for name in stratum.relations:
+            if (gone := done.deleted.get(name)) is not None:
+                done.changed[name] = scheduler.change(place, name, gone, False)
+            if (come := done.inserted.get(name)) is not None:
+                done.changed[name] = scheduler.change(place, name, come, True)
+
+    def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
+        """The changes of relations that a stratum reads."""
+        changed = self._reach.done.changed
+        return {name: changed[name] for name in stratum.reads if name in changed}
+
+
+class KernelReach:
+    """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
+    facts it changes, or that it has evaluated anew."""
+
+    def __init__(self, evaluation: KernelEvaluation) -> None:
+        self._evaluation = evaluation
+        self.done = Transaction()
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
+        self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
+        self._readers: dict[str, list[int]] = {}
+        for place, stratum in enumerate(program.strata):
+            for name in stratum.reads:
+                self._readers.setdefault(name, []).append(place)
+        self.given: set[int] = set()
+        self._concerned: set[int] = set()
+        self._changes_followed = 0
+
+    def begin(self, done: Transaction) -> None:
+        """An update begins, for which there was nothing."""
+        owner, given = self._owner, self.given
+        for names in (done.deleted, done.inserted, done.anew):
+            for name in names:
+                if name in owner:
+                    given.add(owner[name])
+        self._concerned.update(given)
+
+    def end(self) -> Transaction:
+        """There is no update under way. Returns what is for the next one."""
+        self._changes_followed = 0
+        self.given.clear()
+        self._concerned.clear()
+        self.done = Transaction()
+        return self.done
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update under way reaches a stratum: see `UpdateChanges.reached`."""
+        done = self.done
+        if len(done.changed) != self._changes_followed:
+            self._follow_changes()
+        place = self.place[stratum.number]
+        if place not in self._concerned:
+            return None
+        if place not in self.given and self._reads[stratum.number].isdisjoint(done.changed):
+            return None
+        return Reach(self.size_of(stratum), self.must_rebuild(stratum))
+
+    def size_of(self, stratum: LogicalStratum) -> int:
+        """How many explicit facts of a stratum and facts that it reads have changed."""
+        done, size = self.done, 0
+        for name in stratum.relations:
+            size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+        for name in self._reads[stratum.number]:
+            size += len(done.changed.get(name, ()))
+        return size
+
+    def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
+        not on that of all strata."""
+        strata, changed = self._evaluation.program.strata, self.done.changed
+        places = list(self._concerned)
+        heapify(places)
+        known = set(places)
+        followed = 0
+        while places:
+            stratum = strata[heappop(places)]
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
+            for name in islice(changed, followed, None):
+                for place in self._readers.get(name, ()):
+                    if place not in known:
+                        known.add(place)
+                        heappush(places, place)
+            followed = len(changed)
+
+    def follow_again(self) -> None:
+        """Somebody has taken changes back."""
+        self._changes_followed = 0
+
+    def _follow_changes(self) -> None:
+        """Finds the strata that read what has changed meanwhile: most do not, and are asked about all the same."""
+        changed = self.done.changed
+        for name in islice(changed, self._changes_followed, None):
+            self._concerned.update(self._readers.get(name, ()))
+        self._changes_followed = len(changed)
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
+        and nobody keeps levels, or a `.limitsize` may have to cut it short."""
+        is_maintained = self._evaluation.kinds[stratum.number].is_maintained
+        return not is_maintained or not self.done.anew.isdisjoint(stratum.relations)

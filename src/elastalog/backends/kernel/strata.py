@@ -1,0 +1,516 @@
+"""The strata of a program, a class for each kind: how one is brought from its explicit facts to its fixpoint, how an
+update maintains it, how it is folded again. Which kind a stratum is depends on its rules and on what facts carry, and
+is decided once, when the program is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
+from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.execution import aggregates, classes
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.relations import KernelFacts
+from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from elastalog.backends.kernel.levels.plan import MaintenancePlan
+    from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
+    from elastalog.backends.kernel.merging.merging_plan import MergingPlan
+    from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+    from elastalog.backends.kernel.ranks.maintaining import RankedStrata, RankedUpdate
+    from elastalog.backends.kernel.sets.set_plan import SetPlan
+    from elastalog.backends.kernel.sets.set_update import StratumSets
+    from elastalog.backends.kernel.store.impulse import Impulse
+
+    AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
+
+
+class StrataContext:
+    """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
+    no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `statistics` are
+    for all plans: many strata read the same relations."""
+
+    def __init__(
+        self, held: KernelFacts, dictionary: Dictionary, watch: Watch, workers: Workers, place: OtherPlace | None
+    ) -> None:
+        self.held = held
+        self.dictionary = dictionary
+        self.watch = watch
+        self.workers = workers
+        self.place = place
+        self.variants: dict[int, StratumVariants] = {}
+        self.is_complete = True
+        self.known_ranks: RankedStrata | None = None
+
+    def know(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self.program = program
+        self.statistics = KernelStatistics(self.held.relations)
+        self.forget_ranks()
+        self.kinds = {
+            stratum.number: _kind_of(stratum, program, self.held)(stratum, self) for stratum in program.strata
+        }
+
+    @property
+    def ranks(self) -> RankedStrata:
+        """Of the strata that are evaluated in the order of values; few programs have one."""
+        if self.known_ranks is None:
+            from elastalog.backends.kernel.ranks.maintaining import RankedStrata
+
+            self.known_ranks = RankedStrata()
+        return self.known_ranks
+
+    def forget_ranks(self) -> None:
+        """What is known of ranks holds no longer."""
+        if self.known_ranks is not None:
+            self.known_ranks.forget()
+
+    def evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
+        """What another place has made of a stratum, which is in its relations now. None: nothing."""
+        if self.place is None:
+            return None
+        held = self.held
+        facts = {name: held.facts_now(name) for name in (*stratum.reads, *stratum.relations)}
+        levels = None
+        if held.annotation.is_global:
+            flat = self.program.flat
+            below = [name for name in stratum.reads if name not in stratum.relations]
+            if held.annotation.is_kept:
+                levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+            else:  # nobody looks at levels: all facts are there from the start
+                levels = {name: np.zeros(len(facts[name]), np.int32) for name in below}
+        begun = self.place.evaluate(stratum, facts, self.program.limits, levels)
+        if begun is not None:
+            for name, found in begun.relations.items():
+                width = self.program.relations[name].width
+                held.relations[name] = KernelRelation(name, width, held.annotation.is_kept, held.crew)
+                held.relations[name].adopt(found)
+        return begun
+
+    def handover(self, stratum: LogicalStratum) -> Handover | None:
+        """By which another place may go on with a stratum that is begun here."""
+        place, held = self.place, self.held
+        if place is None or place.is_asked or not stratum.is_recursive:
+            return None
+        below = [name for name in stratum.reads if name not in stratum.relations]
+
+        def take(start: Mapping[str, int], iteration: int) -> Begun | None:
+            facts = {name: held.facts_now(name) for name in below}
+            given = {}
+            for name, before in start.items():
+                relation = held.relations[name]
+                rows = slice(0, relation.used)
+                kept = (relation.level[rows], relation.count[rows]) if relation.is_annotated else (None, None)
+                given[name] = Given(FactWords(relation.rows[rows], *kept), before, iteration)
+            begun = place.take_over(stratum, facts, given)
+            if begun is not None:
+                for name, found in begun.relations.items():
+                    held.relations[name].adopt(found)
+            return begun
+
+        return Handover(partial(place.wants, stratum), take, sum(map(held.size, below)))
+
+
+class StratumKind:
+    """A stratum. `is_limited`: a `.limitsize` may have to cut it short. `is_maintained`: updates follow what changes in
+    it; otherwise every update that reaches it evaluates it anew. `is_driven`: the scheduler may enter it.
+    `is_explicit`: an update means nothing to it but that explicit facts go and come. `has_explicit_only`: its explicit
+    facts are all that it has. `is_one_round`: one round of its clauses is all that it needs."""
+
+    is_driven = is_explicit = has_explicit_only = is_one_round = False
+    _known_plan: MaintenancePlan | None = None
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        self.stratum = stratum
+        self.context = context
+        self.held = context.held
+        self.is_limited = context.program.is_limited(stratum)
+        self.is_maintained = not self.is_limited
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        """Brings its relations, which hold their explicit facts, to the fixpoint; with the variants of an earlier
+        evaluation, if given."""
+
+    def prepare(self) -> tuple[ModuleType, ...]:
+        """Plans its updates and makes the indexes that they need. Returns the modules of operators that only these
+        need."""
+        return ()
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        """Its maintenance in the update under way."""
+        raise NotImplementedError
+
+    def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
+        """Maintains what is folded, after changes below; returns its relation and the entries that changed."""
+        raise NotImplementedError
+
+    @property
+    def plan(self) -> MaintenancePlan:
+        """How it is maintained."""
+        if self._known_plan is None:
+            from elastalog.backends.kernel.levels.plan import MaintenancePlan
+
+            context, annotation = self.context, self.held.annotation
+            self._known_plan = MaintenancePlan(
+                self.stratum,
+                context.program.flat if annotation.is_global else self.stratum.reads,
+                context.dictionary,
+                context.program.checked.source,
+                annotation.is_global,
+                context.statistics,
+                annotation.support is not Support.VECTORS,
+            )
+        return self._known_plan
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether its updates have been planned."""
+        return self._known_plan is not None
+
+    def forget(self) -> None:
+        """Its updates are to be planned anew: sizes are others."""
+        self._known_plan = None
+
+    def _variants(self) -> StratumVariants:
+        """Newly planned ones."""
+        context, program = self.context, self.context.program
+        made = context.variants[self.stratum.number] = StratumVariants(
+            self.stratum, self.held.relations, context.dictionary, program.checked.source, context.statistics,
+            program.plans,
+        )  # fmt: skip
+        return made
+
+
+class Aggregate(StratumKind):
+    """An aggregate over relations below."""
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        assert self.stratum.aggregate is not None
+        context = self.context
+        elsewhere = None if context.place is None else partial(context.place.fold, self.stratum)
+        aggregates.evaluate(
+            self.stratum.aggregate, self.held.relations, context.dictionary, context.program,
+            self.held.annotation.is_global, elsewhere,
+        )  # fmt: skip
+
+    def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
+        aggregate, context = self.stratum.aggregate, self.context
+        assert aggregate is not None
+        below = {name: changed[name] for name in self.stratum.reads if name in changed}
+        found = aggregates.refold(
+            aggregate, below, self.held.relations, context.dictionary, context.program, self.held.annotation.is_global
+        )
+        return aggregate.relation, found
+
+
+class Classes(StratumKind):
+    """The classes of an equivalence whose pairs are below."""
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        assert self.stratum.equivalence is not None
+        classes.evaluate(self.stratum.equivalence, self.held.relations)
+
+    def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
+        equivalence = self.stratum.equivalence
+        assert equivalence is not None
+        return equivalence.relation, classes.refold(equivalence, changed[equivalence.pairs], self.held.relations)
+
+
+class Explicit(StratumKind):
+    """A stratum without rules, whose facts have levels."""
+
+    has_explicit_only = True
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_explicit = self.is_maintained
+
+
+class Chosen(StratumKind):
+    """A stratum with choice domains, or with subsumption by which more than the best of every key matters."""
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_maintained = False
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        relations, annotation = self.held.relations, self.held.annotation
+        if annotation.is_global:
+            raise ElastalogError([_unchoosable(self.stratum)])
+        explicit = {name: relations[name].used for name in self.stratum.relations}
+        self._choose()
+        if annotation.is_kept and annotation.support is not Support.LEVELS:
+            # Every update evaluates it anew: that facts are derived is all that is kept of them.
+            for name, first_derived in explicit.items():
+                relation = relations[name]
+                relation.count[: relation.used] = 1
+                relation.level[:first_derived] = 0
+                relation.level[first_derived : relation.used] = DERIVED
+                if annotation.support is Support.VECTORS:
+                    vectors = self.held.vectors[name] = Vectors()
+                    rows = np.arange(relation.used, dtype=np.int32)
+                    vectors.change(rows[:first_derived], 0, 1)
+                    vectors.change(rows[first_derived:], DERIVED, 1)
+                    vectors.commit()
+
+    def _choose(self) -> None:
+        from elastalog.backends.kernel.bootstrap.chosen import evaluate_chosen
+
+        stratum, context, source = self.stratum, self.context, self.context.program.checked.source
+        variants = StratumVariants(stratum, self.held.relations, context.dictionary, source)
+        context.variants[stratum.number] = variants
+        evaluate_chosen(stratum, variants, self.held.relations, context.program.relations, source, context.watch)
+
+
+class Ranked(Chosen):
+    """A stratum with subsumption of which the best of every key is all that matters: evaluated in the order of values,
+    and updated along its links."""
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_maintained = self.held.annotation.support is Support.LEVELS
+
+    def has_ranks(self) -> bool:
+        """Whether its facts have ranks, outside an update."""
+        return self.is_maintained and self.context.ranks.has(self.stratum, self.held.relations, self.context.dictionary)
+
+    def _choose(self) -> None:
+        context, is_kept = self.context, self.held.annotation.has_levels_only
+        if not context.ranks.evaluate(
+            self.stratum, self.held.relations, context.dictionary, context.watch, is_kept=is_kept
+        ):
+            super()._choose()
+
+    def prepare(self) -> tuple[ModuleType, ...]:
+        from elastalog.backends.kernel.ranks import operators, settling
+
+        return (operators, settling) if self.is_maintained else ()
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
+
+        return RankedUpdate(self.context.ranks, impulse, self.context.dictionary)
+
+
+class Plain(StratumKind):
+    """A stratum with rules whose facts have local levels, or none at all."""
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        takes_more = stratum.is_recursive or self.is_limited or self.held.annotation.is_kept
+        self.is_driven = bool(stratum.clauses) and self.is_maintained
+        self.is_one_round = bool(stratum.clauses) and not takes_more
+        self.has_explicit_only = not stratum.clauses
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        variants = self._variants() if variants is None else variants
+        variants.restart()
+        if not self._reach_fixpoint(variants):
+            self.context.is_complete = False
+
+    def _reach_fixpoint(self, variants: StratumVariants) -> bool:
+        """False if a `.limitsize` has cut it short."""
+        context = self.context
+        begun = context.evaluated_elsewhere(self.stratum)
+        if begun is not None and begun.is_done:
+            return begun.is_complete
+        limits = context.program.limits
+        handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
+        return evaluate(
+            self.stratum, variants, self.held.relations, context.workers, context.watch, limits, begun, handover
+        )
+
+    def prepare(self) -> tuple[ModuleType, ...]:
+        self.plan.prepare(self.held.relations)
+        return ()
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        from elastalog.backends.kernel.levels.scheduler import StratumUpdate
+
+        return StratumUpdate(impulse, place, scheduler)
+
+
+class GlobalLevels(Plain):
+    """A stratum with rules whose facts have global levels."""
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_one_round = False
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
+
+        if self.is_limited:
+            raise ElastalogError([_unlimited(self.stratum)])
+        context = self.context
+        if context.evaluated_elsewhere(self.stratum) is None:
+            GlobalLevelEvaluation(
+                self.stratum, context.program, self.held.relations, context.dictionary, context.workers, context.watch
+            ).run()
+
+
+class Dense(Plain):
+    """A stratum whose facts have a count for every level."""
+
+    def _reach_fixpoint(self, variants: StratumVariants) -> bool:
+        from elastalog.backends.kernel.dense import evaluate_dense
+
+        context = self.context
+        vectors, is_complete = evaluate_dense(
+            self.stratum, variants, self.held.relations, context.watch, context.program.limits
+        )
+        self.held.vectors.update(vectors)
+        return is_complete
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        from elastalog.backends.kernel.dense import DenseUpdate
+
+        return DenseUpdate(impulse, place, scheduler, self.held.vectors)
+
+
+class Counted(Plain):
+    """A stratum of a strategy that maintains sets."""
+
+    def evaluate(self, variants: StratumVariants | None) -> None:
+        if self.stratum.clauses:
+            super().evaluate(variants)
+
+    def _reach_fixpoint(self, variants: StratumVariants) -> bool:
+        from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
+
+        context, support = self.context, self.held.annotation.support
+        return evaluate_counted(
+            self.stratum, variants, self.held.relations, support, context.watch, context.program.limits
+        )
+
+    @cached_property
+    def _set_plan(self) -> SetPlan:
+        from elastalog.backends.kernel.sets.set_plan import SetPlan
+
+        context = self.context
+        source = context.program.checked.source
+        return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        from elastalog.backends.kernel.sets.set_update import StratumSets
+
+        kinds, names = self.context.kinds.values(), {*self.stratum.reads, *self.stratum.relations}
+        without_rules = (kind.stratum for kind in kinds if not kind.stratum.clauses and not kind.stratum.is_folded)
+        explicit = frozenset(names.intersection(name for stratum in without_rules for name in stratum.relations))
+        return StratumSets(self._set_plan, impulse, self.held.annotation.support, explicit, scratch)
+
+
+class Merging(Plain):
+    """A stratum in which equivalences depend on themselves, evaluated as classes. Levels are rounds; derivations are
+    not counted, since some are found under several representatives, and it is not maintained by counts."""
+
+    _known_merging_plan: MergingPlan | None = None
+
+    def __init__(self, stratum: LogicalStratum, context: StrataContext) -> None:
+        super().__init__(stratum, context)
+        self.is_maintained = self.is_maintained and self.held.annotation.support is Support.LEVELS
+        self.is_driven = self.is_one_round = self.has_explicit_only = False
+
+    def _reach_fixpoint(self, variants: StratumVariants) -> bool:
+        from elastalog.backends.kernel.bootstrap.merging import MergingWorkers
+
+        relations, annotation, context = self.held.relations, self.held.annotation, self.context
+        explicit = {name: relations[name].used for name in self.stratum.relations}
+        workers = MergingWorkers(self.stratum.merges, relations, context.watch)
+        is_complete = evaluate(self.stratum, variants, relations, workers, context.watch, context.program.limits)
+        for name, rows in workers.finished().items():
+            relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
+            relations[name].load(rows)
+            if annotation.is_kept:
+                relations[name].level[: len(rows)] = 1
+        if annotation.is_kept:
+            for name, first_derived in explicit.items():
+                relation = relations[name]
+                relation.count[: relation.used] = 1
+                if not annotation.has_levels:
+                    relation.level[first_derived : relation.used] = DERIVED
+                note_levels(relation)
+        return is_complete
+
+    @property
+    def _merging_plan(self) -> MergingPlan:
+        if self._known_merging_plan is None:
+            from elastalog.backends.kernel.merging.merging_plan import MergingPlan
+
+            context = self.context
+            source = context.program.checked.source
+            self._known_merging_plan = MergingPlan(self.stratum, self.held.relations, context.dictionary, source)
+        return self._known_merging_plan
+
+    def forget(self) -> None:
+        self._known_merging_plan = None
+
+    def prepare(self) -> tuple[ModuleType, ...]:
+        from elastalog.backends.kernel.execution import join_levels, level_views
+        from elastalog.backends.kernel.merging import merging_update
+
+        if not self.is_maintained:
+            return ()
+        self._merging_plan.prepare(self.held.relations)
+        return join_levels, level_views, classes, merging_update
+
+    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+        from elastalog.backends.kernel.merging.merging_update import MergingUpdate
+
+        return MergingUpdate(self._merging_plan, impulse, scratch)
+
+
+def _kind_of(
+    stratum: LogicalStratum, program: LogicalProgram, held: KernelFacts
+) -> Callable[[LogicalStratum, StrataContext], StratumKind]:
+    annotation = held.annotation
+    if stratum.aggregate is not None:
+        return Aggregate
+    if stratum.equivalence is not None:
+        return Classes
+    if stratum.dominance or any(program.relations[name].choices for name in stratum.relations):
+        return Chosen if stratum.ranked is None or program.is_limited(stratum) else Ranked
+    if stratum.clauses and annotation.is_global:
+        return GlobalLevels
+    if stratum.merges:
+        return Merging
+    if annotation.support is Support.VECTORS:
+        return Dense
+    if annotation.support is not Support.LEVELS:
+        return Counted
+    return Plain if stratum.clauses else Explicit
+
+
+def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
+    return Diagnostic(
+        "E0905",
+        f"choice domains, subsumption and columns that improve, here of `{stratum.relations[0]}`, need local levels",
+        help='use `levels="local"`, which is the default',
+    )
+
+
+def _unlimited(stratum: LogicalStratum) -> Diagnostic:
+    return Diagnostic(
+        "E0902",
+        f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
+        help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
+    )

@@ -1,0 +1,281 @@
+"""Ids of values that tasks make: those that exchanging tasks agree on, and those of the driver.
+
+A task gives a value that it makes the next number of its own dictionary, as another may to another value: that is its
+*own* word. Before facts with new values are given to another task, all tasks tell each other what they have made, and
+every task numbers these values in the same order: share by share, each value once. These words are *agreed*. What is
+given and written has agreed words, what a task holds and joins has its own; which task wants a fact is found by agreed
+ones. The driver numbers the values in the same order, so that agreed words are its words, too.
+
+Where a stratum decomposes no task sees what another derives, so it is enough that the driver takes the values into its
+dictionary afterwards and writes the files anew, with its own numbers; but the numbers of one task alone are those that
+come next to the driver, too, and files stay as they are. The argument by which a stratum decomposes never has a new
+value: it comes from facts that were there before.
+
+Records are not for agreement: they are chains of such numbers (`relations.records`), and the driver finds theirs part
+by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from elastalog.analysis.program import Base
+from elastalog.backends.protocol import Matrix, Vector
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade
+from elastalog.backends.spark.task import StratumSpec
+from elastalog.backends.spark.values import MadeValues, Values
+from elastalog.backends.spark.word_files import write_anew
+from elastalog.relations import records
+from elastalog.relations.limits import WIDE
+from elastalog.relations.words import Dictionary
+
+
+class _Numbering:
+    """Two numberings of the same new values: words from `first` on, by their distance from it."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._own = np.empty(0, np.int32)
+        self._agreed = np.empty(0, np.int32)
+
+    @property
+    def size(self) -> int:
+        return len(self._own)
+
+    def extend(self, own: Vector) -> None:
+        """More values are agreed on, in this order, which the task knows by these words."""
+        self._own = np.concatenate((self._own, own))
+        self._agreed = np.empty(self.size, np.int32)
+        self._agreed[self._own - self.first] = np.arange(self.first, self.first + self.size, dtype=np.int32)
+
+    def agreed(self, words: Vector) -> Vector:
+        return self._turned(words, self._agreed)
+
+    def own(self, words: Vector) -> Vector:
+        return self._turned(words, self._own)
+
+    def _turned(self, words: Vector, others: Vector) -> Vector:
+        if not self.size:
+            return words
+        is_new = words >= self.first
+        turned = words.copy()
+        turned[is_new] = others[words[is_new] - self.first]
+        return turned
+
+
+class IdConsensus:
+    """What one task knows of it. Until something is agreed on, all words are the driver's."""
+
+    def __init__(self, sent: Values, dictionary: Dictionary) -> None:
+        self._dictionary = dictionary
+        self._texts, self._numbers = _Numbering(sent.number_of_texts), _Numbering(WIDE + sent.numbers)
+        self._made_texts: list[str] = []
+        self._made_patterns: list[int] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._texts.size or self._numbers.size)
+
+    @property
+    def values(self) -> MadeValues:
+        """All that was agreed on, in order."""
+        return MadeValues(tuple(self._made_texts), np.array(self._made_patterns, np.int64).tobytes())
+
+    def news(self) -> Any:
+        """What this task has made since the last agreement, for all others."""
+        texts = self._dictionary.symbols.strings_from(self._texts.first + self._texts.size)
+        patterns = self._dictionary.wide.patterns_from(self._numbers.first - WIDE + self._numbers.size)
+        return [texts, patterns.tolist()]
+
+    def agree(self, news: Iterable[Any]) -> None:
+        """Numbers what all tasks have made, given in the order of their shares."""
+        texts: dict[str, None] = {}
+        patterns: dict[int, None] = {}
+        for more_texts, more_patterns in news:
+            texts |= dict.fromkeys(more_texts)
+            patterns |= dict.fromkeys(more_patterns)
+        if texts:
+            self._made_texts += texts
+            self._texts.extend(self._dictionary.symbols.encode_texts(list(texts)))
+        if patterns:
+            self._made_patterns += patterns
+            own = self._dictionary.wide.intern(np.array(list(patterns), np.int64))
+            self._numbers.extend(own + np.int32(WIDE))
+
+    def outward(self, rows: Matrix, bases: Sequence[Base]) -> Matrix:
+        """Rows that begin with a fact, in agreed words."""
+        return self._turned(rows, bases, _Numbering.agreed)
+
+    def inward(self, rows: Matrix, bases: Sequence[Base]) -> Matrix:
+        """Rows that begin with a fact, in the words of this task."""
+        return self._turned(rows, bases, _Numbering.own)
+
+    def _turned(self, rows: Matrix, bases: Sequence[Base], turn: Any) -> Matrix:
+        if self.is_empty or not len(rows):
+            return rows
+        turned = rows.copy()
+        for column, base in enumerate(bases):
+            if base is not Base.RECORD:
+                numbering = self._texts if base is Base.SYMBOL else self._numbers
+                turned[:, column] = turn(numbering, rows[:, column])
+        return turned
+
+
+class RecordNumbers:
+    """From the words of the records of one task to those of the driver, whose dictionary takes them. `texts` and
+    `numbers`: the driver's words of the texts and patterns that the task has made."""
+
+    def __init__(self, sent: Values, made: MadeValues, texts: Vector, numbers: Vector, dictionary: Dictionary) -> None:
+        self._sent = sent
+        self._made_texts = made.texts
+        self._made_patterns = np.frombuffer(made.patterns, np.int64)
+        self._texts = texts
+        self._numbers = numbers
+        self._driver = dictionary
+        self._known: dict[int, int] = {}
+        # All that taking a record apart asks of a dictionary.
+        self._task = cast("Dictionary", _TaskDictionary(self))
+
+    def words(self, words: Vector) -> Vector:
+        """The driver's words of records. Those whose last link was sent are known by the same word."""
+        is_made = words >= self._sent.numbers
+        if not is_made.any():
+            return words
+        changed = words.copy()
+        made, places = np.unique(words[is_made], return_inverse=True)
+        changed[is_made] = np.array([self._word(word) for word in made.tolist()], np.int32)[places]
+        return changed
+
+    def _word(self, word: int) -> int:
+        """Records may be nested deeper than Python calls go."""
+        pending = [word]
+        while pending:
+            top = pending[-1]
+            if top < self._sent.numbers or top in self._known:
+                pending.pop()
+                continue
+            shape, parts = records.parts_of(self._task, top)
+            bases = records.read_shape(shape)[1]
+            inner = [
+                part
+                for base, part in zip(bases, parts, strict=False)
+                if base is Base.RECORD and part >= self._sent.numbers and part not in self._known
+            ]
+            if inner:
+                pending.extend(inner)
+                continue
+            translated = [self._part(base, part) for base, part in zip(bases, parts, strict=False)]
+            self._known[top] = records.pack_one(self._driver, shape, translated)
+            pending.pop()
+        return self._known.get(word, word)
+
+    def _part(self, base: Base, word: int) -> int:
+        if base is Base.RECORD:
+            return self._known.get(word, word)
+        is_text = base is Base.SYMBOL
+        first = self._sent.number_of_texts if is_text else WIDE + self._sent.numbers
+        made = self._texts if is_text else self._numbers
+        return int(made[word - first]) if word >= first else word
+
+    def pattern(self, number: int) -> int:
+        """A pattern by the number that the task knows it by."""
+        first = self._sent.numbers
+        return int(self._made_patterns[number - first]) if number >= first else self._driver.wide.pattern(number)
+
+    def text(self, number: int) -> str:
+        """A text by the number that the task knows it by."""
+        first = self._sent.number_of_texts
+        return self._made_texts[number - first] if number >= first else self._driver.symbols.text(number)
+
+
+class _TaskDictionary:
+    """The dictionary of a task, as far as records need it, without being one."""
+
+    def __init__(self, numbers: RecordNumbers) -> None:
+        self.wide: Any = numbers
+        self.symbols: Any = numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbering:
+    """From the words of one task to those of the driver: of symbols from `first_text` on, of numbers from
+    `first_number` on."""
+
+    first_text: int
+    texts: Vector
+    first_number: int
+    numbers: Vector
+    records: RecordNumbers
+
+    @staticmethod
+    def of(sent: Values, made: MadeValues, dictionary: Dictionary) -> Renumbering:
+        """The driver's dictionary takes the values that a task has made."""
+        texts = _texts_taken(sent, made, dictionary)
+        numbers = _numbers_taken(sent, made, dictionary) + np.int32(WIDE)
+        records = RecordNumbers(sent, made, texts, numbers, dictionary)
+        return Renumbering(sent.number_of_texts, texts, WIDE + sent.numbers, numbers, records)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the driver's words are those of the task."""
+        pairs = ((self.first_text, self.texts), (self.first_number, self.numbers))
+        return all(np.array_equal(words, np.arange(first, first + len(words))) for first, words in pairs)
+
+    def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
+        changed = words.copy()
+        for i, base in enumerate(bases):
+            if base is Base.RECORD:
+                changed[:, i] = self.records.words(words[:, i])
+                continue
+            is_text = base is Base.SYMBOL
+            first, numbers = (self.first_text, self.texts) if is_text else (self.first_number, self.numbers)
+            if len(numbers):
+                is_made = words[:, i] >= first
+                changed[is_made, i] = numbers[words[is_made, i] - first]
+        return changed
+
+
+def _texts_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vector:
+    """The words that texts have in the driver: in their order, where these are the first new ones since it sent what it
+    had."""
+    first = sent.number_of_texts
+    if first != len(dictionary.symbols):
+        return dictionary.symbols.encode_texts(list(made.texts))
+    dictionary.symbols.extend(list(made.texts))
+    return np.arange(first, first + len(made.texts), dtype=np.int32)
+
+
+def _numbers_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vector:
+    """The same for patterns of numbers."""
+    patterns, first = np.frombuffer(made.patterns, np.int64), sent.numbers
+    if first != len(dictionary.wide):
+        return dictionary.wide.intern(patterns)
+    dictionary.wide.extend(patterns)
+    return np.arange(first, first + len(patterns), dtype=np.int32)
+
+
+def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:
+    """Results whose files have the words of the driver's dictionary, which takes what tasks have made. A failure, if
+    tasks have agreed on other numbers than these: facts are where agreed numbers say."""
+    made: Mapping[int, Renumbering] = {
+        result.share: Renumbering.of(spec.values, result.values, dictionary)
+        for result in results
+        if isinstance(result, ValuesMade)
+    }
+    made = {share: renumbering for share, renumbering in made.items() if not renumbering.changes_nothing}
+    if made and spec.agrees:
+        return [Failed(share, Fault.ERROR) for share in made]
+    found: list[Result] = []
+    for result in results:
+        renumber = made.get(result.share)
+        if renumber is not None and isinstance(result, StateWritten | ChangesWritten) and result.file.rows:
+            bases = spec.program.relations[result.relation].bases
+            path = write_anew(result.file.path, spec.folder, result.relation, partial(renumber, bases=bases))
+            result = replace(result, file=replace(result.file, path=path))
+        found.append(result)
+    return found

@@ -1,0 +1,373 @@
+"""Commands about the text of a program: `elastalog check`, `show`, `format` and `lsp`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.options import (
+    format_option,
+    preprocessing_given,
+    preprocessor_options,
+    program_argument,
+    read_program,
+    read_source,
+    verbosity_options,
+)
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.tree import Tree
+
+if TYPE_CHECKING:
+    from elastalog.diagnostics.source import Source
+
+
+def _tokens(source: Source) -> Iterator[str]:
+    from elastalog.syntax.tokens import tokenize
+
+    tokens, diagnostics = tokenize(source)
+    for kind, text, span in tokens:
+        place = source.place(span.start) if source.pieces else source.place(span.start).removeprefix(f"{source.name}:")
+        yield f"{place}\t{kind}\t{text}"
+    _fail_on(diagnostics)
+
+
+def _tree(source: Source) -> Iterator[str]:
+    from elastalog.syntax.parser import parse
+
+    tree, diagnostics = parse(source)
+    yield from outline(tree)
+    _fail_on(diagnostics)
+
+
+def _flat(source: Source) -> Iterator[str]:
+    from elastalog.analysis.check import flatten
+    from elastalog.syntax.parser import parse
+    from elastalog.syntax.printer import print_item
+
+    tree, diagnostics = parse(source)
+    _fail_on(diagnostics)
+    tree, diagnostics = flatten(tree)
+    _fail_on(diagnostics)
+    for item in tree.items:
+        yield print_item(item)
+
+
+def _text(source: Source) -> Iterator[str]:
+    from elastalog.syntax.parser import parse
+
+    yield source.text.removesuffix("\n")
+    _fail_on(parse(source)[1])
+
+
+def _checked(source: Source) -> Iterator[str]:
+    from elastalog.analysis.listing import list_program
+    from elastalog.program import Program
+
+    yield from list_program(Program.of(source).checked)
+
+
+def _magic(source: Source) -> Iterator[str]:
+    from elastalog.analysis.listing import list_program
+    from elastalog.planning.demand import outputs_of, with_demand
+    from elastalog.program import Program
+
+    checked = Program.of(source).checked
+    yield from list_program(with_demand(checked, outputs_of(checked)))
+
+
+def _strata(source: Source) -> Iterator[str]:
+    from elastalog.analysis.listing import list_strata
+    from elastalog.planning.listing import how_improved
+    from elastalog.planning.lower import lower
+    from elastalog.program import Program
+
+    program = Program.of(source).checked
+    strata = lower(program).strata if program.subsumptions else ()
+    yield from list_strata(program, {s.relations[0]: how_improved(s) for s in strata if s.dominance})
+
+
+def _plan(source: Source) -> Iterator[str]:
+    from elastalog.planning.equivalences import kept_as_classes
+    from elastalog.planning.listing import list_plans
+    from elastalog.planning.lower import lower
+    from elastalog.planning.order import NoStatistics
+    from elastalog.program import Program
+
+    program = Program.of(source).checked
+    lowered = lower(program, equivalences=kept_as_classes(program, can_merge=True))
+    yield from list_plans(lowered, NoStatistics())
+
+
+def _plan_on_spark(source: Source) -> Iterator[str]:
+    from elastalog.planning.decompose import decomposition_report
+    from elastalog.program import Program
+
+    yield from decomposition_report(Program.of(source).checked)
+
+
+STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
+    "text": _text,
+    "tokens": _tokens,
+    "tree": _tree,
+    "flat": _flat,
+    "checked": _checked,
+    "magic": _magic,
+    "strata": _strata,
+    "plan": _plan,
+}
+"""The lines that each stage shows of a program."""
+
+
+def _fail_on(diagnostics: tuple[object, ...]) -> None:
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    found = [diagnostic for diagnostic in diagnostics if isinstance(diagnostic, Diagnostic)]
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        raise ElastalogError(found)
+
+
+def _facts(store: str, wanted: str) -> Iterator[str]:
+    """The facts of a relation of a store, `NAME` or `NAME@EPOCH`."""
+    from elastalog.cli.reports import fact_lines
+    from elastalog.cli.session_options import reading
+
+    name, _, epoch = wanted.partition("@")
+    if epoch and not epoch.isdecimal():
+        raise click.UsageError(f"'{wanted}' is not NAME or NAME@EPOCH.")
+    with reading(store, int(epoch) if epoch else None) as session:
+        yield from fact_lines(session[name])
+
+
+def _source(path: str, is_store: bool) -> Source:
+    """The program in a file, or that of the last epoch of a store."""
+    from elastalog.cli.session_options import reading
+
+    if not is_store:
+        return read_source(path)
+    with reading(path) as session:
+        return session.program.tree.source
+
+
+@click.command()
+@program_argument
+@click.argument("relation", required=False)
+@click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
+@click.option(
+    "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
+    help="Engine whose plan to show; with spark also which strata are split into tasks, and why others are not.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+def show(
+    program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
+) -> None:  # fmt: skip
+    """Show the stages of a program, or a relation of a store.
+
+    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of its program as it is
+    now, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
+
+    \b
+    Stages:
+      text      the text after preprocessing
+      tokens    the words of the text, with line and column
+      tree      what was written, as a tree
+      flat      the same as text, components and inline relations written out
+      checked   what it means: one head and one conjunction a rule, every variable typed
+      magic     the same, with only what its outputs need derived (as `.pragma "magic-transform" "*"` has it run)
+      strata    the order in which relations are evaluated
+      plan      how each version of a rule is joined, before the sizes of relations are known
+
+    \b
+    Examples:
+      elastalog show reach.dl --stage strata
+      elastalog show reach.dl --stage tokens | head
+      elastalog show reach.dl --stage plan --engine spark
+      elastalog show reach.store path@17
+    """
+    with exit_codes(form, verbosity):
+        from elastalog.cli.session_options import is_store
+
+        if relation is not None:
+            if not is_store(program):
+                raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
+            lines = _facts(program, relation)
+        else:
+            stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
+            lines = stages(_source(program, is_store(program)))
+        for line in lines:
+            click.echo(line)
+
+
+@click.command()
+@program_argument
+@format_option
+@verbosity_options
+def check(program: str, form: str, verbosity: Verbosity) -> None:
+    """Check a program and report its faults.
+
+    Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
+    Diagnostics go to standard error. The exit code
+    is 0 when the program has no error, 1 otherwise.
+
+    \b
+    Examples:
+      elastalog check reach.dl
+      elastalog check -v reach.dl                   notes too: hints that have no effect
+      elastalog check --format json reach.dl        for editors and scripts
+    """
+    with exit_codes(form, verbosity):
+        from elastalog.analysis.growth import warnings_of_growth
+        from elastalog.planning.lower import lower
+
+        loaded = read_program(program)
+        # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
+        lower(loaded.checked)
+        warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
+        if warnings or form == "json":
+            show_diagnostics(warnings, form, verbosity)
+
+
+def outline(tree: Tree) -> Iterator[str]:
+    """The nodes from the top, in the order written. Works with a stack, since trees may be deep."""
+    pending: list[tuple[object, int, str]] = [(item, 0, "") for item in reversed(tree.items)]
+    while pending:
+        node, depth, role = pending.pop()
+        if not is_dataclass(node):  # a body: the literals of an alternative
+            yield f"{'  ' * depth}{role}"
+            if isinstance(node, tuple):
+                pending.extend([(child, depth + 1, "") for child in reversed(node)])
+            continue
+        scalars, children = _parts(node)
+        place = _place(getattr(node, "span", None), tree.source)
+        label = f"{role}: " if role else ""
+        yield f"{'  ' * depth}{label}{type(node).__name__}{scalars}{place}"
+        pending.extend([(child, depth + 1, role) for role, child in reversed(children)])
+
+
+def _parts(node: object) -> tuple[str, list[tuple[str, object]]]:
+    """The fields that fit on the line of the node, and those that are nodes themselves."""
+    scalars = []
+    children: list[tuple[str, object]] = []
+    for field in fields(node):  # type: ignore[arg-type]  # the caller has seen that it is one
+        value = getattr(node, field.name)
+        if isinstance(value, Span) or value is None or value == ():
+            continue
+        if is_dataclass(value):
+            children.append((field.name, value))
+        elif isinstance(value, tuple) and all(is_dataclass(part) for part in value):
+            role = {"arguments": "", "heads": "head"}.get(field.name, field.name.removesuffix("s"))
+            children.extend([(role, part) for part in value])
+        elif field.name == "alternatives":
+            children.extend([("alternative", part) for part in value])
+        else:
+            scalars.append(f" {field.name}={_scalar(value)}")
+    return "".join(scalars), children
+
+
+def _scalar(value: object) -> str:
+    """A plain value; spans inside tuples are left out."""
+    if isinstance(value, tuple):
+        return f"({', '.join(_scalar(part) for part in value if not isinstance(part, Span))})"
+    return value if isinstance(value, str) and value.isidentifier() else repr(value)
+
+
+def _place(span: Span | None, source: Source) -> str:
+    if span is None:
+        return ""
+    if source.pieces:
+        return f" @{source.place(span.start)}"
+    line, column = source.locate(span.start)
+    return f" @{line}:{column}"
+
+
+@click.command(name="format")
+@click.argument("programs", type=click.Path(), nargs=-1, required=True, metavar="PROGRAM...")
+@click.option("--write", "-w", is_flag=True, help="Rewrite the files instead of printing.")
+@click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
+@format_option
+@verbosity_options
+def format_command(programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbosity: Verbosity) -> None:
+    """Print programs in one layout.
+
+    Every declaration, directive and rule begins a line, blanks and indentation are set, comments, line breaks inside
+    rules and lines for the preprocessor stay. The words of the program are never changed.
+
+    \b
+    Examples:
+      elastalog format reach.dl
+      elastalog format --write rules/*.dl
+      elastalog format --check reach.dl
+      elastalog format - < reach.dl
+    """
+    if write and only_check:
+        raise click.UsageError("--write and --check exclude each other")
+    with exit_codes(form, verbosity):
+        changed = [path for path in programs if _format(path, write, only_check)]
+        if only_check:
+            for path in changed:
+                click.echo(f"would change: {path}")
+            if changed:
+                sys.exit(AT_FAULT)
+
+
+def _format(path: str, write: bool, only_check: bool) -> bool:
+    """Whether the layout of a program differs from its text."""
+    from elastalog.diagnostics.diagnostic import ElastalogError
+    from elastalog.diagnostics.source import Source
+    from elastalog.pipeline.files.paths import replacing
+    from elastalog.program import read_program_text
+    from elastalog.syntax.format import format_program
+
+    text = sys.stdin.read() if path == "-" else read_program_text(path)
+    formatted, faults = format_program(Source("<stdin>" if path == "-" else path, text))
+    if faults:
+        raise ElastalogError(faults)
+    if write and path != "-":
+        if formatted != text:
+            with replacing(Path(path)) as out:
+                out.write(formatted.encode())
+    elif not only_check:
+        click.echo(formatted, nl=False)
+    return formatted != text
+
+
+@click.command()
+@preprocessor_options
+@click.option(
+    "-F", "--facts", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+    help="Folder of fact files, to show how many facts a relation has.",
+)  # fmt: skip
+@click.option(
+    "--stdio", is_flag=True, help="Use standard input and output (the default; accepted because editors pass it)."
+)
+def lsp(facts: str | None, stdio: bool) -> None:
+    """Serve an editor that speaks the language server protocol.
+
+    Diagnostics while you write, types, definitions, references, new names, completion, repairs, layout. The editor
+    starts it and talks over standard input and output; `editors/vscode` has an extension that does.
+
+    \b
+    Examples:
+      elastalog lsp
+      elastalog lsp -I include -M DEBUG
+      elastalog lsp -F facts                 numbers of facts too, as of the last save
+    """
+    with exit_codes():
+        try:
+            from elastalog.cli.language_server import serve
+        except ImportError as fault:
+            raise _not_installed(fault) from None
+        serve(preprocessing_given(), facts)
+
+
+def _not_installed(fault: ImportError) -> Exception:
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    message = f"the language server needs pygls: {fault}"
+    return ElastalogError([Diagnostic("E0906", message, help='pip install "elastalog[lsp]"')])

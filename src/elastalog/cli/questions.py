@@ -1,0 +1,439 @@
+"""Commands that ask: `elastalog query`, `explain`, `whynot` and `debug`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from elastalog.analysis.findings import counted
+from elastalog.analysis.listing import json_value
+from elastalog.analysis.values import sort_key
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import duration, format_option, program_argument, together, verbosity_options
+from elastalog.cli.reports import value_text
+from elastalog.cli.session_options import (
+    SessionOptions,
+    announcing,
+    at_option,
+    is_store,
+    load_program,
+    open_session,
+    opened_at,
+    session_options,
+    show_reports,
+    writing,
+)
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import is_address
+
+if TYPE_CHECKING:
+    from elastalog.analysis.program import Base, Value
+    from elastalog.debugging.answers import Answer
+    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.proof import Proof
+    from elastalog.relations.facts import Relation
+    from elastalog.session import Session
+
+_RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
+    "auto": str,
+    "text": lambda shown: shown.to_text(),
+    "tree": lambda shown: shown.to_tree(),
+    "json": lambda shown: shown.to_json(),
+    "dot": lambda shown: shown.to_dot(),
+    "mermaid": lambda shown: shown.to_mermaid(),
+    "html": lambda shown: shown.to_html(page=True),
+}
+FORMS: Final = tuple(_RENDERERS)
+"""The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
+
+form_options: Final = together(
+    click.option(
+        "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
+    ),
+    click.option("--output", metavar="FILE", help="Write the explanation to FILE."),
+)
+"""`--format` and `--output` of a command that explains."""
+
+
+def rendered(shown: Proof | Absence, form: str) -> str:
+    """An explanation in a form."""
+    return _RENDERERS[form](shown)
+
+
+def give_explanation(text: str, path: str | None) -> None:
+    """Prints an explanation, or writes it to a file."""
+    if path is None:
+        click.echo(text)
+    else:
+        write_explanation(text, path)
+
+
+def write_explanation(text: str, path: str) -> None:
+    """Writes an explanation to a file, which appears whole or not at all."""
+    from elastalog.pipeline.files.paths import replacing
+
+    with replacing(Path(path)) as out:
+        out.write(text.encode() + b"\n")
+
+
+def value_from(text: str, base: Base, name: str) -> Value:
+    """The value that a text spells for a variable. Symbols may stand in quotes."""
+    from elastalog.analysis.program import Base
+
+    text = text.strip()
+    try:
+        match base:
+            case Base.SYMBOL:
+                is_quoted = len(text) >= 2 and text[0] == text[-1] == '"'
+                return text[1:-1].replace('\\"', '"').replace("\\\\", "\\") if is_quoted else text
+            case Base.FLOAT:
+                return float(text)
+            case Base.NUMBER | Base.UNSIGNED:
+                return int(text.removesuffix("u") if base is Base.UNSIGNED else text)
+            case Base.RECORD:
+                raise ValueError(text)
+    except ValueError:
+        message = f"`{text[:40]}` is not a {base.value}"
+        raise ElastalogError([Diagnostic("E0711", message, help=f"give a {base.value} for `{name}`")]) from None
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?|nan|-?inf", re.ASCII)
+
+
+@click.command()
+@click.argument("program", type=click.Path(), metavar="PROGRAM|STORE")
+@click.argument("query")
+@click.option(
+    "--param", "parameters", multiple=True, metavar="NAME=VALUE",
+    help="Value of the parameter `?NAME`: a number, or any other text.",
+)  # fmt: skip
+@at_option
+@session_options
+@format_option
+@verbosity_options
+def query(
+    program: str,
+    query: str,
+    parameters: tuple[str, ...],
+    at: int | None,
+    form: str,
+    verbosity: Verbosity,
+    **options: Any,
+) -> None:
+    """Ask a program, over the fact files of a folder, or a store.
+
+    Of a program only what the answer needs is derived, and only the files are read that it depends on.
+
+    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer a line: the values of the variables in
+    the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json` one object a
+    line. A query without variables is answered by `yes` or `no`. A VALUE in double quotes is a text even if it is a
+    number.
+
+    \b
+    Examples:
+      elastalog query reach.store 'path(1, X)'
+      elastalog query reach.store 'path(1, 4)' --at 17
+      elastalog query reach.dl -F facts 'path(?a, X), edge(X, Y), X > 10' --param a=1
+      elastalog query reach.store 'far(X) :- path(1, X), !edge(1, X)'
+    """
+    values = dict(map(_parameter, parameters))
+    chosen = SessionOptions(**options)
+    with exit_codes(form, verbosity), announcing(verbosity):
+        answers = _answers(program, query, values, at, chosen, form, verbosity)
+        names = answers.schema.names
+        if not names:
+            click.echo("yes" if len(answers) else "no")
+            return
+        for answer in sorted(answers, key=sort_key):
+            if form == "json":
+                click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
+            else:
+                click.echo("\t".join(map(value_text, answer)))
+
+
+def _answers(
+    program: str,
+    query: str,
+    values: dict[str, int | float | str],
+    at: int | None,
+    options: SessionOptions,
+    form: str,
+    verbosity: Verbosity,
+) -> Relation:
+    if is_address(program) or Path(program).is_dir() or at is not None:
+        with opened_at(program, at, options, form, verbosity) as session:
+            return session.query(query, parameters=values)
+    from elastalog.program import with_arithmetic
+    from elastalog.session.opening import question
+
+    loaded = with_arithmetic(load_program(program, form, verbosity), options.arithmetic)
+    asked = question(loaded, query, values)
+    with open_session(asked.program, options, form=form, verbosity=verbosity) as session:
+        return asked.answers(session)
+
+
+def _parameter(written: str) -> tuple[str, int | float | str]:
+    name, sign, value = written.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"'{written}' is not NAME=VALUE", param_hint="--param")
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        return name, value[1:-1]
+    if _INTEGER.fullmatch(value):
+        return name, int(value)
+    return name, float(value) if _FLOAT.fullmatch(value) else value
+
+
+@click.command()
+@program_argument
+@click.argument("fact")
+@session_options
+@at_option
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+@click.option(
+    "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
+    help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
+)  # fmt: skip
+@form_options
+@verbosity_options
+def explain(
+    program: str,
+    fact: str,
+    at: int | None,
+    depth: int | None,
+    uses: str | None,
+    form: str,
+    output: str | None,
+    verbosity: Verbosity,
+    **options: Any,
+) -> None:
+    """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
+
+    With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
+
+    \b
+    Examples:
+      elastalog explain reach.dl -F facts 'path(1, 4)'
+      elastalog explain reach.dl -F facts 'path(1, 4)' --depth 2 --format tree
+      elastalog explain reach.dl -F facts 'path(1, 4)' --format dot --output proof.dot
+      elastalog explain reach.store 'path(1, 4)' --at 17
+      elastalog explain reach.dl -F facts 'edge(2, 3)' --uses all
+    """
+    diagnostics = "json" if form == "json" else "text"
+    with exit_codes(diagnostics, verbosity), announcing(verbosity):
+        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
+            if uses is not None:
+                found = sorted(map(str, session.uses(fact, all=uses == "all")))
+                text = json.dumps(found, ensure_ascii=False) if form == "json" else "\n".join(found)
+            else:
+                text = rendered(session.explain(fact, depth), form)
+        give_explanation(text, output)
+
+
+@click.command()
+@program_argument
+@click.argument("fact")
+@session_options
+@at_option
+@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show.")
+@click.option("--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation.")
+@click.option(
+    "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
+)
+@form_options
+@verbosity_options
+def whynot(
+    program: str,
+    fact: str,
+    at: int | None,
+    limit: int,
+    rule: int | None,
+    bind: tuple[str, ...],
+    form: str,
+    output: str | None,
+    verbosity: Verbosity,
+    **options: Any,
+) -> None:
+    """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
+
+    FACT may be a pattern, as path(1, X): then why no other fact fits it.
+
+    Every literal is marked: ✓ it holds, X it fails, ? it depends on variables that nothing binds.
+
+    \b
+    Examples:
+      elastalog whynot reach.dl -F facts 'path(4, 1)'
+      elastalog whynot reach.dl -F facts 'path(4, 1)' --rule 2 --bind y=3
+      elastalog whynot reach.dl -F facts 'path(4, X)'
+      elastalog whynot reach.store 'path(4, 1)' --at 17
+    """
+    diagnostics = "json" if form == "json" else "text"
+    with exit_codes(diagnostics, verbosity), announcing(verbosity):
+        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
+            bindings = _bindings(session, fact, bind)
+            text = rendered(session.why_not(fact, limit, rule=rule, bindings=bindings), form)
+        give_explanation(text, output)
+
+
+def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
+    """Values by variable; the types are those of the variables in the rules of the fact's relation."""
+    from elastalog.analysis.pattern import parse_pattern
+    from elastalog.provenance.explain import variables_of_rule
+
+    relation = parse_pattern(fact, session.program.checked).relation
+    rules = [rule for rule in session.program.checked.rules if rule.head.relation == relation]
+    known = {name: base for rule in rules for name, base in variables_of_rule(rule).items()}
+    found: dict[str, Value] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or name.strip() not in known:
+            advice = "write NAME=VALUE with one of " + ", ".join(known)
+            raise ElastalogError([Diagnostic("E0711", f"`{text[:40]}` gives no variable a value", help=advice)])
+        found[name.strip()] = value_from(value, known[name.strip()], name.strip())
+    return found
+
+
+@click.command()
+@program_argument
+@session_options
+@click.option(
+    "--update", "updates", multiple=True, type=click.Path(exists=True), metavar="FILE",
+    help="Diff file that is applied after the facts, as an epoch; may be repeated. A store has its own updates.",
+)  # fmt: skip
+@click.option("--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated.")
+@click.option("--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated.")
+@click.option(
+    "--reject", multiple=True, metavar="ELEMENT",
+    help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--over", type=click.Choice(["update", "facts"]),
+    help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+)  # fmt: skip
+@click.option(
+    "--candidate", "candidates", multiple=True, metavar="FACT",
+    help="A fact that may be inserted (-edge(1,2): deleted) for the missing ones; may be repeated."
+    "  [default: what why-not finds]",
+)  # fmt: skip
+@click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
+@click.option("--blame", metavar="FACT", help="Show in which epoch a fact last appeared or disappeared, and why.")
+@click.option(
+    "--epochs", nargs=2, type=click.IntRange(1), metavar="A B", help="Between these epochs.  [default: the last update]"
+)
+@click.option(
+    "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
+)
+@at_option
+@click.option("--apply", "applies", is_flag=True, help="Apply the repair to the store, as a new epoch.")
+@click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
+@format_option
+@verbosity_options
+def debug(
+    program: str,
+    updates: tuple[str, ...],
+    unwanted: tuple[str, ...],
+    missing: tuple[str, ...],
+    reject: tuple[str, ...],
+    over: str | None,
+    candidates: tuple[str, ...],
+    localise: bool,
+    blame: str | None,
+    epochs: tuple[int, int] | None,
+    time_limit: float,
+    at: int | None,
+    applies: bool,
+    proofs: bool,
+    form: str,
+    verbosity: Verbosity,
+    **options: Any,
+) -> None:
+    """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
+
+    Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
+    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two; with --at, as if
+    an earlier epoch were the last. Without an update, or with --over facts, explicit facts are looked at, whenever they
+    came: those to delete, for missing facts those to insert. An unwanted fact may be a pattern, as path(1, _).
+
+    \b
+    Examples:
+      elastalog debug reach.dl -F facts --update monday.diff --unwanted 'path(1, 4)'
+      elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
+      elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --apply
+      elastalog debug reach.store --blame 'path(1, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --at 17
+      elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
+      elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
+    """
+    if is_store(program):
+        if updates:
+            raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
+    elif not updates and (blame is not None or localise or over == "update"):
+        raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
+    if blame is not None and (unwanted or missing or localise or reject or epochs or over or candidates):
+        raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
+    if localise and (reject or over or candidates):
+        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
+    if applies and (not is_store(program) or at is not None or blame is not None or localise):
+        raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
+    chosen = SessionOptions(**options)
+    with (
+        exit_codes(form, verbosity),
+        announcing(verbosity),
+        writing(program, form, verbosity, chosen.functors)
+        if applies
+        else opened_at(program, at, chosen, form, verbosity) as session,
+    ):
+        for path in updates:
+            show_reports(session.apply(path).reports, form, verbosity)
+        if blame is not None:
+            found = session.blame(blame)
+            click.echo(found.to_json() if form == "json" else str(found))
+            return
+        settings: Any = {"epochs": epochs, "time_limit": time_limit, "on_progress": _news(verbosity)}
+        answer: Answer
+        if localise:
+            answer = session.localise(unwanted, missing, **settings)
+            click.echo(_shown(answer, form, proofs))
+        else:
+            answer = repair = session.suggest(
+                unwanted, missing, reject, over=over, candidates=candidates or None, **settings
+            )
+            click.echo(_shown(answer, form, proofs))
+            if applies:
+                changes = repair.apply()
+                if verbosity != "quiet":
+                    click.echo(f"epoch {session.epoch}: {counted(changes.impact, 'change')}", err=True)
+        _tell_time(answer, verbosity)
+
+
+def _news(verbosity: Verbosity) -> Any:
+    if verbosity == "verbose" or (verbosity == "normal" and sys.stderr.isatty()):
+        return lambda message: click.echo(message, err=True)
+    return None
+
+
+def _shown(answer: Answer, form: str, proofs: bool) -> str:
+    if form == "json":
+        return answer.to_json()
+    parts = [str(answer)]
+    if proofs:
+        parts += [str(proof) for proof in answer.proofs]
+    return "\n\n".join(parts)
+
+
+def _tell_time(answer: Answer, verbosity: Verbosity) -> None:
+    """Where the time went, for those who want to know."""
+    if verbosity == "verbose":
+        spent = answer.seconds
+        click.echo(
+            f"provenance {spent.provenance:.3f} s, 0/1 programs {spent.solving:.3f} s,"
+            f" {spent.number_of_trials} trials {spent.trials:.3f} s",
+            err=True,
+        )

@@ -1,0 +1,211 @@
+"""What commands tell: facts and changes as the language writes them, progress on a terminal, statistics as tables or
+JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.analysis.program import Value
+from elastalog.analysis.values import sort_key, written
+from elastalog.cli.exits import Verbosity
+from elastalog.syntax.keywords import write_string
+
+if TYPE_CHECKING:
+    from elastalog.analysis.program import CheckedProgram
+    from elastalog.backends.watch import Progress
+    from elastalog.evaluation.changes import Changes, RelationChanges
+    from elastalog.evaluation.differences import Difference
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.evaluation.statistics import Statistics
+    from elastalog.relations.facts import Relation
+    from elastalog.session import Session
+    from elastalog.storage.entries import LogEntry
+
+
+def value_text(value: Value) -> str:
+    """A value as a program would write it."""
+    return write_string(value) if isinstance(value, str) else written(value)
+
+
+def fact_text(relation: str, values: Iterable[Value]) -> str:
+    """A fact as a program would write it."""
+    return f"{relation}({', '.join(map(value_text, values))})"
+
+
+def fact_lines(relation: Relation, sign: str = "") -> Iterator[str]:
+    """The facts of a relation in order, as a diff file has them."""
+    for fact in sorted(relation, key=sort_key):
+        yield f"{sign}{fact_text(relation.name, fact)}."
+
+
+def changed_lines(changes: Iterable[RelationChanges | Difference]) -> Iterator[str]:
+    """The facts that went and came, relation by relation, as a diff file has them."""
+    for changed in changes:
+        yield from fact_lines(changed.deleted, "-")
+        yield from fact_lines(changed.inserted, "+")
+
+
+def profile_lines(statistics: Statistics) -> Iterator[str]:
+    """A table of the rules, the slowest first, and one of the relations."""
+    slowest = sorted(statistics.rules, key=lambda rule: -rule.seconds)
+    yield from _table(
+        ("seconds", "derivations", "rule", ""),
+        [
+            (f"{rule.seconds:.3f}", f"{rule.derivations:,}", "" if rule.number is None else str(rule.number), rule.text)
+            for rule in slowest
+        ],
+    )
+    yield ""
+    rows = [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
+    if statistics.hidden_bytes:
+        rows.append(("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)"))
+    yield from _table(("facts", "bytes", "relation"), rows)
+    if statistics.elsewhere:
+        yield ""
+        yield from _table(
+            ("seconds", "transfer", "rounds", "derivations", "peak bytes", "stratum evaluated elsewhere"),
+            [
+                (
+                    f"{part.seconds:.3f}", f"{part.transfer:.3f}", f"{part.rounds:,}", f"{part.derivations:,}",
+                    f"{part.peak:,}", f"{part.place}: " + ", ".join(f"{n} {size:,}" for n, size in part.bytes.items()),
+                )
+                for part in statistics.elsewhere
+            ],
+        )  # fmt: skip
+
+
+def profile_json(session: Session) -> str:
+    """The same, and what every stratum of the latest epoch cost."""
+    statistics = session.statistics()
+    entry = latest_entry(session)
+    return json.dumps(
+        {
+            "epoch": session.epoch,
+            "seconds": entry.seconds,
+            "derivations": entry.derivations,
+            "bytes": statistics.bytes,
+            "strata": [asdict(stratum) for stratum in entry.strata],
+            "rules": [asdict(rule) for rule in statistics.rules],
+            "elsewhere": [asdict(stratum) for stratum in statistics.elsewhere],
+            "relations": [asdict(relation) for relation in statistics.relations],
+        },
+        indent=2,
+    )
+
+
+def latest_entry(session: Session) -> LogEntry:
+    """What the latest epoch was and cost."""
+    return session.log()[-1]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns to the right, the last to the left."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header) - 1)]
+    for row in (header, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join((*cells, row[-1])).rstrip()
+
+
+_INTERVAL = 0.1
+_LONGEST_NAMES = 40
+
+
+@contextmanager
+def progress_shown(program: CheckedProgram, verbosity: Verbosity) -> Iterator[Callable[[Progress], None] | None]:
+    """What to tell of progress; None where nobody watches: standard error is no terminal, or the user wants quiet."""
+    if verbosity == "quiet" or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    from elastalog.planning.lower import lower
+
+    names = [_names(stratum.relations) for stratum in lower(program).strata]
+    with Console(stderr=True).status("reading facts", spinner="dots") as status:
+        yield _Reporter(names, status.update).report
+
+
+class _Reporter:
+    """Turns the news of an evaluation into a line, not more often than one can read."""
+
+    def __init__(self, names: list[str], show: Callable[[str], None]) -> None:
+        self._names = names
+        self._show = show
+        self._began = time.monotonic()
+        self._shown = 0.0
+        self._found: dict[int, int] = {}
+
+    def report(self, news: Progress) -> None:
+        self._found[news.stratum] = self._found.get(news.stratum, 0) + news.found
+        now = time.monotonic()
+        if now - self._shown < _INTERVAL:
+            return
+        self._shown = now
+        facts = sum(self._found.values())
+        iteration = f", iteration {news.iteration}" if news.iteration else ""
+        self._show(
+            f"stratum {news.stratum + 1} of {len(self._names)}{self._names[news.stratum]}{iteration}:"
+            f" {facts:,} facts derived, {now - self._began:.1f} s"
+        )
+
+
+def _names(relations: tuple[str, ...]) -> str:
+    """The relations of a stratum, those we made left out, in parentheses and not too long."""
+    from elastalog.planning.logical import is_hidden_name
+
+    text = ", ".join(name for name in relations if not is_hidden_name(name))
+    shortened = text if len(text) <= _LONGEST_NAMES else text[: _LONGEST_NAMES - 1] + "…"
+    return f" ({shortened})" if text else ""
+
+
+TO_TERMINAL = "-"
+
+
+def print_changes(batch: str, changes: Changes) -> None:
+    """The facts that went and came, as a diff file has them, after a comment that names the update."""
+    click.echo(f"// {batch}")
+    for line in changed_lines(changes.values()):
+        click.echo(line)
+
+
+def stats_row(record: EpochRecord) -> dict[str, Any]:
+    """What an update did and cost, by name."""
+    return {
+        "batch": record.batch, "epoch": record.epoch, "deleted": record.deleted, "inserted": record.inserted,
+        "impact": record.impact, "seconds": round(record.seconds, 6), **record.work.counters.as_dict(),
+    }  # fmt: skip
+
+
+def report_stats(rows: Sequence[dict[str, Any]], place: str) -> None:
+    """Prints what all updates did and cost on standard error, or writes it to a JSON file."""
+    if place == TO_TERMINAL:
+        _print_table(rows)
+        return
+    import json
+
+    from elastalog.pipeline.files.paths import replacing
+
+    with replacing(Path(place)) as out:
+        out.write(json.dumps(rows, indent=2).encode() + b"\n")
+
+
+def _print_table(rows: Sequence[dict[str, Any]]) -> None:
+    if not rows:
+        click.echo("no updates", err=True)
+        return
+    shown = [name for name in rows[0] if name in ("batch", "impact", "seconds") or any(row[name] for row in rows)]
+    total = {name: sum(row[name] for row in rows) for name in shown if name not in ("batch", "epoch")}
+    lines = [shown, *([str(row[name]) for name in shown] for row in rows)]
+    lines.append([str(total.get(name, "total" if name == "batch" else "")) for name in shown])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
+    for line in lines:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), err=True)

@@ -1,0 +1,326 @@
+"""`elastalog serve` and `elastalog workbench`: the options of a service, and how it is started."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import (
+    duration,
+    format_option,
+    memory_size,
+    preprocessor_options,
+    together,
+    verbosity_options,
+)
+from elastalog.cli.session_options import (
+    SessionOptions,
+    announcing,
+    is_store,
+    load_program,
+    open_session,
+    session_options,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from elastalog.session import Session
+    from elastalog.web.service import Service
+    from elastalog.web.settings import Limits, Settings
+
+PORT = 8642
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What the user said about who may ask, where, and how much."""
+
+    host: str
+    port: int
+    token: str | None
+    read_token: str | None
+    no_token: bool
+    allow_host: tuple[str, ...]
+    store: str | None
+    retention: int | None
+    question_time: float | None
+    question_memory: int | None
+    replicas: int | None
+    max_body: int | None
+    max_rows: int | None
+    readers_wait: bool
+
+
+service_options: Final = together(
+    click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at."),
+    click.option(
+        "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
+        help="Port to listen at; 0 for any that is free.",
+    ),
+    click.option(
+        "--token", envvar="ELASTALOG_TOKEN", metavar="T",
+        help="Token that grants reading and writing.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
+    ),
+    click.option("--read-token", metavar="T", help="Token that grants reading."),
+    click.option("--no-token", is_flag=True, help="No token: everyone who can reach the address may read and write."),
+    click.option(
+        "--allow-host", multiple=True, metavar="NAME",
+        help="Another host name of the service, for example behind a proxy.",
+    ),
+    click.option(
+        "--store", type=click.Path(), metavar="DIR",
+        help="Store for the epochs of a PROGRAM.  [default: a temporary one]",
+    ),
+    click.option("--retention", type=click.IntRange(1), metavar="N", help="Number of past epochs to keep."),
+    click.option(
+        "--question-time", callback=duration, metavar="TIME", help="Time limit of a question, as 30s.  [default: 10s]"
+    ),
+    click.option(
+        "--question-memory", callback=memory_size, metavar="SIZE",
+        help="Memory that a question may allocate.  [default: 512M]",
+    ),
+    click.option(
+        "--replicas", type=click.IntRange(1), metavar="N",
+        help="Number of concurrent previews and repairs, each on a copy of the facts.  [default: 1]",
+    ),
+    click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
+    click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
+    click.option(
+        "--readers-wait", is_flag=True,
+        help="Keep facts once instead of twice: readers wait for commits, and a question that blocks one is refused.",
+    ),
+)  # fmt: skip
+"""The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""
+
+
+def split_options(options: dict[str, Any]) -> tuple[ServiceOptions, SessionOptions]:
+    """What a command was told, by whom it concerns."""
+    names = ServiceOptions.__dataclass_fields__
+    own = {name: value for name, value in options.items() if name in names}
+    return ServiceOptions(**own), SessionOptions(**{n: v for n, v in options.items() if n not in names})
+
+
+@contextmanager
+def opened_service(
+    path: str, wanted: ServiceOptions, options: SessionOptions, form: str, verbosity: Verbosity
+) -> Iterator[tuple[Service, Settings]]:
+    """The service of the program or store at a path, and who may ask it, for a block."""
+    settings = settings_of(wanted)  # before any work
+    from elastalog.web.service import Service
+
+    with ExitStack() as stack:
+        session = _session(path, wanted, options, form, verbosity, stack)
+        service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
+        stack.callback(service.close)
+        yield service, settings
+
+
+def _session(
+    path: str, wanted: ServiceOptions, options: SessionOptions, form: str, verbosity: Verbosity, stack: ExitStack
+) -> Session:
+    if is_store(path) or Path(path).is_dir():
+        if wanted.store is not None:
+            raise click.UsageError("--store is for programs")
+        return writing(path, form, verbosity, options.functors)
+    store = wanted.store
+    if store is None:
+        # Earlier epochs can be looked at while the service runs.
+        store = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store")
+    program = load_program(path, form, verbosity)
+    return open_session(program, options, form=form, verbosity=verbosity, store=store, retention=wanted.retention)
+
+
+def settings_of(wanted: ServiceOptions) -> Settings:
+    """Who may ask. Raises ElastalogError when others could reach a service that asks for no token, and nobody said
+    that they may."""
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.web.settings import Settings
+
+    if wanted.no_token and (wanted.token or wanted.read_token):
+        raise click.UsageError("--no-token and a token exclude each other")
+    is_own = _is_own(wanted.host)
+    token = None if wanted.no_token else wanted.token
+    if token is None and not wanted.no_token:
+        if not is_own:
+            told = f"other machines can reach {wanted.host}, and no token is given"
+            advice = "give --token or ELASTALOG_TOKEN, or say --no-token"
+            raise ElastalogError([Diagnostic("E0935", told, help=advice)])
+        token = secrets.token_urlsafe(24)
+    hosts = (*wanted.allow_host, *(() if is_own else (_name(wanted.host),)))
+    return Settings(token, wanted.read_token, hosts, _limits(wanted))
+
+
+def _limits(wanted: ServiceOptions) -> Limits:
+    from dataclasses import replace
+
+    from elastalog.web.settings import Limits
+
+    given = {
+        "seconds": wanted.question_time, "memory": wanted.question_memory, "replicas": wanted.replicas,
+        "body": wanted.max_body, "rows": wanted.max_rows,
+    }  # fmt: skip
+    found = replace(Limits(), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    return replace(found, page=min(found.page, found.rows))
+
+
+def _name(host: str) -> str:
+    """What requests call a host: any name, where the service listens at every address."""
+    return "*" if host in ("0.0.0.0", "::", "") else host
+
+
+def _is_own(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@click.command()
+@click.argument("program", type=click.Path(), metavar="PROGRAM|STORE")
+@preprocessor_options
+@service_options
+@session_options
+@format_option
+@verbosity_options
+def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None:
+    """Offer a program over the fact files of a folder, or a store, to other programs, over HTTP.
+
+    Prints the address, and the token if one was made. Readers see the last epoch and never wait for a commit. Ctrl-C
+    ends the service when the commit under way is done. `/api/docs` at the address lists every call;
+    `elastalog.connect` is the client for Python. Needs the extra `web`.
+
+    \b
+    Examples:
+      elastalog serve reach.dl -F facts
+      elastalog serve reach.store --port 9000 --token T --read-token R
+      elastalog serve reach.dl -F facts --store reach.store --host 0.0.0.0 --token T
+    """
+    wanted, chosen = split_options(options)
+    with exit_codes(form, verbosity):
+        require_web()
+        with announcing(verbosity), opened_service(program, wanted, chosen, form, verbosity) as (service, settings):
+            from elastalog.web.app import address_of, listen, make_app, serve, without_pages
+
+            listening = listen(wanted.host, wanted.port)
+            address = address_of(listening, wanted.host)
+
+            def started() -> None:
+                click.echo(f"{program}: epoch {service.epoch} at {address}")
+                if settings.token is not None and wanted.token is None:
+                    click.echo(f"token: {settings.token}")
+
+            serve(without_pages(make_app(service, settings)), service, listening, started)
+
+
+def require_web() -> None:
+    """Raises ElastalogError without the extra `web`."""
+    from importlib.util import find_spec
+
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        told = "a service needs FastAPI and uvicorn"
+        raise ElastalogError([Diagnostic("E0937", told, help='install the extra: pip install "elastalog[web]"')])
+
+
+@click.command()
+@click.argument("program", type=click.Path(), required=False, metavar="[PROGRAM|STORE]")
+@click.option("--demo", is_flag=True, help="An example to look at: services, their calls, and secrets that get out.")
+@click.option("--open", "opens", is_flag=True, help="Open the address in the browser.")
+@preprocessor_options
+@service_options
+@session_options
+@format_option
+@verbosity_options
+def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
+    """Work on a program over the fact files of a folder, or on a store, in a browser.
+
+    Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Without a
+    program it begins with an empty one: paste facts and write rules on the page Program. Prints the address to open,
+    with a token that becomes a cookie. The interface of `elastalog serve` is at the same address. The pages load
+    nothing from elsewhere. Ctrl-C ends it. Needs the extra `web`.
+
+    \b
+    Examples:
+      elastalog workbench --demo --open
+      elastalog workbench
+      elastalog workbench reach.dl -F facts
+      elastalog workbench reach.store --port 9000
+    """
+    wanted, chosen = split_options(options)
+    if demo and program is not None:
+        raise click.UsageError("give a PROGRAM, a STORE, or --demo, not two of them")
+    with exit_codes(form, verbosity):
+        _require_pages()
+        if program is not None:
+            opened, title = opened_service(program, wanted, chosen, form, verbosity), Path(program).name
+        else:
+            opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
+        with announcing(verbosity), opened as (service, settings):
+            _serve(service, settings, wanted, title, demo, opens)
+
+
+def _serve(
+    service: Service, settings: Settings, wanted: ServiceOptions, title: str, is_demo: bool, opens: bool
+) -> None:
+    from elastalog.web.app import address_of, listen, make_app, serve
+    from elastalog.web.pages.frame import mount_pages
+
+    listening = listen(wanted.host, wanted.port)
+    app = make_app(service, settings)
+    mount_pages(app, service, title=title, is_demo=is_demo)
+    # A token that the user gave is theirs to keep: it is not printed.
+    is_made = settings.token is not None and wanted.token is None
+    address = address_of(listening, wanted.host) + (f"/?token={settings.token}" if is_made else "/")
+
+    def started() -> None:
+        click.echo(f"{title}: epoch {service.epoch} at {address}")
+        if not is_made and settings.token is not None:
+            click.echo("sign in there with the token; the browser keeps it as a cookie")
+        if opens:
+            webbrowser.open(address)
+
+    serve(app, service, listening, started)
+
+
+@contextmanager
+def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Service, Settings]]:
+    """The demonstration, or an empty program, in a folder that goes when it ends, unless a store is named."""
+    from elastalog.web.pages.demo import live_through, open_demo, open_empty
+    from elastalog.web.service import Service
+
+    settings = settings_of(wanted)
+    with tempfile.TemporaryDirectory(prefix="elastalog-") as folder:
+        store = Path(folder) / "store"
+        session = open_demo(store) if is_demo else open_empty(Path(wanted.store or store))
+        service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
+        try:
+            if is_demo:
+                live_through(service)
+            yield service, settings
+        finally:
+            service.close()
+
+
+def _require_pages() -> None:
+    """Raises ElastalogError without the extra `web`, or with an older one that has no pages."""
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    require_web()
+    if find_spec("nicegui") is None:
+        told = "the pages of the workbench need NiceGUI"
+        raise ElastalogError([Diagnostic("E0954", told, help='install the extra: pip install "elastalog[web]"')])

@@ -1,0 +1,470 @@
+"""Commands that keep a store: `elastalog init`, `apply`, `log`, `diff`, `upgrade`, `export`, `backup` and `verify`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.analysis.findings import counted
+from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.options import NAME, format_option, program_argument, standard_input, verbosity_options
+from elastalog.cli.reports import changed_lines, fact_text
+from elastalog.cli.session_options import (
+    SessionOptions,
+    announcing,
+    at_option,
+    bad_rows_option,
+    folder_of,
+    functors_option,
+    load_program,
+    max_bad_rows_option,
+    open_session,
+    reading,
+    session_options,
+    show_reports,
+    store_argument,
+    writing,
+)
+from elastalog.folders.addresses import is_address, without_secrets
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.differences import Verification
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.pipeline.files.policy import Mode
+    from elastalog.storage.entries import LogEntry
+    from elastalog.storage.history import Turn
+
+
+@click.command()
+@store_argument
+@program_argument
+@session_options
+@click.option(
+    "--retention", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
+    help="Number of past epochs to keep.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+def init(
+    store: str,
+    program: str,
+    retention: int,
+    form: str,
+    verbosity: Verbosity,
+    **options: Any,
+) -> None:
+    """Make a store of a program and its facts.
+
+    Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts,
+    levels, counts. It is then updated with `apply`.
+
+    \b
+    Examples:
+      elastalog init reach.store reach.dl -F facts
+      elastalog apply reach.store monday.diff
+    """
+    from elastalog.storage.objects.writing import refuse_existing_at
+
+    with exit_codes(form, verbosity), announcing(verbosity):
+        loaded = load_program(program, form, verbosity)
+        chosen = SessionOptions(**options)
+        refuse_existing_at(store)
+        with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
+            if verbosity != "quiet":
+                facts = sum(len(session[name]) for name in session)
+                click.echo(f"epoch {session.epoch}: {facts:,} facts", err=True)
+
+
+@click.command()
+@store_argument
+@click.argument("updates", type=click.Path(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
+@click.option("--source", metavar="NAME", help="Name of the source of the updates.")
+@click.option(
+    "--batch", metavar="ID",
+    help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
+)  # fmt: skip
+@click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
+@click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
+@bad_rows_option
+@max_bad_rows_option
+@click.option(
+    "--quarantine", default=".", type=click.Path(file_okay=False), metavar="DIR",
+    help="Folder of the bad rows that are set aside.  [default: the current one]",
+)  # fmt: skip
+@functors_option
+@format_option
+@verbosity_options
+def apply(
+    store: str,
+    updates: tuple[str, ...],
+    source: str | None,
+    batch: str | None,
+    show_changes: bool,
+    preview: bool,
+    bad_rows: Mode,
+    max_bad_rows: int,
+    quarantine: str,
+    functors: str | None,
+    form: str,
+    verbosity: Verbosity,
+) -> None:
+    """Apply updates to a store, each an epoch.
+
+    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
+    rules), a table with a column `op`, a folder of them, or `-` for standard input. What has been committed survives
+    anything; when an update fails, those before it stay. An update that changes nothing is remembered, but makes no
+    epoch.
+
+    \b
+    Examples:
+      elastalog apply reach.store monday.diff
+      elastalog apply reach.store monday.diff --source crawler --batch 2026-11-16
+      elastalog apply reach.store monday.diff --preview
+      elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
+      echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
+    """
+    from elastalog.pipeline.files.policy import BadRows
+
+    policy = BadRows(bad_rows, max_bad_rows, quarantine)
+    with (
+        exit_codes(form, verbosity),
+        announcing(verbosity),
+        writing(store, form, verbosity, functors, policy) as session,
+    ):
+        for number, path in enumerate(updates, 1):
+            pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
+            _read(pending, path, bad_rows)
+            show_reports(pending.reports, form, verbosity)
+            if preview:
+                changes = session.preview(pending)
+                if verbosity != "quiet":
+                    click.echo(f"{path}: would change {counted(changes.impact, 'fact')}", err=True)
+                _print(changes)
+                continue
+            changes = pending.commit()
+            stats = pending.stats
+            if verbosity != "quiet":
+                told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
+                if stats.is_repeated:
+                    told = "was applied before"
+                elif stats.is_unchanged:
+                    told = "changes nothing"
+                click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
+            if show_changes:
+                _print(changes)
+
+
+def _print(changes: Changes) -> None:
+    for line in changed_lines(changes.values()):
+        click.echo(line)
+
+
+def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:
+    """The changes of a file, or, for `-`, of standard input."""
+    if path != "-":
+        pending.read(path)
+        return
+    from elastalog.pipeline.files.diff import parse_diff
+
+    keep_bad = bad_rows != "fail"
+    diff = parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=keep_bad)
+    pending.take(diff, NAME)
+
+
+@click.command()
+@store_argument
+@click.option("-n", "--last", type=click.IntRange(1), metavar="N", help="Only the last N epochs.")
+@click.option(
+    "--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level."
+)
+@format_option
+@verbosity_options
+def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Verbosity) -> None:
+    """List the epochs of a store, the latest first.
+
+    For each: number, time, explicit facts deleted and inserted, facts changed altogether, how it was done, how long it
+    took, its source and batch; then the rules that it changed. With `-v` also what was done to every stratum, and
+    why.
+
+    \b
+    Examples:
+      elastalog log reach.store -n 20
+      elastalog log reach.store --fact 'path(1, 4)'
+      elastalog log reach.store --format json
+    """
+    from elastalog.program import shown_rule
+
+    with exit_codes(form, verbosity):
+        if fact is not None:
+            with reading(store) as session:
+                for turn in session.history(fact)[::-1][:last]:
+                    click.echo(json.dumps(asdict(turn), ensure_ascii=False) if form == "json" else _turn_line(turn))
+            return
+        entries = _entries(store)[::-1][:last]
+        heads, *lines = _table(entries)
+        if form != "json":
+            click.echo(heads)
+        for entry, line in zip(entries, lines, strict=True):
+            if form == "json":
+                click.echo(json.dumps(entry.written(), ensure_ascii=False))
+                continue
+            click.echo(line)
+            for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
+                for rule in rules:
+                    click.echo(f"        {sign}rule: {shown_rule(rule)}")
+            if verbosity == "verbose":
+                for stratum in entry.strata:
+                    name = ", ".join(stratum.relations)
+                    click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
+
+
+def _entries(store: str) -> tuple[LogEntry, ...]:
+    """The log alone: no relation is loaded for it."""
+    from elastalog.storage.administration import read_log
+
+    return read_log(folder_of(store))
+
+
+def _table(entries: Sequence[LogEntry]) -> list[str]:
+    """The heads of the columns, and a line for each epoch."""
+    rows: list[tuple[str, ...]] = [("epoch", "time", "explicit", "changes", "how", "seconds", "source", "batch")]
+    for entry in entries:
+        how = "+".join(sorted({stratum.how for stratum in entry.strata})) or "nothing"
+        explicit = f"-{entry.deleted:,} +{entry.inserted:,}"
+        origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
+        cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
+        rows.append(cells)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(_aligned, range(len(row)), row, widths)).rstrip() for row in rows]
+
+
+def _aligned(place: int, cell: str, width: int) -> str:
+    return cell.rjust(width) if place in (0, 3, 5) else cell.ljust(width)  # numbers stand right
+
+
+def _turn_line(turn: Turn) -> str:
+    level = "" if turn.level < 0 else f" at level {turn.level}"
+    return f"{turn.epoch:>6}  {_time(turn.entry)}  {turn.what}{level}"
+
+
+def _time(entry: LogEntry) -> str:
+    return entry.time.strftime("%Y-%m-%d %H:%M:%S")
+
+
+@click.command()
+@store_argument
+@click.argument("first", type=click.IntRange(1), metavar="A")
+@click.argument("last", type=click.IntRange(1), metavar="B")
+@click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
+@click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
+@format_option
+@verbosity_options
+def diff(
+    store: str,
+    first: int,
+    last: int,
+    wanted: tuple[str, ...],
+    levels: bool,
+    form: str,
+    verbosity: Verbosity,
+) -> None:
+    """Show how epoch B of a store differs from epoch A.
+
+    Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them, new declarations before the
+    rules; with `--levels` also facts that stayed and have other proofs.
+
+    \b
+    Examples:
+      elastalog diff reach.store 1 17
+      elastalog diff reach.store 16 17 --levels -r path
+    """
+    from elastalog.program import shown_rule
+
+    with exit_codes(form, verbosity), reading(store) as session:
+        found = session.diff(first, last)
+        if not wanted:
+            for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
+                for text in texts:
+                    click.echo(f"{sign}rule: {shown_rule(text)}")
+        for name in wanted:
+            session[name]  # an unknown one is an error
+        for name, difference in found.items():
+            if wanted and name not in wanted:
+                continue
+            for line in changed_lines((difference,)):
+                click.echo(line)
+            if levels:
+                arity = session.schemas[name].arity
+                for *values, was, level in sorted(zip(*difference.moved.to_pydict().values(), strict=True)):
+                    click.echo(f"~{fact_text(name, values[:arity])}. // level {was}, now {level}")
+
+
+@click.command()
+@store_argument
+@program_argument
+@click.option("--preview", is_flag=True, help="Only show what would change.")
+@click.option("--show-changes", is_flag=True, help="Print every fact that comes (+) or goes (-).")
+@functors_option
+@format_option
+@verbosity_options
+def upgrade(
+    store: str,
+    program: str,
+    preview: bool,
+    show_changes: bool,
+    functors: str | None,
+    form: str,
+    verbosity: Verbosity,
+) -> None:
+    """Let a store go over to another program.
+
+    The difference between the program of the store and PROGRAM (rules, declarations, facts in the text) is one update:
+    what depends on it is kept up to date, the rest stays. Relations that PROGRAM does not declare stay too; a relation
+    that it declares with other attributes is an error.
+
+    \b
+    Examples:
+      elastalog upgrade reach.store reach.dl --preview
+      elastalog upgrade reach.store reach.dl
+    """
+    from elastalog.program import difference
+
+    with exit_codes(form, verbosity), announcing(verbosity):
+        loaded = load_program(program, form, verbosity)
+        with writing(store, form, verbosity, functors) as session:
+            found = difference(session.program, loaded)
+            changes = session.upgrade(loaded, preview=preview)
+            if verbosity != "quiet":
+                for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
+                    for text in texts:
+                        click.echo(f"{sign}rule: {text}", err=True)
+                where = "would change" if preview else f"epoch {session.epoch}"
+                click.echo(f"{where}: {counted(changes.impact, 'fact')}", err=True)
+            if show_changes or preview:
+                for line in changed_lines(changes.values()):
+                    click.echo(line)
+
+
+@click.command()
+@store_argument
+@click.option("-D", "--output", default=".", metavar="DIR", help="Folder to write to.  [default: the current one]")
+@click.option(
+    "--format", "form", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True,
+    help="Form of the files: tab-separated text as Soufflé writes it, or Parquet.",
+)  # fmt: skip
+@click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
+@click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
+@at_option
+@verbosity_options
+def export(
+    store: str,
+    output: str,
+    form: str,
+    wanted: tuple[str, ...],
+    explicit: bool,
+    at: int | None,
+    verbosity: Verbosity,
+) -> None:
+    """Write the relations of a store to files, one each.
+
+    \b
+    Examples:
+      elastalog export reach.store -D out
+      elastalog export reach.store -D out --format parquet --at 17
+      elastalog export reach.store -D facts --explicit
+    """
+    with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
+        from elastalog.pipeline.files.write import write_facts
+
+        for name in wanted or session:
+            facts = session.explicit(name) if explicit else session[name]
+            if explicit and not len(facts) and not wanted:
+                continue
+            ending = "parquet" if form == "parquet" else "facts" if explicit else "csv"
+            path = Path(output) / f"{name}.{ending}"
+            write_facts(facts.schema, facts.to_arrow(), path)
+            if verbosity != "quiet":
+                click.echo(f"{path}: {len(facts):,} facts", err=True)
+
+
+@click.command()
+@store_argument
+@click.argument("to", type=click.Path(), metavar="TO")
+@format_option
+@verbosity_options
+def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
+    """Copy a store into the new folder TO, while it may be in use.
+
+    The copy is a store of its own, at the last epoch that was committed when it was begun, with the same history.
+
+    \b
+    Examples:
+      elastalog backup reach.store backups/monday
+      elastalog verify backups/monday
+    """
+    from elastalog.storage.administration import back_up
+    from elastalog.storage.objects.writing import copied_to
+
+    with exit_codes(form, verbosity):
+        copy = partial(back_up, folder_of(store))
+        epoch = copied_to(to, copy) if is_address(to) else copy(Path(to))
+        if verbosity != "quiet":
+            click.echo(f"{without_secrets(to)}: epoch {epoch}", err=True)
+
+
+@click.command()
+@store_argument
+@click.option("--recompute", is_flag=True, help="Also recompute the program in another way, and compare.")
+@functors_option
+@format_option
+@verbosity_options
+def verify(store: str, recompute: bool, functors: str | None, form: str, verbosity: Verbosity) -> None:
+    """Check a store.
+
+    Compares every file with its checksum. With `--recompute` the whole fixpoint is recomputed from the explicit
+    facts, and facts, levels and counts are compared with what is stored. It is evaluated in another way than they were
+    derived: by joins of sorted arrays, without indexes, compiled rounds and updates. Rules that only one way can
+    evaluate (choice domains, subsumption, equivalences) are named. Nothing is changed. The exit code is 0 when all is
+    well.
+
+    \b
+    Examples:
+      elastalog verify reach.store
+      elastalog verify reach.store --recompute
+    """
+    with exit_codes(form, verbosity), announcing(verbosity):
+        from elastalog.storage.administration import check_files
+
+        found, files = check_files(folder_of(store))
+        show_diagnostics(found, form, verbosity)
+        if any(diagnostic.severity == "error" for diagnostic in found):
+            sys.exit(AT_FAULT)
+        told = f"{files} files are as they were written"
+        if recompute:
+            with reading(store, functors=functors) as session:
+                verification = session.verify()
+            if not verification.is_exact:
+                for line in _faults(verification):
+                    click.echo(line, err=True)
+                sys.exit(AT_FAULT)
+            told += f"; epoch {session.epoch} is the fixpoint of the rules over its explicit facts, by sorted joins"
+            if verification.same_way:
+                told += f" ({', '.join(verification.same_way)}: in the way that derived them)"
+        if verbosity != "quiet":
+            click.echo(told, err=True)
+
+
+def _faults(verification: Verification) -> list[str]:
+    kinds = (
+        ("missing", verification.missing), ("too many", verification.unwanted),
+        ("at a wrong level", verification.misplaced),
+    )  # fmt: skip
+    return [f"{name}: {size:,} facts {kind}" for kind, found in kinds for name, size in found.items()]

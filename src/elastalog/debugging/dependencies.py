@@ -1,0 +1,151 @@
+"""How relations depend on each other: only through an even number of negations, only through an odd one, or both; and
+the strata that a question needs to know about (`Parts`).
+
+A fact of a relation that depends on another only positively can only be gained when facts of the other are added; if
+only negatively, only be lost. What is folded by an aggregate may go either way, and what subsumption or a choice
+decides about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from elastalog.analysis.program import Apply
+from elastalog.debugging.sandbox import Switch
+from elastalog.planning.logical import Absent, LogicalProgram, LogicalStratum, Scan, Test
+from elastalog.syntax.keywords import COMPARISONS
+
+POSITIVE = 1
+NEGATIVE = 2
+BOTH = POSITIVE | NEGATIVE
+
+Dependencies = Mapping[str, Mapping[str, int]]
+"""By relation: how it depends on others; those it does not depend on are left out."""
+
+
+def dependencies(program: LogicalProgram, bases: Iterable[str]) -> Dependencies:
+    """How every relation depends on those in `bases`, itself included."""
+    found: dict[str, dict[str, int]] = {name: {} for name in program.relations}
+    for name in bases:
+        found[name][name] = POSITIVE
+    for stratum in program.strata:
+        is_recursive = any(clause.is_recursive for clause in stratum.clauses)
+        while _extend(found, stratum) and is_recursive:
+            pass
+        _mix(found, stratum, program)
+    return found
+
+
+def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
+    grows = False
+    rule = stratum.aggregate
+    if rule is not None:
+        grows |= _merge(found[rule.relation], dict.fromkeys(found[rule.members], BOTH))
+        if rule.domain is not None:
+            grows |= _merge(found[rule.relation], found[rule.domain])
+    for clause in stratum.clauses:
+        for goal in clause.goals:
+            if isinstance(goal, Scan):
+                grows |= _merge(found[clause.head], found[goal.relation])
+            elif isinstance(goal, Absent):
+                grows |= _merge(found[clause.head], {n: _negated(sign) for n, sign in found[goal.relation].items()})
+    return grows
+
+
+def _mix(found: dict[str, dict[str, int]], stratum: LogicalStratum, program: LogicalProgram) -> None:
+    """Where facts supersede each other, more facts may also mean fewer."""
+    if stratum.dominance or any(program.relations[name].choices for name in stratum.relations):
+        read = {base for name in (*stratum.reads, *stratum.relations) for base in found[name]}
+        for name in stratum.relations:
+            found[name] = dict.fromkeys(read, BOTH)
+
+
+def _merge(target: dict[str, int], more: Mapping[str, int]) -> bool:
+    grows = False
+    for name, sign in list(more.items()):
+        new = target.get(name, 0) | sign
+        grows |= new != target.get(name)
+        target[name] = new
+    return grows
+
+
+def _negated(sign: int) -> int:
+    return BOTH if sign == BOTH else BOTH - sign
+
+
+def useful(switches: Sequence[Switch], signs: Dependencies, absent: Iterable[str], present: Iterable[str]) -> list[int]:
+    """The switches whose flipping can help at all to make facts of some relations absent and of others present.
+    Flipping another one is without effect on them or works against them, so it is in no smallest solution."""
+    lowering = dict.fromkeys(absent)
+    raising = dict.fromkeys(present)
+    found = []
+    for number, switch in enumerate(switches):
+        base = switch.fact[0]
+        lowers = NEGATIVE if switch.adds else POSITIVE
+        if any(signs[name].get(base, 0) & lowers for name in lowering) or any(
+            signs[name].get(base, 0) & (BOTH - lowers) for name in raising
+        ):
+            found.append(number)
+    return found
+
+
+class Parts:
+    """Remembers what it has found out about a program."""
+
+    def __init__(self, program: LogicalProgram) -> None:
+        self.program = program
+        self._below: dict[frozenset[str], frozenset[int]] = {}
+
+    @cached_property
+    def _reads(self) -> list[tuple[LogicalStratum, frozenset[str]]]:
+        """The strata from above, each with what it reads."""
+        return [(stratum, stratum.reads) for stratum in reversed(self.program.strata)]
+
+    def below(self, relations: Iterable[str]) -> frozenset[int]:
+        """The strata that relations depend on, their own included."""
+        asked = frozenset(relations)
+        known = self._below.get(asked)
+        if known is None:
+            needed = set(asked)
+            found: set[int] = set()
+            for stratum, reads in self._reads:
+                if not needed.isdisjoint(stratum.relations):
+                    found.add(stratum.number)
+                    needed |= reads
+            known = self._below[asked] = frozenset(found)
+        return known
+
+    def are_numbered(self, relations: Iterable[str]) -> bool:
+        """Whether relations depend on numbers that derivations have been given."""
+        below = self.below(relations)
+        return any(stratum.numbering is not None for stratum in self.program.strata if stratum.number in below)
+
+    @cached_property
+    def _fragile(self) -> frozenset[str]:
+        """Relations of strata that may have no result in some state, because a value cannot be computed there."""
+        return frozenset(name for stratum, _ in self._reads if _may_fail(stratum) for name in stratum.relations)
+
+    @cached_property
+    def has_size_limits(self) -> bool:
+        """Whether a `.limitsize` may cut an evaluation short."""
+        relations = self.program.checked.relations.values()
+        return any(directive.kind == "limitsize" for relation in relations for directive in relation.directives)
+
+    def decisive(self, relations: Iterable[str]) -> frozenset[int] | None:
+        """The strata that decide whether some facts of relations hold in a state, and whether all rules have a result
+        there; None if it takes the whole program."""
+        if self.has_size_limits:
+            return None
+        return self.below(self._fragile.union(relations))
+
+
+def _may_fail(stratum: LogicalStratum) -> bool:
+    """Whether anything is computed. That may end in an error (see `planning.goals`), or go on for ever: rules that
+    make values, of texts and floats too, need not have an end in every state."""
+    return stratum.aggregate is not None or any(
+        goal.operator not in COMPARISONS or isinstance(goal.left, Apply) or isinstance(goal.right, Apply)
+        for clause in stratum.clauses
+        for goal in clause.goals
+        if isinstance(goal, Test)
+    )

@@ -1,0 +1,244 @@
+"""What a session or its store remembers of past epochs, as questions need it; rules too, as elements of updates.
+
+Within a question, every rule that came or went since the earlier epoch is guarded, and its guard is an explicit fact
+like all others (see `planning.transition`). The program of the question has the rules of the present epoch, under their
+numbers, and behind them those that went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from elastalog.backends.protocol import Matrix
+from elastalog.debugging.answers import What
+from elastalog.evaluation.changes import RuleTexts, Update
+from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.rewriting import FACT, borrowed_program
+from elastalog.planning.logical import GIVEN, guard_of, is_hidden_name
+from elastalog.planning.transition import Transition, transition
+from elastalog.program import Program, rule_texts, shown_rule, with_rules
+from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import Pairs, Rows
+from elastalog.storage.entries import JournalRecord
+from elastalog.storage.history import equivalences_in, turns, turns_of_pair
+from elastalog.storage.store import Store
+
+
+class History(Protocol):
+    """What a session knows of its past."""
+
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch from which every update is known."""
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """The updates of the epochs after one until another, as they took effect."""
+
+    def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
+        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
+
+    def turn(self, epoch: int, fact: WordFact) -> What | None:
+        """What an epoch did to the presence of a fact."""
+
+    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
+        """The epoch in which a fact last appeared or disappeared, if any is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleElements:
+    """`texts`: the rules that came or went, by their numbers in `program`. `present`: those that are in force now.
+    `events`: the numbers that each epoch removed and added."""
+
+    program: Program
+    texts: Mapping[int, str]
+    present: frozenset[int]
+    events: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    @property
+    def guards(self) -> dict[str, bool]:
+        return {guard_of(number): number in self.present for number in self.texts}
+
+    def fact_of(self, text: str) -> WordFact | None:
+        """The guard of a rule by its text."""
+        wanted = shown_rule(text)
+        return next(((guard_of(n), (0,)) for n, known in self.texts.items() if shown_rule(known) == wanted), None)
+
+    def text_of(self, fact: WordFact) -> str | None:
+        """The rule that a fact guards, if it is a guard."""
+        return next((shown_rule(text) for number, text in self.texts.items() if guard_of(number) == fact[0]), None)
+
+
+def rule_elements(program: Program, changes: Sequence[tuple[int, RuleTexts]]) -> RuleElements:
+    """Goes back from the present program through what past epochs did to it. A rule that is there several times has as
+    many numbers: the one that came last is the first to go back."""
+    own = rule_texts(program)
+    there: dict[str, list[int]] = {}
+    for number, text in enumerate(own, 1):
+        there.setdefault(shown_rule(text), []).append(number)
+    absent: dict[str, list[int]] = {}
+    gone: list[str] = []
+    texts: dict[int, str] = {}
+    events: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    for epoch, changed in reversed(changes):
+        added, removed = [], []
+        for text in changed.added:
+            number = there[shown_rule(text)].pop()
+            absent.setdefault(shown_rule(text), []).append(number)
+            added.append(number)
+            texts[number] = text
+        for text in changed.removed:
+            known = absent.get(shown_rule(text))
+            if not known:  # otherwise it came back later, as the rule that it was
+                gone.append(text)
+                known = [len(own) + len(gone)]
+            number = known.pop()
+            there.setdefault(shown_rule(text), []).append(number)
+            removed.append(number)
+            texts[number] = text
+        events[epoch] = tuple(removed), tuple(added)
+    present = frozenset(number for number in texts if number <= len(own))
+    return RuleElements(with_rules(program, gone), texts, present, events)
+
+
+class GuardedHistory:
+    """A history in which rules that came and went are facts that came and went."""
+
+    def __init__(self, history: History, rules: RuleElements) -> None:
+        self._history = history
+        self._rules = rules
+        self.turn = history.turn
+        self.last_turn = history.last_turn
+        self.rules = history.rules
+
+    @property
+    def oldest(self) -> int:
+        return self._history.oldest
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """Updates with guards among their facts; those of rules come last, which makes no difference to their sum."""
+        changed = [numbers for epoch, numbers in sorted(self._rules.events.items()) if after < epoch <= until]
+        return [
+            *self._history.updates(after, until),
+            *(Update(_facts(removed), _facts(added)) for removed, added in changed),
+        ]
+
+
+def _facts(numbers: Iterable[int]) -> dict[str, Matrix]:
+    return {guard_of(number): FACT for number in numbers}
+
+
+@contextmanager
+def guarded(epochs: Epochs, rules: RuleElements, opened: OpenAnew) -> Iterator[Epochs]:
+    """Epochs of the program with guards, in the present state. They are those of the session itself as long as what is
+    kept of its facts means the same under that program, and otherwise new ones, evaluated from the explicit facts."""
+    backend = epochs.backend
+    numbers = {number: number for number in range(1, len(backend.program.checked.rules) + 1)}
+    meanwhile = transition(backend.program, rules.program.checked, numbers, frozenset(rules.texts))
+    if meanwhile.anew.isdisjoint(backend.program.relations):
+        with borrowed_program(backend, epochs.strategy, meanwhile, rules.guards):
+            yield epochs
+    else:
+        yield opened(meanwhile, rules.guards)
+
+
+class OpenAnew(Protocol):
+    def __call__(self, meanwhile: Transition, guards: Mapping[str, bool], /) -> Epochs:
+        """Epochs of another program over the explicit facts of now."""
+
+
+class Past:
+    """Reads the records of a session, or the journal of its store where there is one. `stored`: a block in which the
+    files of the store stay where they are."""
+
+    def __init__(
+        self,
+        records: Sequence[EpochRecord],
+        stored: Callable[[], AbstractContextManager[Store | None]],
+        epoch: Callable[[], int],
+    ) -> None:
+        self._records = records
+        self._stored = stored
+        self._epoch = epoch
+
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch from which every update is known."""
+        with self._stored() as store:
+            if store is not None:
+                return store.first_epoch
+        return self._records[0].epoch if self._records else self._epoch()
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """The updates of the epochs after one until another, as they took effect."""
+        with self._stored() as store:
+            if store is not None:
+                return [explicit_update(record) for record in store.turned(after, until)]
+        return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
+
+    def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
+        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
+        with self._stored() as store:
+            if store is not None:
+                entries = (record.entry for record in store.records(after, store.epoch))
+                found = [(e.epoch, RuleTexts(e.removed_rules, e.added_rules)) for e in entries]
+            else:
+                found = [(record.epoch, record.rules) for record in self._records if record.epoch > after]
+        return [(epoch, rules) for epoch, rules in found if rules]
+
+    def turn(self, epoch: int, fact: WordFact) -> What | None:
+        """What an epoch did to the presence of a fact."""
+        return next((what for _, what in self._turns(fact, epoch - 1, epoch)), None)
+
+    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
+        """The epoch in which a fact last appeared or disappeared, if any is known."""
+        found = self._turns(fact, self.oldest, self._epoch())
+        return found[-1] if found else None
+
+    def _turns(self, fact: WordFact, after: int, until: int) -> list[tuple[int, What]]:
+        """The epochs after one until another in which a fact appeared or disappeared, oldest first."""
+        relation, row = fact
+        with self._stored() as store:
+            if store is not None:
+                words = np.array([row], np.int32)
+                all_turns = (
+                    turns_of_pair(store, relation, words, after, until)
+                    if relation in equivalences_in(store.state().layout)
+                    else turns(store.turned(after, until), relation, words)
+                )
+                return [(turn.epoch, turn.what) for turn in all_turns if turn.what != "moved"]
+        found: list[tuple[int, What]] = []
+        for kept in self._records:
+            if after < kept.epoch <= until and relation in kept.changes:
+                came, went = kept.changes[relation]
+                if _has(came, row):
+                    found.append((kept.epoch, "appeared"))
+                elif _has(went, row):
+                    found.append((kept.epoch, "disappeared"))
+        return found
+
+
+def explicit_update(record: JournalRecord) -> Update:
+    """The update of a record: explicit facts are those of level 0, in declared relations."""
+    deleted: dict[str, Matrix] = {}
+    inserted: dict[str, Matrix] = {}
+    for stored, changes in record.changes.items():
+        relation = stored.removeprefix(GIVEN)
+        if not is_hidden_name(relation):
+            went = changes.words[(changes.was == 0) & (changes.level != 0)]
+            came = changes.words[(changes.was != 0) & (changes.level == 0)]
+            if len(went):
+                deleted[relation] = went
+            if len(came):
+                inserted[relation] = came
+    return Update(deleted, inserted, record.entry.source, record.entry.batch)
+
+
+def _has(words: Rows, row: tuple[int, ...]) -> bool:
+    if isinstance(words, Pairs):
+        return words.has(row)
+    return bool(len(words)) and bool((words == np.array(row)).all(axis=1).any())

@@ -1,0 +1,347 @@
+"""Repairs without an update: the smallest set of explicit facts to delete, and of candidates to insert, that reaches
+some goals.
+
+Conditions are collected by the loop of `search`, but by the question and not by the database: look whether the choice
+cuts all known proofs, try it, and add the proofs that are left. Explicit facts that no proof has led to can matter
+where rules negate; a condition then also has their relation, as a variable of its own that costs as much as one fact
+does at the least. A solution that weighs no more than the best choice with such variables is a smallest one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from elastalog.backends.protocol import ChangedWords, Matrix
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies, Parts, dependencies
+from elastalog.debugging.investigation import FEW_ELEMENTS, Investigation, limits_for
+from elastalog.debugging.known_proofs import KnownProofs, ProofGrowth, conditions_on
+from elastalog.debugging.open_switches import Concern, OpenCorners, OpenSwitches
+from elastalog.debugging.oracles import MOST_CONDITIONS, Condition, Goals
+from elastalog.debugging.reasons import NeedsCorner, steps_of
+from elastalog.debugging.sandbox import NoState, Sandbox, Seconds, WordSet
+from elastalog.debugging.search import HittingSets, News, NoSolution, judged, seconds_a_trial
+from elastalog.debugging.update_search import ConnectingProofs, Outcome, Plan, search_update
+from elastalog.debugging.zero_one import TOLERANCE, Choice, ZeroOneProgram
+from elastalog.evaluation.epochs import Epochs, Limits
+from elastalog.provenance.explain import Setting
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import Steps
+
+MOST_STEPS = 100_000
+"""Steps of proofs that are kept from question to question."""
+
+
+class Ground:
+    """What is known about an epoch and its explicit facts, kept from question to question."""
+
+    def __init__(self, setting: Setting, reading: Reading) -> None:
+        self._setting = setting
+        self._reading = reading
+        self._steps: Steps | None = None
+        self.corners: dict[str, WordSet | None] = {}
+        """See `OpenCorners`; without candidates."""
+
+    @cached_property
+    def explicit(self) -> Mapping[str, Matrix]:
+        """The explicit facts, by relation."""
+        backend = self._setting.backend
+        found = {}
+        for name, relation in backend.program.relations.items():
+            if not relation.is_hidden:
+                words = backend.facts(relation.given or name).words
+                explicit = words[backend.is_explicit(name, words)]
+                if len(explicit):
+                    found[name] = explicit
+        return found
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.explicit.values()))
+
+    def changes(self) -> dict[WordFact, bool]:
+        """All explicit facts as changes of a world without facts: all came."""
+        return {(name, tuple(row)): True for name, words in self.explicit.items() for row in words.tolist()}
+
+    @cached_property
+    def signs(self) -> Dependencies:
+        """How every relation depends on those with explicit facts."""
+        return dependencies(self._setting.backend.program, self.explicit)
+
+    @property
+    def steps(self) -> Steps:
+        """Steps of proofs in this epoch."""
+        if self._steps is None or len(self._steps.known) > MOST_STEPS:
+            self._steps = steps_of(self._setting, self._reading, is_any=True)
+        return self._steps
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTask:
+    """What is to be mended. `candidates`: the facts that may be inserted, and whether each is there, so that it may be
+    deleted. Without unwanted facts nothing else changes; otherwise any explicit fact but those `kept` may be
+    deleted."""
+
+    goals: Goals
+    candidates: Mapping[WordFact, bool]
+    kept: frozenset[WordFact] = frozenset()
+    weights: Mapping[WordFact, float] = field(default_factory=dict)
+
+    def weight(self, outcome: Outcome) -> float:
+        """What an outcome weighs; infinitely much if nothing was found."""
+        if isinstance(outcome.found, NoSolution):
+            return math.inf
+        return sum(self.weights.get(fact, 1.0) for fact in outcome.flipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Repairer:
+    """Mends one epoch."""
+
+    epochs: Epochs
+    setting: Setting
+    reading: Reading
+    parts: Parts
+    ground: Ground
+    seconds_allowed: float
+    news: News
+
+    def repair(self, asked: RepairTask) -> Outcome:
+        """A smallest set of changes. What is proven by the question alone is; what is not is looked for among all
+        explicit facts, where these are few."""
+        end = time.monotonic() + self.seconds_allowed
+        if not asked.goals.absent:
+            return self._among(asked, asked.candidates, end)
+        outcome = self._open(asked)
+        found = outcome.found
+        is_proven = found.is_proven if isinstance(found, NoSolution) else found.why_not_proven is None
+        if is_proven or self.ground.size > FEW_ELEMENTS or time.monotonic() > end:
+            return outcome
+        exact = self._among(asked, {**self.ground.changes(), **asked.candidates}, end)
+        return exact if asked.weight(exact) <= asked.weight(outcome) else outcome
+
+    def _among(self, asked: RepairTask, changes: Mapping[WordFact, bool], end: float) -> Outcome:
+        """Mends by changes of which all are known beforehand."""
+        investigation = Investigation(
+            self.epochs, self.setting.dictionary, self.reading, changes, None, self.parts
+        )  # fmt: skip
+        plan = Plan(asked.goals, True, False, asked.kept, asked.weights)
+        left = max(end - time.monotonic(), 0.1)
+        return search_update(investigation, plan, self.setting, self.reading, self.epochs, left, self.news)
+
+    def _open(self, asked: RepairTask) -> Outcome:
+        inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
+        signs, known_corners = self.ground.signs, self.ground.corners
+        if inserted:
+            bases = {*self.ground.explicit, *(name for name, _ in inserted)}
+            signs, known_corners = dependencies(self.epochs.backend.program, bases), {}
+        switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
+        sandbox = Sandbox(self.epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
+        limits = partial(limits_for, self.epochs, self.parts)
+        corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
+        proofs = KnownProofs(switches)
+        connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
+        search = OpenSearch(
+            sandbox=sandbox,
+            goals=asked.goals,
+            weights=switches.weights,
+            limits=limits(name for name, _ in asked.goals.all),
+            seconds_allowed=self.seconds_allowed,
+            news=self.news,
+            witness=connecting.look,
+            switches=switches,
+            signs=signs,
+            proofs=proofs,
+            growth=ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs, self.ground),
+            corners=corners,
+        )
+        found = judged(search.search(), switches.weights, sandbox)
+        if isinstance(found, NoSolution):
+            return Outcome(found, (), (), sandbox.seconds)
+        flipped = sorted((switches.known[i].fact for i in found.flipped), key=self._place)
+        return Outcome(found, tuple(flipped), connecting.all(), sandbox.seconds)
+
+    def _place(self, fact: WordFact) -> tuple[object, ...]:
+        return fact[0], self.reading.sort_key(fact)
+
+
+FEW_DERIVATIONS = 20_000
+"""Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each of
+those has cost more."""
+
+MOST_DEAR = 12
+"""Switches of choices that cost more, before more is allowed."""
+
+A_LITTLE = 1e-4
+
+
+@dataclass(kw_only=True)
+class OpenSearch(HittingSets):
+    """The search among all explicit facts and the candidates."""
+
+    switches: OpenSwitches
+    signs: Dependencies
+    proofs: KnownProofs
+    growth: ProofGrowth
+    corners: OpenCorners
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._dear = frozenset[int]()
+        """Switches of choices whose trial was broken off: there may be others that do as well."""
+        self._allowed = FEW_DERIVATIONS
+
+    # --- choices ---
+
+    def best(self) -> Choice | None:
+        """Of the best choices one without switches that are dear to try."""
+        choice = self._solve()
+        if choice is None or choice.flipped.isdisjoint(self._dear):
+            return choice
+        other = self._solve(is_sparing=True)
+        if other is None or self.weight(other.flipped) > self.weight(choice.flipped) + TOLERANCE:
+            return choice
+        return replace(choice, flipped=other.flipped)
+
+    def least(self, choice: Choice | None) -> float:
+        best = self._solve(with_others=True)
+        return math.inf if best is None else best.bound
+
+    def widen(self) -> bool:
+        return self.switches.close(self._others())
+
+    def proven_bound(self) -> float:
+        return 0.0 if self._others() else self.bound
+
+    def least_weight(self) -> float:
+        return self.switches.least_weight
+
+    def _others(self) -> list[str]:
+        """The relations of which explicit facts that are no switches may matter."""
+        named = (name for condition in self.known for name in condition.relations)
+        return sorted(self.switches.are_open(named))
+
+    def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
+        """A best choice by the conditions known: with a variable for each relation of which other facts may matter, or
+        where what is dear to try weighs a little more."""
+        began = time.perf_counter()
+        switches = self.switches
+        names = self._others() if with_others else ()
+        others = {name: len(switches.known) + i for i, name in enumerate(names)}
+        weights = [*switches.weights, *[switches.least_weight] * len(others)]
+        for i in self._dear if is_sparing else ():
+            weights[i] *= 1 + A_LITTLE
+        program = ZeroOneProgram(weights)
+        for condition in self.known:
+            deletions = [i for i in switches.deletions(condition.relations) if i not in condition.flipped]
+            unmet = [others[name] for name in condition.relations if name in others]
+            program.add_clause({*condition.switches, *deletions, *unmet}, condition.flipped)
+        try:
+            return program.solve(self.deadline)
+        finally:
+            self.sandbox.seconds.solving += time.perf_counter() - began
+
+    # --- what is wrong with them ---
+
+    def wrong_with(self, choice: Choice) -> list[Condition] | None:
+        try:
+            return self._by_known_proofs(choice.flipped) or self._by_trial(choice.flipped, self._first_limits(choice))
+        except BudgetExceeded:
+            self._dear |= choice.flipped
+            return None
+
+    def _first_limits(self, choice: Choice) -> Limits | None:
+        """Tight limits for a choice to which there may be another as good; None if it may cost what it does."""
+        limits = self.limits
+        if limits is None or not choice.flipped:
+            return None
+        is_last = choice.flipped <= self._dear
+        if self._allowed >= limits.derivations:
+            return None if is_last else limits
+        if is_last or len(self._dear) >= MOST_DEAR:
+            self._allowed *= 10
+            self._dear = frozenset()
+        return replace(limits, derivations=min(self._allowed, limits.derivations))
+
+    def _by_known_proofs(self, flipped: frozenset[int]) -> list[Condition]:
+        began = time.perf_counter()
+        try:
+            return conditions_on(self.proofs, self.goals.absent, flipped, MOST_CONDITIONS)
+        finally:
+            self.sandbox.seconds.provenance += time.perf_counter() - began
+
+    def _by_trial(self, flipped: frozenset[int], first: Limits | None = None) -> list[Condition]:
+        """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
+        switches = self.switches
+        while True:
+            try:
+                if first is None:
+                    return self.sandbox.look(flipped, self.limits, lambda changes: self._wrong(flipped, changes))
+                with self.sandbox.flipped(flipped, first) as changes:
+                    return self._wrong(flipped, changes)
+            except NeedsCorner as needed:
+                self.corners.try_corner(needed.relation)
+            except NoState:
+                # Any other choice may have a result.
+                every = frozenset(range(len(switches.known)))
+                return [Condition(every, flipped, frozenset(switches.explicit))]
+
+    def _wrong(self, flipped: frozenset[int], changes: ChangedWords) -> list[Condition]:
+        wrong, lacking = self.goals.unmet(self.sandbox.are_present(self.goals.all))
+        if not wrong and not lacking:
+            self.witness(changes)
+            return []
+        began = time.perf_counter()
+        self.growth.grow(wrong, flipped, changes)
+        state = self.proofs.state(flipped)
+        self.sandbox.seconds.provenance += time.perf_counter() - began
+        return [
+            *(state.condition(fact) for fact in wrong),
+            *(self._lacking(fact, flipped).condition(flipped) for fact in lacking),
+        ]
+
+    def _lacking(self, fact: WordFact, flipped: frozenset[int]) -> Concern:
+        """What keeps a fact from holding in a state that is being tried: of the switches on which its relation depends
+        in one way only, those that can all be turned together without it coming about are left out."""
+        concern = self.switches.concern(self.signs, fact[0], POSITIVE, flipped)
+        signs = self.signs[fact[0]]
+        one_way = [i for i in sorted(concern.switches) if signs[self.switches.known[i].fact[0]] != BOTH]
+        needed = set(one_way)
+        size = len(one_way)
+        while size >= 1:
+            rest = sorted(needed)
+            for start in range(0, len(rest), size):
+                piece = set(rest[start : start + size])
+                if self._holds_after(fact, flipped, frozenset(one_way) - (needed - piece)):
+                    continue
+                needed -= piece
+            size = size // 2
+        return Concern(concern.switches - frozenset(one_way) | needed, concern.relations)
+
+    def _holds_after(self, fact: WordFact, flipped: frozenset[int], turned: frozenset[int]) -> bool:
+        """Whether a fact holds after turning some switches, or that is not known."""
+        if not turned:
+            return False
+        if time.monotonic() > self.deadline:
+            return True
+        try:
+            with self.sandbox.moved(flipped, flipped ^ turned, self.limits):
+                return self.sandbox.are_present([fact])[0]
+        except (NoState, BudgetExceeded):
+            return True
+
+    # --- any solution ---
+
+    def start(self) -> frozenset[int] | None:
+        """From the last choice on, all that a condition names is turned, until no goal is missed."""
+        chosen = self.lately
+        while new := self._by_known_proofs(chosen) or self._by_trial(chosen):
+            turned = frozenset(i for condition in new for i in condition.switches) - chosen
+            if not turned:
+                return None
+            chosen |= turned
+        return chosen

@@ -1,0 +1,193 @@
+"""A sandbox for trials: states that differ from a base in the presence of some explicit facts, each looked at and
+undone.
+
+A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what
+flipping means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation
+starts from the earlier one and applies them. A `WordSet` is a set of facts as the backend holds them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.evaluation.changes import Update
+from elastalog.evaluation.epochs import Epochs, Limits
+from elastalog.planning.logical import LogicalProgram
+from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import Rows, written_out
+
+T = TypeVar("T")
+
+
+class NoState(Exception):
+    """The rules have no result in this state: a number overflows, say. It is no part of any answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An explicit fact that the states differ in. `adds`: the base does not have it."""
+
+    fact: WordFact
+    adds: bool
+
+    def is_on(self, is_flipped: bool) -> bool:
+        """Whether the fact is explicit in a state."""
+        return self.adds == is_flipped
+
+
+@dataclass(slots=True)
+class Seconds:
+    """Where the time went: finding derivations and proofs, solving 0/1 programs, trying states. Trials of a part of the
+    program, to find what varies, are counted apart; their time is part of the provenance."""
+
+    provenance: float = 0.0
+    solving: float = 0.0
+    trials: float = 0.0
+    number_of_trials: int = 0
+    number_of_limited_trials: int = 0
+
+    @property
+    def total(self) -> float:
+        return self.provenance + self.solving + self.trials
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """Tries states around a base, which is the present state of the backend whenever no trial is under way."""
+
+    epochs: Epochs
+    switches: Sequence[Switch]
+    seconds: Seconds = field(default_factory=Seconds)
+    seconds_a_trial: float | None = None
+    """How long a state may take: rules need not come to an end in every state."""
+    has_met_no_state: bool = False
+    """Whether some state that was tried had no result."""
+    has_given_up: bool = False
+    """Whether some state took too long, so that nobody knows its result."""
+
+    @property
+    def backend(self) -> Backend:
+        return self.epochs.backend
+
+    @contextmanager
+    def flipped(self, chosen: Iterable[int], limits: Limits | None = None) -> Iterator[ChangedWords]:
+        """Within the block some switches are flipped. Yields the facts that this inserted and deleted."""
+        with self.moved(frozenset(), frozenset(chosen), limits) as changes:
+            yield changes
+
+    @contextmanager
+    def moved(
+        self, before: Collection[int], after: Collection[int], limits: Limits | None = None
+    ) -> Iterator[ChangedWords]:
+        """From a state that is being tried to another one, within the block. Raises NoState, and BudgetExceeded beyond
+        limits."""
+        differing = set(before).symmetric_difference(after)
+        added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
+        removed = [self.switches[i].fact for i in sorted(differing) if not self.switches[i].is_on(i in after)]
+        if not differing:
+            yield {}
+            return
+        self.backend.watch.check()
+        self.seconds.number_of_trials += 1
+        with self.tried(Update(words_by_relation(removed), words_by_relation(added)), limits) as changes:
+            yield changes
+
+    @contextmanager
+    def tried(self, update: Update, limits: Limits | None = None) -> Iterator[ChangedWords]:
+        """Within the block an update is in force. Raises NoState, and BudgetExceeded beyond limits."""
+        began = time.perf_counter()
+        trial, watch = self.epochs.trial(update, limits), self.backend.watch
+        try:
+            with watch.within(self.seconds_a_trial):
+                changes = trial.__enter__()
+        except LimitReached:
+            watch.check()  # raises if it is a limit of the user
+            self.has_met_no_state = self.has_given_up = True
+            raise NoState from None
+        except ElastalogError as error:
+            self.has_met_no_state = True
+            raise NoState from error
+        finally:
+            self.seconds.trials += time.perf_counter() - began
+        try:
+            yield changes
+        finally:
+            began = time.perf_counter()
+            trial.__exit__(None, None, None)
+            self.seconds.trials += time.perf_counter() - began
+
+    def look(self, chosen: frozenset[int], limits: Limits | None, look: Callable[[ChangedWords], T]) -> T:
+        """What is seen where some switches are flipped: within limits if these are enough, otherwise without."""
+        if limits is not None:
+            with suppress(BudgetExceeded), self.flipped(chosen, limits) as changes:
+                return look(changes)
+        with self.flipped(chosen) as changes:
+            return look(changes)
+
+    def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
+        """Which facts hold in the state being tried."""
+        return are_present(self.backend, list(facts))
+
+
+def are_present(backend: Backend, facts: Sequence[WordFact]) -> list[bool]:
+    """Which facts hold in the present state of a backend."""
+    places: dict[str, list[int]] = {}
+    for place, (relation, _) in enumerate(facts):
+        places.setdefault(relation, []).append(place)
+    found = np.empty(len(facts), np.bool_)
+    for relation, of_relation in places.items():
+        found[of_relation] = backend.contains(relation, np.array([facts[i][1] for i in of_relation], np.int32))
+    return list(map(bool, found))
+
+
+def words_by_relation(facts: Iterable[WordFact]) -> dict[str, Matrix]:
+    """Facts as matrices."""
+    rows: dict[str, list[tuple[int, ...]]] = {}
+    for relation, row in facts:
+        rows.setdefault(relation, []).append(row)
+    return {relation: np.array(found, np.int32) for relation, found in rows.items()}
+
+
+class WordSet:
+    """Facts by relation, numbered."""
+
+    def __init__(self, program: LogicalProgram) -> None:
+        self._program = program
+        self._relations: dict[str, KernelRelation] = {}
+
+    def add(self, relation: str, words: Rows) -> None:
+        if len(words):
+            held = self._relations.get(relation)
+            if held is None:
+                width = self._program.relations[relation].width
+                held = self._relations[relation] = KernelRelation(relation, width, is_annotated=False)
+            held.load(written_out(words))
+
+    def find(self, relation: str, words: Matrix) -> Vector:
+        """The number of each fact within its relation, -1 for those that are not in the set."""
+        held = self._relations.get(relation)
+        return np.full(len(words), -1, np.int32) if held is None else held.find(words)
+
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        return relation in self._relations and bool(self.find(relation, np.array([row], np.int32))[0] >= 0)
+
+    def words(self, relation: str) -> Matrix:
+        held = self._relations[relation]
+        return held.rows[: held.used]
+
+    def size(self, relation: str) -> int:
+        held = self._relations.get(relation)
+        return 0 if held is None else held.used
+
+    def relations(self) -> Iterable[str]:
+        return self._relations

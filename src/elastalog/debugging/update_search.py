@@ -1,0 +1,318 @@
+"""Finds what a plan seeks among the elements of an update: by a model where there is one, otherwise by trials.
+
+The answer comes with proofs that connect the elements with the faults: expanded where it matters, and cut at facts that
+stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.watch import Watch
+from elastalog.debugging.dependencies import useful
+from elastalog.debugging.graph import DerivationGraph, Model, State
+from elastalog.debugging.investigation import Investigation
+from elastalog.debugging.oracles import Goals
+from elastalog.debugging.reasons import steps_of
+from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet
+from elastalog.debugging.search import (
+    LEAST_SECONDS,
+    ElementSearch,
+    Found,
+    News,
+    NoSolution,
+    WantsModel,
+    judged,
+    seconds_a_trial,
+)
+from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.evaluation.epochs import Epochs
+from elastalog.provenance.explain import Setting
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
+from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
+from elastalog.provenance.steps import EXPLICIT, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is sought for a question. `is_applied`: the base is the later epoch, and flipping undoes; otherwise the
+    earlier, and flipping applies. Elements in `kept` are not flipped."""
+
+    goals: Goals
+    is_applied: bool
+    is_baseline: bool
+    kept: frozenset[WordFact] = frozenset()
+    weights: Mapping[WordFact, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found, the elements that are flipped, proofs that connect them with the goals, and where the time
+    went."""
+
+    found: Found | NoSolution
+    flipped: tuple[WordFact, ...]
+    proofs: tuple[Proof, ...]
+    seconds: Seconds
+
+
+def search_update(
+    known: Investigation,
+    plan: Plan,
+    setting: Setting,
+    reading: Reading,
+    epochs: Epochs,
+    seconds_allowed: float,
+    news: News,
+) -> Outcome:
+    """The later epoch must be in force."""
+    seconds = Seconds()
+    goals = plan.goals
+    every = known.switches(plan.is_applied)
+    allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
+    is_modelled = known.is_modelled_at_once and not plan.is_baseline
+    is_all_chosen = plan.is_baseline
+    while True:
+        graph = _graph(known, goals, epochs.backend.watch, seconds, seconds_allowed) if is_modelled else None
+        chosen = allowed
+        if graph is None and not is_all_chosen:
+            names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
+            chosen = tuple(allowed[i] for i in useful([every[i] for i in allowed], known.signs, *names))
+        if not chosen:
+            return Outcome(NoSolution(is_proven=True), (), (), seconds)
+        model = None if graph is None else _model(graph, every, chosen)
+        with ExitStack() as stack:
+            if not plan.is_applied:
+                stack.enter_context(known.in_first(seconds))
+            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(seconds_allowed))
+            weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
+            connecting = ConnectingProofs(setting, reading, goals)
+            search = ElementSearch(
+                sandbox=sandbox,
+                goals=goals,
+                weights=weights,
+                seconds_allowed=seconds_allowed,
+                news=news,
+                witness=connecting.look if model is None else (lambda _: None),
+                setting=setting,
+                investigation=known,
+                model=model,
+                may_want_model=not is_modelled,
+            )
+            try:
+                found = search.any_solution("it was found by delta debugging") if plan.is_baseline else search.search()
+                found = judged(found, weights, sandbox)
+            except WantsModel:
+                is_modelled = True
+                continue
+            if sandbox.has_met_no_state and len(chosen) < len(allowed):
+                is_all_chosen = True  # what seemed useless may lead past a state without a result
+                continue
+            if isinstance(found, NoSolution):
+                return Outcome(found, (), (), seconds)
+            if model is None:
+                proofs = connecting.all()
+            else:
+                proofs = proofs_in(model, goals, found.flipped, setting, reading, known.shown)
+            flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
+            return Outcome(found, flipped, proofs, seconds)
+
+
+def _graph(
+    known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, seconds_allowed: float
+) -> DerivationGraph | None:
+    """What decides about the goals, unless it takes too long to find."""
+    try:
+        with watch.within(max(seconds_allowed, LEAST_SECONDS)):
+            return known.graph(goals.all, seconds)
+    except LimitReached:
+        watch.check()  # raises if it is a limit of the user
+        return None
+
+
+def _model(graph: DerivationGraph, every: Sequence[Switch], chosen: tuple[int, ...]) -> Model:
+    base = np.array([not switch.adds for switch in every], np.bool_)
+    return Model(graph, base, {element: i for i, element in enumerate(chosen)}, chosen)
+
+
+class Changing(Protocol):
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        """Whether a fact is not the same in the two states that are compared."""
+
+
+class StepFinder(Protocol):
+    """See `provenance.steps.Steps`."""
+
+    known: dict[WordFact, Step]
+
+    def find(self, facts: Iterable[WordFact]) -> None: ...
+
+
+class Connections:
+    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named. `shown`: a faster way
+    to read facts, if there is one."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        changing: Changing,
+        steps: StepFinder,
+        shown: Callable[[WordFact], Fact] | None = None,
+    ) -> None:
+        self._reading = reading
+        self._shown = shown or reading.fact
+        self._changing = changing
+        self._steps = steps
+        self._items: dict[WordFact, list[Item]] = {}
+        self._leaves: dict[WordFact, Proof] = {}
+
+    def prove(self, roots: Sequence[WordFact]) -> list[Proof]:
+        """The proofs of facts that hold and change."""
+        self._collect(roots)
+        done: dict[WordFact, Proof] = {}
+        for root in roots:
+            for fact in self._from_below(root, done):
+                self._finish(fact, done)
+        return [done[root] for root in roots]
+
+    def _collect(self, roots: Sequence[WordFact]) -> None:
+        frontier = list(dict.fromkeys(roots))
+        while frontier:
+            self._steps.find(frontier)
+            following: list[WordFact] = []
+            for fact in frontier:
+                step = self._steps.known[fact]
+                items: list[Item] = []
+                if not step.is_explicit:
+                    assert step.clause is not None
+                    items = self._reading.items(step.clause, fact, step.bodies)
+                self._items[fact] = items
+                following += [item for item in items if isinstance(item, tuple) and self._changing.has(*item)]
+            frontier = [fact for fact in dict.fromkeys(following) if fact not in self._items]
+
+    def _from_below(self, root: WordFact, done: Container[WordFact]) -> list[WordFact]:
+        """The facts to prove that are not done, each after those that it uses."""
+        order: list[WordFact] = []
+        pending: list[tuple[WordFact, bool]] = [(root, False)]
+        met: set[WordFact] = set()
+        while pending:
+            fact, is_ready = pending.pop()
+            if is_ready:
+                order.append(fact)
+            elif fact not in met and fact not in done:
+                met.add(fact)
+                pending.append((fact, True))
+                pending += [
+                    (item, False) for item in self._items[fact] if isinstance(item, tuple) and item in self._items
+                ]
+        return order
+
+    def _finish(self, fact: WordFact, done: dict[WordFact, Proof]) -> None:
+        step = self._steps.known[fact]
+        children = tuple([self._premise(item, done) for item in self._items[fact]])
+        rule = None if step.clause is None else step.clause.rule
+        done[fact] = Proof(self._shown(fact), rule, children, True, height_over(children) if rule else 0)
+
+    def _premise(self, item: Item, done: dict[WordFact, Proof]) -> Premise:
+        if isinstance(item, AggregateUse):
+            number = 0
+            if item.hidden is not None:
+                self._steps.find([item.hidden])
+                number = self._steps.known[item.hidden].number
+            return AggregatePremise(item.text, item.result, number, ())
+        if isinstance(item, tuple):
+            return done.get(item) or self._named(item)
+        return item
+
+    def _named(self, fact: WordFact) -> Proof:
+        """A fact that is not proved here."""
+        known = self._leaves.get(fact)
+        if known is None:
+            known = self._leaves[fact] = Proof(self._shown(fact), None, (), False, None)
+        return known
+
+
+class ConnectingProofs:
+    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a
+    solution; proved as far as the two differ."""
+
+    def __init__(self, setting: Setting, reading: Reading, goals: Goals) -> None:
+        self._setting = setting
+        self._reading = reading
+        self._goals = goals
+        self._went = WordSet(setting.backend.program)
+        self._present: list[Proof] = []
+
+    def look(self, changes: ChangedWords) -> None:
+        """To be called in the state of the solution, with what differs from the base."""
+        came = WordSet(self._setting.backend.program)
+        for name, (new, old) in changes.items():
+            came.add(name, new)
+            self._went.add(name, old)
+        self._present = self._prove(self._goals.present, came)
+
+    def all(self) -> tuple[Proof, ...]:
+        """To be called in the base."""
+        return (*self._prove(self._goals.absent, self._went), *self._present)
+
+    def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
+        if not facts:
+            return []
+        return Connections(self._reading, changing, steps_of(self._setting, self._reading)).prove(facts)
+
+
+class GraphSteps:
+    """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
+    found by steps in the present state of the backend."""
+
+    def __init__(self, state: State, other: StepFinder) -> None:
+        self.known: dict[WordFact, Step] = {}
+        self._state = state
+        self._other = other
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        graph = self._state.graph
+        for fact in facts:
+            node = graph.node_of(fact)
+            if node < 0:
+                self._other.find([fact])
+                self.known[fact] = self._other.known[fact]
+                continue
+            derivation = self._state.derivation_of(node)
+            self.known[fact] = Step(*graph.derivation(derivation)) if derivation >= 0 else EXPLICIT
+
+
+class Gained:
+    """The facts of a graph that hold in one state and not in another."""
+
+    def __init__(self, state: State, other: State) -> None:
+        self._state = state
+        self._other = other
+
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        node = self._state.graph.node_of((relation, row))
+        return node >= 0 and self._state.holds(node) and not self._other.holds(node)
+
+
+def proofs_in(
+    model: Model,
+    goals: Goals,
+    flipped: Iterable[int],
+    setting: Setting,
+    reading: Reading,
+    shown: Callable[[WordFact], Fact],
+) -> tuple[Proof, ...]:
+    """The same as `ConnectingProofs`, from a model and the switches of a solution alone."""
+    base, solved = model.evaluate(()), model.evaluate(flipped)
+    other = steps_of(setting, reading)
+    found: list[Proof] = []
+    for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
+        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), shown).prove(facts)
+    return tuple(found)

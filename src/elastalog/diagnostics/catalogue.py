@@ -1,0 +1,63 @@
+"""Every code that a diagnostic can have, with the text that teaches it.
+
+The texts are in `errors/`, a Markdown file for each group of errors, written as `elastalog explain-error CODE` prints
+them: title, explanation, a wrong example and the right one. They are read when this module is first imported, which
+happens when an error is to be explained, never at start-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from textwrap import dedent
+from types import MappingProxyType
+from typing import NamedTuple
+
+from elastalog.diagnostics.diagnostic import InternalError
+
+FOLDER = Path(__file__).parent / "errors"
+
+
+class Entry(NamedTuple):
+    """What `elastalog explain-error CODE` teaches: why it is an error, a program that has it, and the same program
+    mended."""
+
+    code: str
+    title: str
+    explanation: str
+    example: str
+    fix: str
+
+
+def read_group(name: str) -> tuple[Entry, ...]:
+    """The entries of a file in `errors/`, in its order."""
+    _, *sections = (FOLDER / f"{name}.md").read_text(encoding="utf-8").split("\n## ")
+    return tuple(map(_entry, sections))
+
+
+def _entry(section: str) -> Entry:
+    heading, _, rest = section.partition("\n")
+    code, _, title = heading.partition(": ")
+    explanation, _, examples = rest.partition("\nWrong:\n")
+    wrong, _, right = examples.partition("\nRight:\n")
+    paragraphs = (" ".join(paragraph.split()) for paragraph in explanation.strip().split("\n\n"))
+    return Entry(code, title, "\n\n".join(paragraphs), _example(wrong), _example(right))
+
+
+def _example(text: str) -> str:
+    # The mark that reorders text is escaped in the file: in an editor the line would not look like what it holds.
+    return dedent(text).strip("\n").replace("\\u202e", "\u202e")
+
+
+def by_code(entries: Iterable[Entry]) -> Mapping[str, Entry]:
+    """The entries by their codes, in order of code; raises an `InternalError` if a code is given twice."""
+    found: dict[str, Entry] = {}
+    for entry in sorted(entries):
+        if entry.code in found:
+            raise InternalError("catalogue", f"the code {entry.code} is given twice")
+        found[entry.code] = entry
+    return MappingProxyType(found)
+
+
+CATALOGUE: Mapping[str, Entry] = by_code(entry for path in FOLDER.glob("*.md") for entry in read_group(path.stem))
+"""Every entry by its code."""

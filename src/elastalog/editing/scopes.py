@@ -1,0 +1,236 @@
+"""What a program declares: scopes within scopes, one for the whole and one for each component, and what names mean in
+them, from the inside out: own, inherited, enclosing. It asks less than the checker: half a program will do.
+
+And where that is written: from the text that a program stands for to the places in files, and back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax import tree
+from elastalog.syntax.tree import Item, Tree
+
+
+class Place(NamedTuple):
+    """A span of a file, which is named by its whole path."""
+
+    file: str
+    span: Span
+
+
+def file_of(source: Source) -> str:
+    """The path of a source, in one form for each file."""
+    return os.path.abspath(source.name)
+
+
+def place_of(source: Source, span: Span) -> Place:
+    """Where a span of the text that a program stands for was written."""
+    origin = source.origin(span)
+    return Place(file_of(origin.source), origin.span)
+
+
+def verbatim_place(source: Source, span: Span) -> Place | None:
+    """Where a span was written, character by character; None where a macro stands for it, or lines are renumbered."""
+    origin = source.origin(span)
+    if origin.source.first_line != 1 or origin.source.text[slice(*origin.span)] != source.text[slice(*span)]:
+        return None
+    return Place(file_of(origin.source), origin.span)
+
+
+def offset_in(source: Source, file: str, offset: int) -> int | None:
+    """Where a character of a file stands in the text of the program; None where it does not: a branch not taken, a
+    macro, a comment of another file."""
+    if not source.pieces:
+        return min(offset, len(source.text)) if file_of(source) == file else None
+    for piece in source.pieces:
+        is_inside = piece.is_verbatim and piece.span.start <= offset <= piece.span.end
+        if is_inside and piece.source.first_line == 1 and file_of(piece.source) == file:
+            return piece.start + offset - piece.span.start
+    return None
+
+
+# --- lines and columns, as editors count them ----------------------------------------------------------------------
+
+_UNITS: Final[dict[str, Callable[[str], int]]] = {
+    "utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")),
+    "utf-16": lambda text: len(text) + sum(character > "\uffff" for character in text),
+    "utf-32": len,
+}
+
+
+def position(source: Source, offset: int, encoding: str = "utf-16") -> tuple[int, int]:
+    """Line and column of a character, both from 0, columns in units of an encoding."""
+    line, column = source.locate(min(offset, len(source.text)))
+    return line - 1, _UNITS[encoding](source.line(line)[: column - 1])
+
+
+def offset(source: Source, line: int, column: int, encoding: str = "utf-16") -> int:
+    """The character at a line and column, both from 0; the nearest one where there is none."""
+    if line >= len(source.line_starts):
+        return len(source.text)
+    text = source.line(line + source.first_line)
+    start = source.line_starts[line]
+    if text.isascii() or encoding == "utf-32":
+        return start + min(column, len(text))
+    units = _UNITS[encoding]
+    taken = 0
+    for index, character in enumerate(text):
+        if taken >= column:
+            return start + index
+        taken += units(character)
+    return start + len(text)
+
+
+class Kind(Enum):
+    """What a name can stand for."""
+
+    RELATION = "relation"
+    TYPE = "type"
+    COMPONENT = "component"
+    INSTANCE = "instance"
+    FUNCTOR = "functor"
+    BRANCH = "branch"
+    PARAMETER = "parameter"
+    VARIABLE = "variable"
+
+
+Declaring: TypeAlias = Item | tree.BranchDeclaration | None
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Something with a name. It is the same wherever it is declared at the same place of a file, so that programs that
+    share files share symbols. `item` declares it; `span` is its name there."""
+
+    kind: Kind
+    name: str
+    place: Place
+    span: Span = field(compare=False, repr=False)
+    item: Declaring = field(default=None, compare=False, repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The names of a component, or of the whole program."""
+
+    component: tree.Component | None
+    outer: Scope | None
+    symbols: dict[tuple[Kind, str], Symbol] = field(default_factory=dict)
+    inner: dict[str, Scope] = field(default_factory=dict)
+
+    def find(self, kind: Kind, name: str) -> Symbol | None:
+        """What a name means here. A relation may be qualified by instances, `i.r`."""
+        first, dot, rest = name.partition(".")
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._own(Kind.INSTANCE if dot else kind, first)
+            if found is not None:
+                return found if not dot else self._member(found, kind, rest)
+            scope = scope.outer
+        return None
+
+    def _member(self, instance: Symbol, kind: Kind, name: str) -> Symbol | None:
+        scope = self.scope_of(instance)
+        if scope is None:
+            return None
+        first, dot, rest = name.partition(".")
+        found = scope._own(Kind.INSTANCE if dot else kind, first)
+        return found if found is None or not dot else scope._member(found, kind, rest)
+
+    def scope_of(self, instance: Symbol) -> Scope | None:
+        """The component that an instance is made of."""
+        return self.scope(instance.item.component.name) if isinstance(instance.item, tree.Init) else None
+
+    def scope(self, component: str) -> Scope | None:
+        """The component of a name; a parameter stands for none."""
+        scope: Scope | None = self
+        while scope is not None:
+            for each in scope.lineage():
+                if component in each.inner:
+                    return each.inner[component]
+            scope = scope.outer
+        return None
+
+    def lineage(self) -> Iterator[Scope]:
+        """The component and those that it inherits from."""
+        seen: set[int] = set()
+        waiting = [self]
+        while waiting:
+            scope = waiting.pop(0)
+            if id(scope) in seen:
+                continue
+            seen.add(id(scope))
+            yield scope
+            bases = scope.component.bases if scope.component is not None else ()
+            for base in bases:
+                found = scope.outer._enclosing(base.name) if scope.outer is not None else None
+                if found is not None:
+                    waiting.append(found)
+
+    def _enclosing(self, component: str) -> Scope | None:
+        scope: Scope | None = self
+        while scope is not None:
+            if component in scope.inner:
+                return scope.inner[component]
+            scope = scope.outer
+        return None
+
+    def _own(self, kind: Kind, name: str) -> Symbol | None:
+        for scope in self.lineage():
+            found = scope.symbols.get((kind, name)) or scope.symbols.get((Kind.PARAMETER, name))
+            if found is not None and (found.kind is kind or kind in (Kind.TYPE, Kind.COMPONENT)):
+                return found
+        return None
+
+    def visible(self, kind: Kind) -> dict[str, Symbol]:
+        """All that can be named here without qualification."""
+        found: dict[str, Symbol] = {}
+        scope: Scope | None = self
+        while scope is not None:
+            for each in scope.lineage():
+                for (own, name), symbol in each.symbols.items():
+                    if own is kind:
+                        found.setdefault(name, symbol)
+            scope = scope.outer
+        return found
+
+
+def scopes_of(source: Source, program: Tree) -> Scope:
+    """The scope of the whole program. Of two declarations of a name the first counts."""
+    top = Scope(None, None)
+    _declare(source, program.items, top, top)
+    return top
+
+
+def _declare(source: Source, items: tuple[Item, ...], scope: Scope, top: Scope) -> None:
+    def add(kind: Kind, name: str, span: Span, item: Declaring, where: Scope = scope) -> None:
+        symbol = Symbol(kind, name, place_of(source, span), span, item)
+        where.symbols.setdefault((kind, name), symbol)
+
+    for item in items:
+        match item:
+            case tree.RelationDeclaration():
+                add(Kind.RELATION, item.name, item.name_span, item)
+            case tree.TypeDeclaration():
+                add(Kind.TYPE, item.name, item.name_span, item)
+                for branch in item.branches:
+                    if branch.name:
+                        add(Kind.BRANCH, branch.name, branch.name_span, branch)
+            case tree.FunctorDeclaration():
+                add(Kind.FUNCTOR, item.name, item.name_span, item, top)
+            case tree.Init():
+                add(Kind.INSTANCE, item.name, item.name_span, item)
+            case tree.Component():
+                add(Kind.COMPONENT, item.name, item.name_span, item)
+                inner = scope.inner.setdefault(item.name, Scope(item, scope))
+                for name, span in item.parameters:
+                    add(Kind.PARAMETER, name, span, item, inner)
+                _declare(source, item.items, inner, top)
+            case _:
+                pass

@@ -1,0 +1,181 @@
+"""The files that an editor has open, and the programs that they are part of: those of a folder that include a file and
+are included by none themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.source import Source, Span
+from elastalog.editing.reading import Reading, read
+from elastalog.editing.references import included_files
+from elastalog.editing.scopes import Place, file_of
+from elastalog.program import read_program_text
+from elastalog.program.preprocessing import Preprocessing
+
+
+class Workspace:
+    """Keeps one reading for each program, until one of its files changes. Files that are not open are those on disk."""
+
+    def __init__(self, folders: Iterable[str] = (), options: Preprocessing | None = None) -> None:
+        self.folders = tuple(map(os.path.abspath, folders))
+        self.options = options or Preprocessing()
+        self._texts: dict[str, str] = {}
+        self._readings: dict[str, Reading] = {}
+        self._includes: dict[str, frozenset[str]] | None = None
+
+    # --- what changes ----------------------------------------------------------------------------------------------
+
+    def write(self, file: str, text: str) -> None:
+        """A file is open, and this is its text."""
+        self._texts[file] = text
+        self._forget(file)
+
+    def close(self, file: str) -> None:
+        """A file is no longer open: what is on disk counts."""
+        self._texts.pop(file, None)
+        self._forget(file)
+
+    def refresh(self) -> None:
+        """Files on disk have changed."""
+        self._readings.clear()
+        self._includes = None
+
+    def _forget(self, file: str) -> None:
+        # A program whose included file was missing may have it now.
+        gone = [root for root, reading in self._readings.items() if file in reading.files or reading.program is None]
+        for root in gone:
+            del self._readings[root]
+        self._includes = None if self._includes is None else self._includes | self._includes_of(file)
+
+    # --- what is there ---------------------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Those open."""
+        return tuple(self._texts)
+
+    def source(self, file: str) -> Source:
+        """The present text of a file; empty where it cannot be read."""
+        try:
+            return Source(file, self.text(file))
+        except ElastalogError:
+            return Source(file, "")
+
+    def text(self, file: str) -> str:
+        """The present text of a file. Raises ElastalogError where it cannot be read."""
+        known = self._texts.get(os.path.abspath(file))
+        return known if known is not None else read_program_text(file)
+
+    def reading(self, file: str) -> Reading:
+        """The first program that holds a file and was read far enough to know it; else the file for itself."""
+        found = [reading for reading in self.readings(file) if file in reading.files]
+        return found[0] if found else self._read(file)
+
+    def readings(self, file: str) -> tuple[Reading, ...]:
+        """All programs that hold a file."""
+        return tuple(self._read(root) for root in roots_of(file, self._all_includes()))
+
+    def _read(self, root: str) -> Reading:
+        known = self._readings.get(root)
+        if known is None:
+            known = self._readings[root] = read(root, self.text, self.options)
+        return known
+
+    def _all_includes(self) -> Mapping[str, frozenset[str]]:
+        if self._includes is None:
+            self._includes = includes_in(self.folders, self._texts, self._text_or_none, self.options.include)
+        return self._includes
+
+    def _includes_of(self, file: str) -> dict[str, frozenset[str]]:
+        return includes_in((), (file,), self._text_or_none, self.options.include)
+
+    def _text_or_none(self, file: str) -> str | None:
+        try:
+            return self.text(file)
+        except ElastalogError:
+            return None
+
+    # --- findings --------------------------------------------------------------------------------------------------
+
+    def findings(self, file: str) -> dict[str, list[tuple[Reading, Diagnostic]]]:
+        """What the checker says about the programs that hold a file, by the files that it is about; a file without
+        findings is there too, with none."""
+        found: dict[str, list[tuple[Reading, Diagnostic]]] = {}
+        said: set[tuple[str, str, Place]] = set()
+        for reading in self.readings(file):
+            for each in reading.files:
+                found.setdefault(each, [])
+            for diagnostic in reading.diagnostics:
+                place = place_of_finding(reading, diagnostic)
+                if (diagnostic.code, diagnostic.message, place) not in said:
+                    said.add((diagnostic.code, diagnostic.message, place))
+                    found.setdefault(place.file, []).append((reading, diagnostic))
+        found.setdefault(file, [])
+        return found
+
+
+def place_of_finding(reading: Reading, found: Diagnostic) -> Place:
+    """The file and span that a diagnostic points at; the beginning of the program where it points at nothing."""
+    label = next((label for label in found.labels if label.primary), None)
+    if found.source is None or label is None:
+        return Place(reading.file, Span(0, 0))
+    origin = found.source.origin(label.span)
+    return Place(file_of(origin.source), origin.span)
+
+
+MOST_FILES: Final = 5_000
+"""How many program files of a folder are looked at."""
+
+
+def roots_of(file: str, includes: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """The programs that a file is part of, in order; itself where nothing includes it. Files that include each other in
+    a circle are roots all."""
+    including: dict[str, set[str]] = {}
+    for each, included in includes.items():
+        for name in included:
+            including.setdefault(name, set()).add(each)
+    seen, waiting = {file}, [file]
+    while waiting:
+        for each in including.get(waiting.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
+    return tuple(sorted(each for each in seen if not including.get(each))) or (file,)
+
+
+def includes_in(
+    folders: Iterable[str], open_files: Iterable[str], text_of: Callable[[str], str | None], search: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """For every program file of some folders, and every one that is open, the files that it includes."""
+    found: dict[str, frozenset[str]] = {}
+    for file in (*open_files, *_program_files(folders)):
+        if file not in found:
+            text = text_of(file)
+            found[file] = frozenset(_resolved(Source(file, text), search)) if text is not None else frozenset()
+    return found
+
+
+def _resolved(source: Source, search: Iterable[str]) -> Iterable[str]:
+    for _, name in included_files(source):
+        for folder in (str(Path(source.name).parent), *search):
+            path = os.path.abspath(os.path.join(folder, name))
+            if os.path.isfile(path):
+                yield path
+                break
+
+
+def _program_files(folders: Iterable[str]) -> Iterable[str]:
+    left = MOST_FILES
+    for folder in folders:
+        for path, inner, files in os.walk(folder):
+            inner[:] = sorted(name for name in inner if not name.startswith(".") and name != "node_modules")
+            for name in sorted(files):
+                if name.endswith(".dl"):
+                    yield os.path.abspath(os.path.join(path, name))
+                    left -= 1
+                    if not left:
+                        return

@@ -1,0 +1,91 @@
+"""Notebooks: `%load_ext elastalog`, then cells `%%datalog` of Datalog; each becomes a session, or a query of one.
+
+%%datalog db --facts facts/
+.decl edge(from: number, to: number)
+…
+
+%%datalog db
+path(1, X), edge(X, Y)
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.folders.addresses import is_address
+from elastalog.program import Program
+from elastalog.session import Session
+from elastalog.session import open as open_session
+
+_PARAMETER = re.compile(r"\?(\w+)")
+
+DEFAULT = "db"
+"""The variable that a cell works on unless it names one."""
+
+
+def load(shell: Any) -> None:
+    """Makes `%%datalog` known to an IPython shell."""
+    shell.register_magic_function(lambda line, cell: datalog(shell.user_ns, line, cell), "cell", "datalog")
+
+
+def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
+    """What a cell does. With declarations or rules it is a program: a session of it, over the facts given as `--facts`
+    (a folder, or a variable that holds a mapping), takes the place of the one in the variable. Otherwise it is a query
+    of that session, and parameters `?x` are variables of the notebook."""
+    name, options = _arguments(line)
+    if _is_program(cell):
+        facts = _facts(options["facts"], variables) if "facts" in options else None
+        earlier, store = variables.get(name), options.get("store")
+        program = Program.parse(cell, "<cell>")
+        if isinstance(earlier, Session) and _is_of(earlier, store):
+            earlier.close()  # a store has one writer
+        session = open_session(program, facts, store=store)
+        if isinstance(earlier, Session):
+            earlier.close()
+        variables[name] = session
+        return session
+    asked = variables.get(name)
+    if not isinstance(asked, Session):
+        raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
+    wanted = set(_PARAMETER.findall(cell)) & variables.keys()
+    return asked.query(cell, parameters={word: variables[word] for word in wanted})
+
+
+def _facts(word: str, variables: dict[str, Any]) -> Any:
+    """What a variable of the notebook holds, or else a folder, by its path or address."""
+    if word not in variables and not Path(word).is_dir() and not is_address(word):
+        raise wrong_kind("`--facts` names a variable or a folder", word, "make one of them first, or check the name")
+    return variables.get(word, word)
+
+
+def _is_of(session: Session, store: str | None) -> bool:
+    return (
+        store is not None
+        and session.engine.store is not None
+        and session.engine.store.resolve() == Path(store).resolve()
+    )
+
+
+def _arguments(line: str) -> tuple[str, dict[str, str]]:
+    """The variable, and the options. Raises WrongArgument when there is anything else."""
+    words = shlex.split(line)
+    options: dict[str, str] = {}
+    names: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word in ("--facts", "--store") and words:
+            options[word.removeprefix("--")] = words.pop(0)
+        elif word.isidentifier() and not names:
+            names.append(word)
+        else:
+            advice = "write `%%datalog db --facts FACTS --store PATH`, or less of it"
+            raise wrong_kind("a cell has one variable, and options with a value each", word, advice)
+    return (names[0] if names else DEFAULT), options
+
+
+def _is_program(cell: str) -> bool:
+    return any(part.lstrip().startswith(".") for part in cell.splitlines()) or ":-" in cell

@@ -1,0 +1,192 @@
+"""JSON: one fact a line, or one list of facts (`IO=json`), each an object by attribute name or an array by position.
+Blank lines do not count.
+
+A float that JSON cannot write is one of the texts `NaN`, `Infinity`, `-Infinity`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.format import BYTE_ORDER_MARK
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations import faults
+from elastalog.relations.column_order import values_by_name
+from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
+from elastalog.relations.rows import array_of_values, first_fault
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import table_of_columns
+
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a file of JSON lines and the bad ones."""
+    rows: list[list[Any]] = []
+    numbers: list[int] = []
+    bad: list[BadRow] = []
+    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    values = JsonValues(data)
+    for number, raw in enumerate(lines, 1):
+        if not number & 0xFFF:
+            allowance().check()
+        if not raw.strip():
+            continue
+        row = _row(schema, raw, values)
+        if isinstance(row, Fault):
+            bad.append(_bad_row(file, number, row, raw))
+        else:
+            rows.append(row)
+            numbers.append(number)
+    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, lines[numbers[i] - 1]))
+
+
+def table_of_rows(
+    schema: Schema, rows: list[list[Any]], bad: list[BadRow], bad_row: Callable[[int, Fault], BadRow]
+) -> tuple[pa.Table, list[BadRow]]:
+    """Rows of the right length as a table; those with values that do not fit are left out and join the bad ones, as
+    `bad_row` has them by index."""
+    arrays = _arrays(schema, rows)
+    if arrays is None:
+        found = [first_fault(schema, row) for row in rows]
+        bad = [*bad, *(bad_row(i, fault) for i, fault in enumerate(found) if fault is not None)]
+        bad.sort(key=lambda row: row.line)
+        rows = [row for row, fault in zip(rows, found, strict=True) if fault is None]
+        arrays = _arrays(schema, rows)
+    return table_of_columns(schema.arrow(), len(rows), arrays or []), bad
+
+
+def _arrays(schema: Schema, rows: list[list[Any]]) -> list[pa.Array] | None:
+    """The columns, None if one of the values does not fit."""
+    arrays = [array_of_values(column, [row[i] for row in rows]) for i, column in enumerate(schema.columns)]
+    return None if any(array is None for array in arrays) else arrays
+
+
+def _bad_row(file: str, number: int, fault: Fault, raw: bytes) -> BadRow:
+    return BadRow(file, number, fault, raw.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
+
+
+def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:
+    """A table as the contents of a file of JSON lines, objects by attribute name."""
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in json_rows(schema, table)]
+    return "".join(lines).encode()
+
+
+def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
+    """The facts as objects by attribute name that JSON can hold."""
+    for row in table.rename_columns(list(schema.names)).to_pylist() if schema.arity else [{}] * table.num_rows:
+        for column in schema.columns:
+            if column.base is Base.FLOAT and not math.isfinite(row[column.name]):
+                value = row[column.name]
+                row[column.name] = next(
+                    name for name, special in _SPECIAL.items() if value == special or value != value
+                )
+        yield row
+
+
+def _row(schema: Schema, raw: bytes, values: JsonValues) -> list[Any] | Fault:
+    try:
+        value = values.one(raw.decode())
+    except UnicodeDecodeError as error:
+        return Fault(faults.ENCODING, f"byte 0x{raw[error.start]:02x} is not UTF-8")
+    except (ValueError, RecursionError) as error:
+        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep"
+        return Fault(faults.JSON, f"not JSON: {reason}")
+    return row_of_json(schema, value)
+
+
+def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
+    """The row that a JSON object or array is; of a fault, that."""
+    if isinstance(value, Fault):
+        return value
+    if isinstance(value, dict):
+        value = values_by_name(schema, value)
+        if isinstance(value, Fault):
+            return value
+    if not isinstance(value, list):
+        return Fault(faults.JSON, "neither an object nor an array")
+    if len(value) != schema.arity:
+        return faults.wrong_number(len(value), "value", schema.arity)
+    for i, column in enumerate(schema.columns):
+        if column.base is Base.FLOAT and isinstance(value[i], str):
+            value[i] = _SPECIAL.get(value[i], value[i])
+    return value
+
+
+_WHITE = re.compile(r"[ \t\n\r]*")
+
+
+def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good facts of a list and the bad ones, which count from 1."""
+    texts, rows, numbers, bad = list[str](), [], [], []
+    for number, (fact, text) in enumerate(_elements(data, file), 1):
+        if not number & 0xFFF:
+            allowance().check()
+        row = row_of_json(schema, fact)
+        if isinstance(row, Fault):
+            bad.append(BadRow(file, number, row, text))
+        else:
+            rows.append(row)
+            numbers.append(number)
+            texts.append(text)
+
+    def bad_row(index: int, fault: Fault) -> BadRow:
+        return BadRow(file, numbers[index], fault, texts[index])
+
+    return table_of_rows(schema, rows, bad, bad_row)
+
+
+def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
+    """The elements of a list with their texts, one by one, so that limits hold meanwhile."""
+    try:
+        text = data.decode("utf-8-sig")
+        values = JsonValues(data)
+        at = _skip(text, 0)
+        if text[at : at + 1] != "[":
+            values.one(text)
+            raise ElastalogError([_no_list(file, "it is not a list")])
+        at = _skip(text, at + 1)
+        is_first = True
+        while text[at : at + 1] != "]" or not is_first:
+            element, end = values.next(text, at)
+            yield element, text[at:end]
+            at, is_first = _skip(text, end), False
+            if text[at : at + 1] == "]":
+                break
+            if text[at : at + 1] != ",":
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _skip(text, at + 1)
+        if _skip(text, at + 1) != len(text):
+            raise json.JSONDecodeError("Extra data", text, at + 1)
+    except (ValueError, RecursionError) as error:
+        raise ElastalogError([_no_list(file, f"it is not JSON: {error}")]) from None
+
+
+def _skip(text: str, at: int) -> int:
+    """Where what is not white begins."""
+    found = _WHITE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def json_list_bytes(schema: Schema, table: pa.Table, form: str) -> bytes:
+    """A table as a JSON list, a fact a line: arrays for the form `list`, objects for `object`."""
+    rows = list(json_rows(schema, table))
+    facts = rows if form == "object" else [[row[name] for name in schema.names] for row in rows]
+    lines = ",\n".join(json.dumps(fact, ensure_ascii=False) for fact in facts)
+    return f"[{lines}]\n".encode()
+
+
+def _no_list(file: str, reason: str) -> Diagnostic:
+    advice = "write a list of facts, each a list or an object: `[[1, 2], [2, 3]]`"
+    return Diagnostic("E0515", f"cannot read `{file}`: {reason}", help=advice, location=file)

@@ -1,0 +1,313 @@
+"""Facts too many for the driver: it sees every text once, to number it, and, where tasks write them to files, no fact.
+
+The distinct texts of all columns of a DataFrame, in the order of their bytes, are its *word list*. It is written to
+files before anything is numbered by it, and a text's number is its place there: so numbers depend neither on how the
+data were partitioned nor on tasks that were repeated. Tasks write the words of the share of facts that falls to each.
+Facts with wide numbers, floats or records have no word before the driver has numbered them: they reach it as columns of
+Arrow dictionaries over the word list, which a session's own dictionary takes over in one step: known texts keep their
+ids, new ones get the next, in the order of the list.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.backends.rows import distinct
+from elastalog.backends.spark.placement import shares_for
+from elastalog.backends.spark.routing import MULTIPLIER, Routing
+from elastalog.backends.spark.word_files import FiledRelation, WordFile, write_words
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at, remove
+from elastalog.late import dataclass
+from elastalog.pipeline.spark.workplace import new_folder, parquet_frame
+from elastalog.relations.arrays import array_of_numbers
+from elastalog.relations.checks import as_base_column, faults_of
+from elastalog.relations.column_order import column_order
+from elastalog.relations.facts import FactWords
+from elastalog.relations.large_interner import LargeInterner
+from elastalog.relations.limits import LEAST_NARROW, WIDE, Words
+from elastalog.relations.schema import Schema
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_LEAST = {Base.NUMBER: LEAST_NARROW, Base.UNSIGNED: 0}
+_WHOLE = re.compile(r"tinyint|smallint|int|bigint|decimal\(\d+,0\)")
+_SHARE = "@share"
+_WRITTEN = "share int, location string, rows bigint, found bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where tasks write facts: in a `folder` that driver and executors see, as words of a dictionary."""
+
+    folder: str
+    dictionary: Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class FiledFacts:
+    """Facts in files. `num_rows`: how many rows there were, duplicates included."""
+
+    files: FiledRelation
+    num_rows: int
+
+
+def filed_facts(schema: Schema, frame: DataFrame, into: Destination) -> FiledFacts | None:
+    """The facts of a large DataFrame, written by tasks. None if it is not large, or if some row is bad or has a value
+    that they cannot write: then it has to be read in the ordinary way."""
+    if not schema.columns or not is_large(frame):
+        return None
+    rows = ordered(schema, frame)
+    if not all(_is_fit(column.base, kind) for column, (_, kind) in zip(schema.columns, rows.dtypes, strict=True)):
+        return None
+    folder = new_folder(frame.sparkSession, "texts")
+    try:
+        words = _in_words(schema, rows, into.dictionary, folder)
+        return None if words is None else _written(schema.name, words, into)
+    finally:
+        files_at(folder).remove_folder(folder)
+
+
+def _is_fit(base: Base, kind: str) -> bool:
+    return kind == "string" if base is Base.SYMBOL else base in _LEAST and _WHOLE.fullmatch(kind) is not None
+
+
+def _in_words(schema: Schema, rows: DataFrame, dictionary: Dictionary, folder: str) -> DataFrame | None:
+    """The rows as words, null where a value has none. None if a text is no text."""
+    from pyspark.sql import functions as sql
+
+    positions = [i for i, column in enumerate(schema.columns) if column.base is Base.SYMBOL]
+    if positions:
+        try:
+            pieces = ((texts, dictionary.symbols.encode(texts)) for texts in sorted_texts(rows, positions, folder))
+            rows = with_numbers(rows, positions, numbers_frame(rows.sparkSession, pieces, folder))
+        except pa.ArrowInvalid:
+            return None
+    for i, column in enumerate(schema.columns):
+        if i not in positions:
+            value = sql.col(f"c{i}")
+            narrow = sql.when(value.between(_LEAST[column.base], WIDE - 1), value.cast("int"))
+            rows = rows.withColumn(f"c{i}", narrow)
+    return rows
+
+
+def _written(name: str, words: DataFrame, into: Destination) -> FiledFacts | None:
+    """The files that tasks write, one for every share."""
+    routing = Routing(0, shares_for(words.sparkSession, are_together=False))
+    shared = words.withColumn(_SHARE, _share(routing.shares))
+    # Older versions of Spark may give several shares to one task.
+    parted = getattr(shared, "repartitionById", shared.repartition)(routing.shares, _SHARE)
+    found = parted.mapInArrow(partial(_write_shares, into.folder, name), _WRITTEN).collect()
+    if any(row.location is None for row in found):
+        remove([row.location for row in found if row.location is not None])
+        return None
+    files = tuple(
+        WordFile(row.location, row.rows, routing, row.share, grown=row.rows, explicit=row.rows)
+        for row in sorted(found, key=lambda row: (row.share, row.location))
+    )
+    return FiledFacts(FiledRelation(files), sum(row.found for row in found)) if files else None
+
+
+def _share(shares: int) -> Column:
+    """The share of a row, as `routing.hashed` gives it. The product is made of two halves: whole, it would not fit."""
+    from pyspark.sql import functions as sql
+
+    low = sql.col("c0").bitwiseAND(0xFFFF).cast("bigint")
+    high = sql.shiftrightunsigned("c0", 16).cast("bigint")
+    above = sql.shiftleft((high * MULTIPLIER).bitwiseAND(0xFFFF), 16)
+    mixed = (low * MULTIPLIER + above).bitwiseAND(0xFFFFFFFF)
+    return (sql.shiftright(mixed, 16) % shares).cast("int")
+
+
+def _write_shares(folder: str, name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does: a file for every share that it is given, each fact once, and a row that names it; a row without
+    a file if some value has no word. A repeated task writes other files."""
+    found: dict[int, list[np.ndarray]] = {}
+    is_good = True
+    for batch in batches:
+        is_good = is_good and not any(column.null_count for column in batch.columns)
+        if is_good:
+            *columns, shares = (column.to_numpy() for column in batch.columns)
+            words = np.stack(columns, axis=1).astype(np.int32, copy=False)
+            for share in np.unique(shares).tolist():
+                found.setdefault(share, []).append(words[shares == share])
+    if not is_good:
+        found = {0: []}
+    for share, parts in found.items():
+        location, rows, number = None, 0, sum(map(len, parts))
+        if parts:
+            facts = distinct(np.concatenate(parts))
+            rows = len(facts)
+            nothing = np.zeros(rows, np.int32)
+            location = write_words(folder, name, FactWords(facts, nothing, nothing + 1)).path
+        kinds = (pa.int32(), pa.string(), pa.int64(), pa.int64())
+        values = zip((share, location, rows, number), kinds, strict=True)
+        names = ["share", "location", "rows", "found"]
+        yield pa.RecordBatch.from_arrays([pa.array([value], kind) for value, kind in values], names=names)
+
+
+SETTING = "spark.elastalog.encodeBytes"
+MOST_BYTES = 1 << 30
+"""What Spark estimates a DataFrame to take, up to which its texts go to the driver as they are: that is faster."""
+
+_UNKNOWN = 1 << 60
+_PIECE = 1 << 20
+"""Texts that are handled at once."""
+
+_TYPE = pa.dictionary(pa.int32(), pa.large_string())
+_TEXT, _NUMBER = "@text", "@number"
+
+
+def numbered_facts(schema: Schema, frame: DataFrame) -> pa.Table | None:
+    """The facts of a large DataFrame whose rows are all good, columns of symbols as Arrow dictionaries. None if it is
+    not large, or if some row is bad: then it has to be read in the ordinary way, which names the row."""
+    positions = [i for i, column in enumerate(schema.columns) if column.base is Base.SYMBOL]
+    if not positions or not is_large(frame):
+        return None
+    rows = ordered(schema, frame)
+    if any(rows.dtypes[i][1] != "string" for i in positions):
+        return None
+    folder = new_folder(frame.sparkSession, "texts")
+    try:
+        words = LargeInterner()  # piece by piece, in a file of this process if they are many
+        for texts in sorted_texts(rows, positions, folder):
+            words.extend(texts)
+        table = _numbered(rows, positions, words.array(0, len(words)), folder)
+    except pa.ArrowInvalid:
+        return None
+    finally:
+        files_at(folder).remove_folder(folder)
+    return None if table is None else _checked(schema, table)
+
+
+def ordered(schema: Schema, frame: DataFrame) -> DataFrame:
+    """The columns of a relation, in order, named c0, c1, …"""
+    columns = [f"c{i}" for i in range(schema.arity)]
+    return frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
+
+
+def alike(tables: list[pa.Table]) -> list[pa.Table]:
+    """Tables of one relation in a form in which they can be put one after the other: if a column of one is a
+    dictionary, that of all."""
+    kinds = [
+        next((f.type for f in fields if f.type == _TYPE), fields[0].type)
+        for fields in zip(*(t.schema for t in tables), strict=True)
+    ]
+    schema = pa.schema([field.with_type(kind) for field, kind in zip(tables[0].schema, kinds, strict=True)])
+    return [_as(schema, table) for table in tables]
+
+
+def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    columns = [
+        column.cast(field.type.value_type).dictionary_encode().cast(field.type)
+        if field.type == _TYPE and column.type != _TYPE
+        else column
+        for field, column in zip(schema, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema) if columns else table
+
+
+def is_large(frame: DataFrame) -> bool:
+    """By Spark's estimate, since counting would evaluate the DataFrame once more. Where there is none, it is not."""
+    plan = getattr(frame, "_jdf", None)  # a DataFrame of Spark Connect has none
+    if plan is None:
+        return False
+    most = int(frame.sparkSession.conf.get(SETTING, None) or MOST_BYTES)
+    size = int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return size >= most and (size < _UNKNOWN or most == 0)
+
+
+def sorted_texts(frame: DataFrame, positions: list[int], folder: str) -> Iterator[pa.Array]:
+    """The distinct texts of some columns in the order of their bytes, piece by piece, from files that tasks write.
+    Raises ArrowInvalid if one is no text."""
+    from pyspark.sql import functions as sql
+
+    texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
+    listed = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
+    parts = listed.mapInArrow(partial(_write_texts, folder), "part int, location string").collect()
+    for _, location in sorted(parts):
+        with files_at(location).parquet(location) as file:
+            for batch in file.iter_batches(_PIECE):
+                batch.validate(full=True)
+                yield batch.column(0)
+
+
+def _write_texts(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a task does: a file of the texts of its part. A repeated task writes another."""
+    from pyarrow import parquet
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    location = inside(folder, f"list-{uuid.uuid4().hex}.parquet")
+    kind = pa.schema([(_TEXT, pa.string())])
+    with files_at(location).writing(location) as sink, parquet.ParquetWriter(sink, kind, use_dictionary=False) as file:
+        for batch in batches:
+            file.write_batch(pa.RecordBatch.from_arrays([batch.column(0).cast(pa.string())], schema=kind))
+    part = pa.array([context.partitionId()], pa.int32())
+    yield pa.RecordBatch.from_arrays([part, pa.array([location])], names=["part", "location"])
+
+
+def with_numbers(frame: DataFrame, positions: list[int], numbers: DataFrame) -> DataFrame:
+    """The frame with numbers for the texts of some columns, null where one has none."""
+    from pyspark.sql import functions as sql
+
+    joined = frame
+    for i in positions:
+        own = numbers.select(sql.col(_TEXT).alias(f"{_TEXT}{i}"), sql.col(_NUMBER).alias(f"{_NUMBER}{i}"))
+        joined = joined.join(own, sql.col(f"c{i}") == sql.col(f"{_TEXT}{i}"), "left")
+    chosen = (f"{_NUMBER}{i}" if i in positions else name for i, name in enumerate(frame.columns))
+    return joined.select(*(sql.col(name) for name in chosen)).toDF(*frame.columns)
+
+
+def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
+    pieces = max(2, frame.sparkSession.sparkContext.defaultParallelism)
+    size = min(max(1, -(-len(words) // pieces)), _PIECE)
+    slices = ((at, words.slice(at, size)) for at in range(0, len(words), size))
+    placed = ((texts, np.arange(at, at + len(texts), dtype=np.int32)) for at, texts in slices)
+    table = with_numbers(frame, positions, numbers_frame(frame.sparkSession, placed, folder)).toArrow()
+    arrays = []
+    for i, column in enumerate(table.combine_chunks().columns):
+        chunk = column.combine_chunks()
+        if i in positions:
+            # A null: a bad row, or a DataFrame that is another whenever it is looked at.
+            if chunk.null_count:
+                return None
+            chunk = pa.DictionaryArray.from_arrays(chunk.cast(pa.int32()), words)
+        arrays.append(chunk)
+    return pa.Table.from_arrays(arrays, names=frame.columns)
+
+
+def numbers_frame(spark: SparkSession, pieces: Iterable[tuple[pa.Array, Words]], folder: str) -> DataFrame:
+    """Texts with their numbers, for Spark to join with: sent to all tasks if they are few, otherwise shuffled."""
+    from pyarrow import parquet
+
+    schema = pa.schema([(_TEXT, pa.string()), (_NUMBER, pa.int32())])
+    locations: list[str] = []
+    for texts, numbers in chain(pieces, [(pa.array([], pa.string()), np.empty(0, np.int32))]):
+        locations.append(inside(folder, f"numbers-{len(locations)}.parquet"))
+        table = pa.Table.from_arrays([texts.cast(pa.string()), array_of_numbers(numbers)], schema=schema)
+        with files_at(folder).writing(locations[-1]) as sink:
+            parquet.write_table(table, sink)
+    return parquet_frame(spark, locations, schema)
+
+
+def _checked(schema: Schema, table: pa.Table) -> pa.Table | None:
+    columns = [as_base_column(schema, c, array) for c, array in zip(schema.columns, table.columns, strict=True)]
+    if faults_of(schema.columns, columns):
+        return None
+    fields = [f.with_type(c.type if c.type == _TYPE else f.type) for f, c in zip(schema.arrow(), columns, strict=True)]
+    return pa.Table.from_arrays(
+        [c.cast(f.type) for c, f in zip(columns, fields, strict=True)], schema=pa.schema(fields)
+    )

@@ -1,0 +1,137 @@
+"""What can be told of the goals of a clause: which variables occur in them and get values, which tests can end in an
+error (an overflow, a range that is too long, a functor of the user that raises), which goals look a fact up that is
+known as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from elastalog.analysis import program as checked
+from elastalog.analysis.draft import is_constructor
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable, variables_of
+from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, Scan, StoredRelation, Test
+
+
+def grounded(goals: tuple[Goal, ...]) -> set[str]:
+    """The variables that a conjunction binds: by scans, and by equations over variables it binds."""
+    bound = {term for goal in goals if isinstance(goal, Scan) for term in goal.terms if isinstance(term, str)}
+    equations = [goal for goal in goals if isinstance(goal, Test) and goal.operator == "="]
+    grows = True
+    while grows:
+        grows = False
+        for test in equations:
+            parts = constructor_of(test)
+            if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
+                inner = {v.name for v in variables_of(parts)}
+                grows = grows or not inner <= bound
+                bound |= inner
+            for side, other in ((test.left, test.right), (test.right, test.left)):
+                if (
+                    isinstance(side, Variable)
+                    and side.name not in bound
+                    and all(v.name in bound for v in variables_of(other))
+                ):
+                    bound.add(side.name)
+                    grows = True
+    return bound
+
+
+def constructor_of(test: Test) -> Apply | None:
+    """What builds and takes apart the variable on the left, if the test is such an equation."""
+    right = test.right
+    return right if test.operator == "=" and isinstance(right, Apply) and is_constructor(right.functor) else None
+
+
+def variables_in(test: Test) -> list[Variable]:
+    """The variables of both sides."""
+    return list(variables_of(test.left, test.right))
+
+
+def names_in(goal: Goal) -> list[str]:
+    """The names of the variables of a goal, as often as they occur."""
+    if isinstance(goal, Test):
+        return [variable.name for variable in variables_in(goal)]
+    return [term for term in goal.terms if isinstance(term, str)]
+
+
+def bases_of(goals: tuple[Goal, ...], stored: Mapping[str, StoredRelation]) -> dict[str, Base]:
+    """The base types of the variables of goals."""
+    found: dict[str, Base] = {}
+    for goal in goals:
+        if isinstance(goal, Test):
+            found.update({variable.name: variable.base for variable in variables_in(goal)})
+        else:
+            bases = stored[goal.relation].bases
+            found.update({t: base for t, base in zip(goal.terms, bases, strict=True) if isinstance(t, str)})
+    return found
+
+
+def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
+    """The variables that an assignment of an aggregate's body gives a value to."""
+    for literal in body:
+        match literal:
+            case checked.Atom():
+                yield from variables_of(*literal.arguments)
+            case checked.Comparison():
+                yield from variables_of(literal.left, literal.right)
+            case checked.Aggregation():
+                yield literal.result
+            case checked.Negation():
+                pass
+            case _:
+                assert_never(literal)
+
+
+_OVERFLOWING = frozenset(
+    ("+", "-", "*", "/", "^", "neg", "abs", "to_number", "to_unsigned", "itou", "ftoi", "ftou", "utoi")
+)  # fmt: skip
+
+
+def can_fail(test: Test) -> bool:
+    """Whether some values make the test an error."""
+    return _can_overflow(test.left) or _can_overflow(test.right)
+
+
+def _can_overflow(expression: Expression) -> bool:
+    match expression:
+        case Apply():
+            is_integer = expression.base in (Base.NUMBER, Base.UNSIGNED)
+            if (
+                expression.functor == "range"
+                or expression.functor[0] == "@"
+                or (is_integer and expression.functor in _OVERFLOWING)
+            ):
+                return True
+            return any(map(_can_overflow, expression.arguments))
+        case Variable() | Constant():
+            return False
+        case _:
+            assert_never(expression)
+
+
+def last_lookups(program: LogicalProgram) -> dict[int, list[str]]:
+    """By number of stratum, relations: no later stratum looks facts of them up that are known as a whole. In each
+    relation its own stratum does, to have every fact once."""
+    last = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+    for stratum in program.strata:
+        for clause in (*stratum.clauses, *stratum.dominance):
+            last.update(dict.fromkeys(_looked_up(clause), stratum.number))
+    found: dict[int, list[str]] = {}
+    for name, number in last.items():
+        found.setdefault(number, []).append(name)
+    return found
+
+
+def _looked_up(clause: Clause) -> list[str]:
+    """The relations of the goals all of whose terms may be known when they are visited."""
+    names = Counter(name for goal in clause.goals for name in set(names_in(goal)))
+    return [
+        goal.relation
+        for goal in clause.goals
+        if not isinstance(goal, Test)
+        if isinstance(goal, Absent)
+        or all(isinstance(term, Constant) or (term is not None and names[term] > 1) for term in goal.terms)
+    ]

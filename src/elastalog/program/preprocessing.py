@@ -1,0 +1,435 @@
+"""From the text of a program to the text it stands for. Every character of that knows where it was written.
+
+Which lines count and which files they name is decided here; macros and conditions are pcpp's. Stretches without macros
+are taken over as they are, so that a program pays only for what it uses."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from elastalog.diagnostics.arguments import require_path, wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Piece, Source, Span
+from elastalog.late import dataclass
+from elastalog.program.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
+
+DEEPEST: Final = 100
+"""How deep files may include each other."""
+LARGEST: Final = 256 * 2**20
+"""How many characters macros may make of a program."""
+
+_LINE: Final = re.compile(
+    r"^[ \t]*(?:\#[ \t]*(?P<word>[A-Za-z]+|[0-9]+|)(?P<rest>(?:/\*.*?\*/|[^\n\\]|\\\r?\n|\\)*)"
+    r"|\.(?P<dot>include[ \t]*(?P<file>\"[^\"\n]*\")|once)(?![\w?(]))",
+    re.DOTALL | re.MULTILINE,
+)
+"""A line to obey."""
+_LIKE_ONE: Final = r"^[ \t]*(?:\#|\.include\b|\.once\b)"
+_NEEDED: Final = re.compile(_LIKE_ONE, re.MULTILINE)
+# What comments and strings hold only looks like one. Whole lines are passed over, since a look at every character takes
+# five times as long. An atomic group: before Python 3.11.5 a possessive one goes on behind what a look ahead has seen.
+_OTHERS: Final = re.compile(
+    rf'(?>(?:(?!{_LIKE_ONE})(?>(?:[^\n"/]++|{COMMENT_OR_STRING}|/)*)(?:\n|\Z))*)', re.DOTALL | re.MULTILINE
+)
+_PLACES: Final = ("__FILE__", "__LINE__")
+PREDEFINED: Final = "RAM_DOMAIN_SIZE"
+"""A macro that Soufflé defines: how many bits a number has."""
+_MARKS: Final = ("#", ".include", ".once")
+"""What a text that needs preprocessing has in it, at least: to look for that takes hardly any time."""
+_NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
+
+Reader = Callable[[str], str]
+"""Gives the text of a file. Raises ElastalogError when it cannot be read."""
+
+
+def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
+    """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
+    is_needed = any(mark in source.text for mark in _MARKS) and _NEEDED.search(source.text) is not None
+    is_used = any(name in source.text for name in _PLACES) or (options.is_on and PREDEFINED in source.text)
+    if not is_needed and not (options.is_on and options.macros) and not is_used:
+        return source
+    run = _Run(options, read)
+    run.file(source, ())
+    if run.errors:
+        raise ElastalogError(run.errors)
+    return run.expansion.source(source.name)
+
+
+@dataclass(slots=True)
+class _Condition:
+    """An `#if` that is open. `is_taken`: one of its branches was, so that no other is."""
+
+    word: str
+    span: Span
+    was_active: bool
+    is_taken: bool
+    has_else: bool = False
+
+
+class _Run:
+    """One program: the macros and the files read once are shared by all files."""
+
+    def __init__(self, options: Preprocessing, read: Reader) -> None:
+        self.options = options
+        self.read = read
+        self.macros = Macros(options.is_on)
+        self.expansion = Expansion()
+        self.errors: list[Diagnostic] = []
+        self.once: set[Path] = set()
+        self.depth = 0
+        self.made = 0
+        for name, text in ((PREDEFINED, "64"), *options.macros) if options.is_on else ():
+            try:
+                self.macros.define(f"{name} {text}", None)
+            except MacroError as fault:
+                self.errors.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
+
+    def file(self, source: Source, notes: tuple[str, ...]) -> None:
+        self.macros.define(f'__FILE__ "{source.name}"', None)
+        _File(self, source, notes).obey()
+
+
+class _File:
+    """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
+
+    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...]) -> None:
+        self.run = run
+        self.source = source
+        self.path = Path(source.name)
+        self.text = source.text
+        self.shift = 0  # where `source` begins in `text`
+        self.notes = notes
+        self.conditions: list[_Condition] = []
+        self.is_active = True
+
+    def obey(self) -> None:
+        done = position = 0
+        while (position := _end_of(_OTHERS, self.text, position)) < len(self.text):
+            found = _LINE.match(self.text, position)
+            if found is None or not (found["dot"] or self.run.options.is_on):
+                position += 1  # within the line, so that it is passed over
+                continue
+            self.stretch(done, position)
+            done = position = found.end()
+            span = self.span(found)
+            if found["dot"]:
+                if self.is_active:
+                    self.dot_line(found["file"], span)
+            else:
+                rest = re.sub(r"\\\r?\n", "", found["rest"])
+                self.hash_line(found["word"], rest, span, done)
+                done = max(done, self.shift)
+        self.stretch(done, len(self.text))
+        for condition in self.conditions:
+            self.fault(_not_closed(self.source, condition.span, condition.word))
+
+    def span(self, found: re.Match[str]) -> Span:
+        start = found.start() + len(found[0]) - len(found[0].lstrip())
+        return Span(start - self.shift, max(found.end(), start + 1) - self.shift)
+
+    def fault(self, fault: Diagnostic) -> None:
+        fault = Diagnostic(
+            fault.code, fault.message, fault.labels, (*fault.notes, *self.notes), fault.help, fault.severity,
+            fault.source,
+        )  # fmt: skip
+        if len(self.run.errors) < 50:
+            self.run.errors.append(fault)
+
+    # --- text ------------------------------------------------------------------------------------------------------
+
+    def stretch(self, start: int, end: int) -> None:
+        """Text between lines to obey."""
+        if not self.is_active or start >= end:
+            return
+        run, source, shift = self.run, self.source, self.shift
+        done = start
+        line, _ = source.locate(start - shift)
+        for use in run.macros.uses(self.text, start, end, line):
+            span = Span(use.span.start - shift, use.span.end - shift)
+            place = run.macros.places.get(use.macro)
+            if use.fault is not None:
+                self.fault(_wrong_use(source, span, use.macro, use.fault, place))
+                continue
+            run.made += len(use.text)
+            if run.made > LARGEST:
+                run.errors.append(_too_large(source, span, LARGEST))
+                raise ElastalogError(run.errors)
+            run.expansion.copy(source, done - shift, span.start, self.notes)
+            way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
+            run.expansion.replace(source, span, use.text, (way, *self.notes))
+            done = use.span.end
+        run.expansion.copy(source, done - shift, end - shift, self.notes)
+
+    # --- lines that begin with a dot -------------------------------------------------------------------------------
+
+    def dot_line(self, file: str | None, span: Span) -> None:
+        if file is None:
+            self.run.once.add(_identity(self.path))
+        else:
+            self.include(file[1:-1], True, span)
+
+    # --- lines that begin with `#` ---------------------------------------------------------------------------------
+
+    def hash_line(self, word: str, rest: str, span: Span, end: int) -> None:
+        match word:
+            case "if" | "ifdef" | "ifndef":
+                holds = self.is_active and self.condition(word, rest, span)
+                self.conditions.append(_Condition(word, span, self.is_active, holds or not self.is_active))
+                self.is_active = self.is_active and holds
+            case "elif" | "elifdef" | "elifndef" | "else":
+                self.branch(word, rest, span)
+            case "endif":
+                if not self.conditions:
+                    self.fault(_wrong_line(self.source, span, "`#endif` closes no `#if`"))
+                else:
+                    self.is_active = self.conditions.pop().was_active
+            case _ if self.is_active:
+                self.command(word, rest, span, end)
+
+    def condition(self, word: str, rest: str, span: Span) -> bool:
+        word = word.removeprefix("el")
+        try:
+            if word == "if":
+                return self.run.macros.holds(rest)
+            name = without_comments(rest).split()
+            if not name:
+                raise MacroError(f"`#{word}` needs the name of a macro")
+            return self.run.macros.is_defined(name[0]) == (word == "ifdef")
+        except MacroError as fault:
+            self.fault(_wrong_line(self.source, span, f"this condition cannot be judged: {fault}"))
+            return False
+
+    def branch(self, word: str, rest: str, span: Span) -> None:
+        if not self.conditions:
+            self.fault(_wrong_line(self.source, span, f"`#{word}` belongs to no `#if`"))
+            return
+        current = self.conditions[-1]
+        if current.has_else:
+            self.fault(_wrong_line(self.source, span, f"`#{word}` follows the `#else` of the same `#if`"))
+            return
+        current.has_else = word == "else"
+        may = current.was_active and not current.is_taken
+        self.is_active = may and (word == "else" or self.condition(word, rest, span))
+        current.is_taken = current.is_taken or self.is_active
+
+    def command(self, word: str, rest: str, span: Span, end: int) -> None:
+        try:
+            match word:
+                case "define":
+                    line, _ = self.source.locate(span.start)
+                    self.run.macros.define(rest, f"{self.source.name}:{line}")
+                case "undef":
+                    self.run.macros.undefine(without_comments(rest).strip())
+                case "include":
+                    self.include_line(rest, span)
+                case "line":
+                    self.line(rest, span, end)
+                case "pragma":
+                    if rest.split() == ["once"]:
+                        self.run.once.add(_identity(self.path))
+                case "error":
+                    self.fault(_wrong_line(self.source, span, f"`#error`: {rest.strip() or 'without a text'}"))
+                case "warning" | "ident" | "":
+                    pass
+                case _ if word.isdecimal():  # what compilers write for `#line`
+                    self.line(word + rest, span, end)
+                case _:
+                    advice = "comments start with `//`"
+                    message = f"unknown preprocessor line `#{word[:40]}`"
+                    self.fault(_wrong_line(self.source, span, message, advice))
+        except MacroError as fault:
+            self.fault(_wrong_line(self.source, span, f"`#{word}` is wrong: {fault}"))
+
+    def line(self, rest: str, span: Span, end: int) -> None:
+        """`#line 12 "file"`: what follows counts as line 12 of that file."""
+        words = re.fullmatch(r'\s*([0-9]{1,9})(?:\s+"([^"\n]*)")?[\s0-9]*', self.run.macros.expanded(rest))
+        if words is None:
+            raise MacroError('write a number and, if it changes, the file: `#line 12 "file"`')
+        self.shift = min(end + 1, len(self.text))
+        name = words[2] if words[2] is not None else self.source.name
+        self.source = Source(name, self.text[self.shift :], first_line=int(words[1]))
+        self.run.expansion.end_line(self.source, 0, self.notes)
+
+    # --- including -------------------------------------------------------------------------------------------------
+
+    def include_line(self, rest: str, span: Span) -> None:
+        written = without_comments(rest).strip()
+        named = _NAMED.fullmatch(written) or _NAMED.fullmatch(self.run.macros.expanded(written).strip())
+        if named is None:
+            raise MacroError('the file is written `"file"` or `<file>`')
+        self.include(named[1] or named[2], named[1] is not None, span)
+
+    def include(self, name: str, is_beside: bool, span: Span) -> None:
+        run = self.run
+        folders = [str(self.path.parent)] if is_beside else []
+        folders += run.options.include
+        found = next((path for folder in folders if _is_file(path := Path(folder) / name)), None)
+        if found is None:
+            self.fault(_not_found(self.source, span, name, folders))
+            return
+        if _identity(found) in run.once:
+            return
+        if run.depth >= DEEPEST:
+            run.errors.append(_too_deep(self.source, span, name, DEEPEST))
+            raise ElastalogError(run.errors[-1:])
+        try:
+            text = run.read(str(found))
+        except ElastalogError as error:
+            self.fault(_unreadable(self.source, span, name, error.diagnostics[0].message.partition(": ")[2]))
+            return
+        run.depth += 1
+        line, _ = self.source.locate(span.start)
+        included = Source(str(found), text)
+        run.expansion.end_line(self.source, span.start, self.notes)
+        run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
+        run.expansion.end_line(included, len(text), self.notes)
+        run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.depth -= 1
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return found.end() if found else position
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name no file can have
+        return False
+
+
+def _identity(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return path
+
+
+class Expansion:
+    """Collects stretches of text in order."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._pieces: list[Piece] = []
+        self._length = 0
+
+    def copy(self, source: Source, start: int, end: int, notes: tuple[str, ...]) -> None:
+        """Takes over a stretch of a file as it is."""
+        if start < end:
+            self._add(source.text[start:end], Piece(self._length, source, Span(start, end), True, notes))
+
+    def replace(self, source: Source, span: Span, text: str, notes: tuple[str, ...]) -> None:
+        """Puts a text in the place of what was written in a file."""
+        if text:
+            self._add(text, Piece(self._length, source, span, False, notes))
+
+    def end_line(self, source: Source, offset: int, notes: tuple[str, ...]) -> None:
+        """A line break, unless the text so far ends in one: files need not."""
+        if self._texts and not self._texts[-1].endswith("\n"):
+            self.replace(source, Span(offset, offset), "\n", notes)
+
+    def _add(self, text: str, piece: Piece) -> None:
+        self._texts.append(text)
+        self._pieces.append(piece)
+        self._length += len(text)
+
+    def source(self, name: str) -> Source:
+        """All of it, as one text that knows where its parts were written."""
+        return Source(name, "".join(self._texts), tuple(self._pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessing:
+    """`include`: folders searched for included files. `macros`: names with their texts, defined beforehand. `is_on`:
+    whether lines that begin with `#` are obeyed; `.include` and `.once` always are."""
+
+    include: tuple[str, ...] = ()
+    macros: tuple[tuple[str, str], ...] = ()
+    is_on: bool = True
+
+
+def preprocessing(
+    include: Iterable[str | os.PathLike[str]] = (), macros: Mapping[str, object] | None = None, is_on: bool = True
+) -> Preprocessing:
+    """The options from what Python gives. Raises ElastalogError when it is of the wrong kind."""
+    if isinstance(include, str | os.PathLike):
+        raise wrong_kind("`include` is a list of folders", include, "give a list, as in `include=[path]`")
+    folders = list(include)
+    for folder in folders:
+        require_path("a folder to search is named by its path", folder, "give a text or a `Path`")
+    if macros is not None and not isinstance(macros, Mapping):
+        raise wrong_kind("`macros` maps names to texts", macros, 'give a mapping, as in `macros={"SIZE": 3}`')
+    named = tuple((str(name), _text(value)) for name, value in (macros or {}).items())
+    return Preprocessing(tuple(os.fspath(folder) for folder in folders), named, is_on)
+
+
+def _text(value: object) -> str:
+    """The text of a macro: a flag is 1 when true and empty when None, as with `-M NAME`."""
+    return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _not_found(source: Source, span: Span, name: str, searched: list[str]) -> Diagnostic:
+    """E0125."""
+    places = ", ".join(f"`{folder}`" for folder in searched[:8])
+    return Diagnostic(
+        "E0125",
+        f"there is no file `{name}` to include",
+        (Label(span, "not found"),),
+        (f"searched in {places}",) if places else (),
+        "check the name, or give the folder that holds it with `-I DIR` (`include=[…]` in Python)",
+        source=source,
+    )
+
+
+def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnostic:
+    """E0125."""
+    message = f"`{name}` cannot be included: {reason}"
+    return Diagnostic("E0125", message, (Label(span, "included here"),), source=source)
+
+
+def _too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
+    """E0127."""
+    return Diagnostic(
+        "E0127",
+        f"files include each other more than {depth} deep",
+        (Label(span, f"`{name}` once more"),),
+        help="write `.once` or `#pragma once` into a file that should be included only once",
+        source=source,
+    )
+
+
+def _wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
+    """E0126."""
+    return Diagnostic("E0126", message, (Label(span),), help=advice, source=source)
+
+
+def _not_closed(source: Source, span: Span, word: str) -> Diagnostic:
+    """E0126."""
+    label = Label(span, "opened here")
+    return Diagnostic("E0126", f"`#{word}` is not closed", (label,), help="close it with `#endif`", source=source)
+
+
+def _wrong_use(source: Source, span: Span, macro: str, reason: str, place: str | None) -> Diagnostic:
+    """E0128."""
+    notes = (f"`{macro}` is defined at {place}",) if place else ()
+    message = f"macro `{macro}` cannot be expanded: {reason}"
+    return Diagnostic("E0128", message, (Label(span, "used here"),), notes, source=source)
+
+
+def _too_large(source: Source, span: Span, size: int) -> Diagnostic:
+    """E0128."""
+    return Diagnostic(
+        "E0128",
+        f"macros make the program larger than {size // 2**20} MiB",
+        (Label(span, "reached here"),),
+        help="use macros that are replaced by less text",
+        source=source,
+    )

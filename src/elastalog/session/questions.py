@@ -1,0 +1,240 @@
+"""Reading a session: its relations, answers to queries, and the explainer and the debugger of its present program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import numpy as np
+
+from elastalog.analysis.query import Query, check_query, parameter_values
+from elastalog.backends.watch import memory_as_limit
+from elastalog.diagnostics.arguments import require_text
+from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
+from elastalog.evaluation.statistics import Statistics, statistics_of
+from elastalog.pipeline.spark.engine import filed_in, make_frame
+from elastalog.relations.facts import Relation
+from elastalog.relations.functions import functions_for
+from elastalog.relations.pairs import Rows
+from elastalog.relations.record_types import NotOfType
+from elastalog.relations.schema import Column, Schema
+from elastalog.session.materialisation import Materialisation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from elastalog.debugging.answers import Suggestion
+    from elastalog.debugging.debugger import Debugger
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.epochs import Epochs
+    from elastalog.program import Program
+    from elastalog.provenance.explain import Explainer, Setting, Uses
+    from elastalog.session.history import History
+    from elastalog.session.materialisation import Materialisation
+
+_MOST_PATTERNS = 256
+"""Queries of one atom that are kept as they were planned."""
+
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
+
+
+class Reader:
+    """Hands out the facts of a materialisation."""
+
+    def __init__(self, materialisation: Materialisation) -> None:
+        self._materialisation = materialisation
+        self._patterns: dict[str, PatternQuery | None] = {}
+        self._program = materialisation.program
+
+    def relation(self, name: str) -> Relation:
+        """A live relation: it shows the latest epoch whenever it is read."""
+        now = self._materialisation
+        backend, lock = now.backend, now.lock
+        equivalences = backend.capabilities.equivalences
+
+        def contains(words: list[int]) -> bool:
+            with lock:
+                return bool(backend.contains(name, np.array([words], np.int32)).item(0))
+
+        return Relation(
+            now.schema(name),
+            now.dictionary,
+            self._between_updates(lambda: backend.facts(name)),
+            size=self._between_updates(lambda: backend.size(name)),
+            pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
+            contains=contains,
+            filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
+            make_frame=make_frame,
+        )
+
+    def _between_updates(self, read: Callable[Asked, Found]) -> Callable[Asked, Found]:
+        """A way to read that waits for updates of other threads: what an update is writing must not be read."""
+
+        def reading(*asked: Asked.args, **options: Asked.kwargs) -> Found:
+            with self._materialisation.lock:
+                return read(*asked, **options)
+
+        return reading
+
+    def relation_of(self, schema: Schema, words: Rows) -> Relation:
+        """A relation of given facts."""
+        return Relation.of(schema, self._materialisation.dictionary, words, make_frame)
+
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation."""
+        now = self._materialisation
+        with now.lock:
+            return self.relation_of(now.schema(name), now.explicit_words(name))
+
+    def query(self, text: str, parameters: Mapping[str, object]) -> Relation:
+        """The answers to a query: a relation with one column per variable, or per argument of its head."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        values = parameter_values(parameters) if parameters else {}
+        now = self._materialisation
+        with now.within(now.timeout, None, text):
+            pattern = self.pattern(text)
+            if pattern is not None and values.keys() == set(pattern.parameters):
+                with suppress(ValueError, NotOfType):  # what is wrong is said below
+                    key = pattern.key(now.dictionary, [values[name] for name in pattern.parameters])
+                    return pattern.answers(now.dictionary, now.backend, key)
+            return self.ask(check_query(text, now.program.tree, now.program.checked, values))
+
+    def pattern(self, text: str) -> PatternQuery | None:
+        """A query of one atom, planned for the program of now; None for any other query. Under the lock."""
+        program = self._materialisation.program
+        if self._program is not program or len(self._patterns) > _MOST_PATTERNS:
+            self._program = program
+            self._patterns.clear()
+        if text in self._patterns:
+            return self._patterns[text]
+        found = self._patterns[text] = planned_pattern(text, program.checked, self._materialisation.schemas)
+        return found
+
+    def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
+        """What answers a query over the facts of now, when it is called, without the lock."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        values = parameter_values(parameters)
+        now = self._materialisation
+        watch = now.own_watch(time_limit, text)
+        assert watch.quota is not None
+        with now.lock, watch.quota:
+            query = check_query(text, now.program.tree, now.program.checked, values)
+            answer = asking(query, now.backend, now.dictionary, watch, is_later=True)
+
+        def later() -> Relation:
+            assert watch.quota is not None
+            with watch.quota, now.observed(text):
+                return answer()
+
+        return later
+
+    def ask(self, query: Query) -> Relation:
+        """The answers to a query that has been checked."""
+        now = self._materialisation
+        with now.asking():
+            return ask(query, now.backend, now.dictionary, now.watch)
+
+    def derived_by(self, relation: str, rules: Collection[int]) -> Relation:
+        """What rules of a relation, by number, derive from the facts of now in one step."""
+        now = self._materialisation
+        with now.asking():
+            return derived_by(rules, now.schema(relation), now.backend, now.dictionary, now.watch)
+
+    def answers_in(self, query: Query) -> Relation:
+        """The answers to a query that is part of the program."""
+        now = self._materialisation
+        with now.lock:
+            schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
+            words = now.backend.facts(query.name).words[:, : schema.arity].copy()
+            return Relation.of(schema, now.dictionary, words, make_frame)
+
+    def statistics(self) -> Statistics:
+        """What rules and relations cost."""
+        with self._materialisation.lock:
+            return statistics_of(self._materialisation.backend)
+
+
+class Answerers:
+    """The explainer and the debugger of the present program; both keep what they found for the epoch it belongs to.
+    Asked in a block of `asking`, which holds the lock and the time. `undo` applies a suggestion."""
+
+    def __init__(
+        self, materialisation: Materialisation, history: History, undo: Callable[[Suggestion], Changes]
+    ) -> None:
+        self._materialisation = materialisation
+        self._history = history
+        self.undo = undo
+        self._program: Program | None = None
+        self._debugged = 0
+        self._explained = -1
+        self._uses: Uses | None = None
+        self._is_written_out = False
+
+    @property
+    def explainer(self) -> Explainer:
+        """Answers why and why not."""
+        self._follow()
+        now = self._materialisation
+        is_annotated = now.setting.is_annotated
+        if now.backend.program.merged and not is_annotated and self._explained != now.epoch:
+            # Chains of pairs that a recursion finds go by levels, or they would lead in circles.
+            with memory_as_limit():
+                self._explainer = self._explaining(now.with_levels())
+            self._explained = now.epoch
+        return self._explainer
+
+    @property
+    def uses(self) -> Uses:
+        """Answers what facts are used for."""
+        self._follow()
+        if self._uses is None:
+            from elastalog.provenance.explain import Uses
+
+            self._uses = Uses(self._materialisation.program)
+        return self._uses
+
+    @property
+    def debugger(self) -> Debugger:
+        """Answers what broke it."""
+        self._follow()
+        now = self._materialisation
+        if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
+            # Its graphs are of facts and rules, and know nothing of classes.
+            with memory_as_limit():
+                epochs = now.written_out()
+            self._make_debugger(replace(now.setting, backend=epochs.backend), epochs)
+            self._is_written_out = True
+        return self._debugger
+
+    def _follow(self) -> None:
+        now = self._materialisation
+        if self._program is now.program:
+            return
+        # Most sessions are never asked.
+        from elastalog.debugging.history import Past
+
+        functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
+        self._program = now.program
+        self._uses = None
+        self._is_written_out = False
+        self._explainer = self._explaining(now.setting)
+        self._explained = -1
+        past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
+        self._past = past
+        self._make_debugger(now.setting, now.epochs)
+
+    def _explaining(self, setting: Setting) -> Explainer:
+        from elastalog.provenance.explain import Explainer
+
+        now = self._materialisation
+        return Explainer(setting, lambda: now.epoch, now.asking)
+
+    def _make_debugger(self, setting: Setting, epochs: Epochs) -> None:
+        from elastalog.debugging.debugger import Debugger
+
+        now = self._materialisation
+        self._debugger = Debugger(now.program, setting, epochs, self._past, now.fact, self.undo, now.evaluate_anew)
+        self._debugged = epochs.number

@@ -1,1 +1,0 @@
-"""The calls of the interface over HTTP, a file for each group."""

@@ -1,0 +1,291 @@
+"""What requests bring, what answers hold and which refusals calls know, for the description of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Depends, HTTPException, Request, Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
+
+from elastalog.relations.faults import Fault
+from elastalog.relations.json_rows import JsonValues
+from elastalog.web.auth import may_write
+from elastalog.web.problems import PROBLEM
+from elastalog.web.service import Service
+
+Name: TypeAlias = Annotated[str, Field(max_length=1000)]
+FactText: TypeAlias = Annotated[str, Field(min_length=1, max_length=1 << 20, examples=["path(1, 3)"])]
+RowsBy: TypeAlias = Annotated[
+    dict[str, list[list[Any]]], Field(examples=[{"edge": [[1, 2], [2, 3]]}], description="facts by relation")
+]
+ProgramText: TypeAlias = Annotated[str, Field(max_length=1 << 24)]
+Rows: TypeAlias = Annotated[int, Field(ge=0)]
+Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
+Epoch: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
+Moment: TypeAlias = int | datetime | None
+"""An epoch by its number, or by a time at which it was in force."""
+
+
+class Given(BaseModel):
+    """What a request brings: nothing beyond what is named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class QueryGiven(Given):
+    """A conjunctive query. `?a` in its text is a parameter, whose value is never pasted into it."""
+
+    query: Annotated[str, Field(max_length=1 << 20, examples=["path(?a, X), edge(X, Y), X > 10"])]
+    parameters: dict[str, Any] = Field(default_factory=dict, examples=[{"a": 1}])
+    offset: Annotated[int, Field(ge=0, lt=1 << 62)] = 0
+    limit: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
+    order: Annotated[str, Field(max_length=10_000)] = ""
+    seconds: Seconds | None = None
+
+
+class PreviewGiven(Given):
+    """Explicit facts to insert and delete, and rules to add and remove (by number or text), to be told what that would
+    change; `rows`: how many facts to name."""
+
+    inserted: RowsBy = Field(default_factory=dict)
+    deleted: RowsBy = Field(default_factory=dict)
+    added_rules: ProgramText = ""
+    removed_rules: list[int | str] = Field(default_factory=list)
+    rows: Rows | None = None
+    seconds: Seconds | None = None
+
+
+class UpdateGiven(Given):
+    """Explicit facts to insert and delete, and rules to add and remove (by number or text): one epoch. `after`: only if
+    this is still the last epoch. `rows`: how many changed facts to name."""
+
+    inserted: RowsBy = Field(default_factory=dict)
+    deleted: RowsBy = Field(default_factory=dict)
+    added_rules: ProgramText = ""
+    removed_rules: list[int | str] = Field(default_factory=list)
+    source: Name | None = None
+    after: Epoch | None = None
+    rows: Rows | None = None
+
+
+class ProgramGiven(Given):
+    """Rules to add and remove, or a whole program in the place of the present one. With `preview`, only what that would
+    change is told."""
+
+    added: ProgramText = ""
+    removed: list[int | str] = Field(default_factory=list)
+    program: ProgramText | None = None
+    preview: bool = False
+    rows: Rows | None = None
+    source: Name | None = None
+
+
+class TextGiven(Given):
+    """A whole program."""
+
+    program: ProgramText
+
+
+class FaultsGiven(Given):
+    """Facts that hold and are unwanted, facts that do not and are missing. `epochs`: between which two it went wrong;
+    the last update unless given."""
+
+    unwanted: list[FactText] = Field(default_factory=list)
+    missing: list[FactText] = Field(default_factory=list)
+    epochs: tuple[Epoch, Epoch] | None = None
+    seconds: Seconds | None = None
+
+
+class SuggestGiven(FaultsGiven):
+    """`rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element; `over`: parts
+    of an `update`, or explicit `facts`, whenever they came."""
+
+    rejected: list[FactText] = Field(default_factory=list)
+    weights: dict[str, Annotated[float, Field(gt=0, lt=1e9)]] = Field(default_factory=dict)
+    over: Annotated[str, Field(pattern="^(update|facts)$")] | None = None
+
+
+class BlameGiven(Given):
+    """A fact that appeared or disappeared."""
+
+    fact: FactText
+    seconds: Seconds | None = None
+
+
+class ColumnTold(BaseModel):
+    """A column of a relation."""
+
+    name: str
+    type: str
+
+
+class RelationTold(BaseModel):
+    """A relation at an epoch."""
+
+    name: str
+    columns: list[ColumnTold]
+    facts: int
+    inserted: int | None
+    deleted: int | None
+    rules: int
+    is_input: bool
+    is_output: bool
+
+
+class RelationsTold(BaseModel):
+    """All relations at an epoch."""
+
+    epoch: int
+    relations: list[RelationTold]
+
+
+class PageTold(BaseModel):
+    """Some rows of a relation, or answers of a query, of `total`."""
+
+    relation: str
+    columns: list[ColumnTold]
+    epoch: int
+    offset: int
+    total: int
+    rows: list[list[Any]]
+    levels: list[int] | None = None
+    counts: list[int] | None = None
+
+
+class SidesTold(BaseModel):
+    """The facts of a relation that came and went: the first of them, and how many."""
+
+    inserted: list[list[Any]]
+    inserted_count: int
+    deleted: list[list[Any]]
+    deleted_count: int
+
+
+class RulesTold(BaseModel):
+    """Rules that came and went."""
+
+    added: list[str]
+    removed: list[str]
+
+
+class ChangesTold(BaseModel):
+    """What changed. `is_cut`: not every fact is named."""
+
+    impact: int
+    relations: dict[str, SidesTold]
+    is_cut: bool
+
+
+class EventTold(ChangesTold):
+    """What the epochs after `since` until `epoch` changed together."""
+
+    since: int
+    epoch: int
+    time: float | None
+    source: str | None
+    batch: str | int | None
+    rules: RulesTold
+
+
+class StratumTold(BaseModel):
+    """What was done to a stratum."""
+
+    stratum: int
+    relations: list[str]
+    how: str
+    why: str
+    derivations: int
+    seconds: float
+
+
+class CommitTold(ChangesTold):
+    """What came of an update. `is_repeated`: its key had been seen, nothing was done; `is_unchanged`: there was nothing
+    to do."""
+
+    epoch: int
+    is_repeated: bool
+    is_unchanged: bool
+    inserted: int
+    deleted: int
+    ignored: int
+    seconds: float
+    strata: list[StratumTold]
+    rules: RulesTold
+
+
+class Problem(BaseModel):
+    """Why there is no answer: the diagnostics, as `--format json` has them."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    help: str | None
+    diagnostics: list[dict[str, Any]]
+
+
+bearer = HTTPBearer(auto_error=False, description="the token of the service")
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Asked: TypeAlias = Annotated[Service, Depends(_service)]
+"""The service that is asked."""
+
+WRITES = [Depends(may_write)]
+
+
+class _ExactRequest(Request):
+    async def json(self) -> Any:
+        data = await self.body()
+        found = JsonValues(data).one(data.decode("utf-8-sig"))
+        if isinstance(found, Fault):
+            raise HTTPException(400, found.reason)
+        return found
+
+
+class ExactRoute(APIRoute):
+    """A call whose body is taken as it was written, or refused."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def exact(request: Request) -> Response:
+            return await answer(_ExactRequest(request.scope, request.receive))
+
+        return exact
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How the description of a call says which refusals it knows."""
+    always = (400, 401, 403, 413, 421, 503, 504, 507)
+    content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        number: {"description": _TITLES.get(number, "refused"), "content": content}
+        for number in sorted({*always, *statuses})
+    }
+
+
+_TITLES = {
+    400: "malformed",
+    401: "no token, or a wrong one",
+    403: "may not",
+    404: "not there",
+    406: "no such form",
+    409: "not as things are",
+    410: "an epoch that is not kept",
+    413: "too large",
+    421: "another host",
+    422: "an error in a program, a query or a fact",
+    503: "too many at once",
+    504: "too slow",
+    507: "needs too much memory",
+}

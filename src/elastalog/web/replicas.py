@@ -1,0 +1,348 @@
+"""Sessions of the same program: one is updated, others are read and asked meanwhile.
+
+The *first* has the store, if there is one, and makes epochs. Readers have the *second*; when an epoch is in force they
+go to the first, the second follows, and they come back. So no commit waits for readers of the second, and no reader
+waits for a commit. What changes facts for a moment (previews, trials of the debugger) is done on *replicas*, one
+question at a time on each, which are made when they are needed and follow when they are asked.
+
+A question that is in the way of a commit, on the first or on a second that has to follow, is stopped; it starts over on
+a replica. A commit waits no longer than 100 ms for questions, in all: if one on the second does not stop, readers wait
+for that commit instead.
+
+Earlier epochs are opened from the store when they are asked for, a few at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from threading import TIMEOUT_MAX
+
+from elastalog.diagnostics import quota
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.quota import Quota, lifted, time_left, within
+from elastalog.evaluation.changes import Changes, Update
+from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.pending import PendingUpdate
+from elastalog.session import Session
+from elastalog.session import open as open_session
+from elastalog.session.settings import Store
+from elastalog.storage import errors
+
+log = logging.getLogger("elastalog.web")
+
+PATIENCE, SECOND, FIRST = 0.01, 0.05, 0.1
+"""Seconds from when a commit is wanted, or the one before it has ended, until questions that are in its way are told to
+stop, until it goes ahead without the second, and until it waits for no reader of the first any more."""
+
+TURN, USUAL_TURN = 0.0005, sys.getswitchinterval()
+"""Seconds after which a thread that runs Python leaves the interpreter to another one while a commit is wanted. A
+reader goes in and out of compiled code many times, as a commit does, and waits so long each time: with the usual 5 ms,
+a tenth of a second together."""
+
+MOST_PENDING = 1_000
+"""Epochs that a replica may be behind: then it is dropped, and made anew when it is needed."""
+
+Pending = deque[tuple[Update, EpochRecord]]
+
+
+class Replica:
+    """A session for one question at a time, and the epochs that it has not followed yet."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.pending: Pending | None = None
+
+    def drop(self) -> None:
+        """Gives its memory back."""
+        self.session = self.pending = None
+
+
+class Replicas:
+    """Readers and questions come in any thread; `commit` and `follow` are for one thread alone."""
+
+    def __init__(self, first: Session, *, is_twofold: bool = True, replicas: int = 1) -> None:
+        """Not `is_twofold`: the first alone, in less memory; readers wait for whatever is done, and questions that are
+        in the way of a commit are refused."""
+        first.engine.warm()  # otherwise the first update would make the indexes
+        self._first = first
+        self.rule_costs = first.statistics().rules
+        """Of the first bootstrap: a second that was restored has evaluated nothing yet."""
+        self._second = first.engine.twin() if is_twofold else None
+        self._front = self._second or first
+        self._gate = threading.Condition()
+        self._readers: dict[Session, list[Quota | None]] = {first: []}
+        self._behind: Pending = deque()
+        self._free = [Replica() for _ in range(replicas if is_twofold else 0)]
+        self._spare = tuple(self._free)
+        self._wanted = 0
+        self._since = 0.0
+        self._begun = first.epoch
+        self._changed: dict[str | None, list[int]] = {}
+        self._last: EpochRecord | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The last committed epoch."""
+        return self._front.epoch
+
+    @contextmanager
+    def reading(self, stoppable: Quota | None = None, wait: float = SECOND) -> Iterator[Session]:
+        """A block in which the session of the last committed epoch is only read, and stays as it is. Briefly, unless
+        there is a quota that can be stopped: then on the second, if that follows soon, within so many seconds, since
+        the next commit has to wait for what is done on the first."""
+        with self._gate:
+            if stoppable is not None:
+                self._gate.wait_for(lambda: self._second is None or self._front is self._second, wait)
+                stoppable.look()
+            session = self._front
+            self._readers.setdefault(session, []).append(stoppable)
+        try:
+            with session.engine.exclusively():
+                yield session
+        finally:
+            with self._gate:
+                self._readers[session].remove(stoppable)
+                if stoppable is not None:
+                    stoppable.stop(False)  # what it goes on to do is in nobody's way
+                self._gate.notify_all()
+
+    @property
+    def readers(self) -> int:
+        """How many read at this moment."""
+        return sum(map(len, tuple(self._readers.values())))
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether there are sessions for questions alone."""
+        return bool(self._spare)
+
+    @contextmanager
+    def replica(self) -> Iterator[Session]:
+        """A block in which a session of the last epoch may be changed and changed back, in nobody's way."""
+        with self._gate:
+            if not self._gate.wait_for(lambda: self._free, quota.time_left(threading.TIMEOUT_MAX)):
+                quota.look()  # the time is over
+            taken = self._free.pop()
+        try:
+            yield self._up_to_date(taken)
+        finally:
+            with self._gate:
+                if taken.session is None or (taken.pending is not None and len(taken.pending) > MOST_PENDING):
+                    taken.drop()
+                self._free.append(taken)
+                self._gate.notify_all()
+
+    def _up_to_date(self, replica: Replica) -> Session:
+        """A replica's session at the last epoch. What that needs is not taken from the question, but for its time."""
+        asked = quota.CURRENT.get()
+        assert asked is not None, "a replica answers a question"
+        with quota.lifted():
+            if replica.session is not None and replica.pending is not None:
+                if _follow(replica.session, replica.pending, asked):
+                    return replica.session
+                replica.drop()  # its memory first
+            with self.reading(asked, wait=(asked.end - time.monotonic()) / 2) as front:
+                with self._gate:
+                    replica.pending = deque(one for one in tuple(self._behind) if one[1].epoch > front.epoch)
+                replica.session = front.engine.twin()
+            return replica.session
+
+    def version(self, session: Session, relation: str | None = None) -> int:
+        """The epoch in which a relation last changed, as a session that is being read sees it; None: any relation. For
+        an earlier epoch: that one."""
+        if relation is None or session.epoch < self.epoch - 1:
+            return session.epoch
+        epochs = [*self._changed.get(relation, ()), *self._changed.get(None, ())]
+        return max((epoch for epoch in epochs if epoch <= session.epoch), default=self._begun)
+
+    def record_of(self, epoch: int) -> EpochRecord | None:
+        """What is known of an epoch, if it was the last that was made."""
+        last = self._last
+        return last if last is not None and last.epoch == epoch else None
+
+    def changes_of(self, record: EpochRecord) -> Changes:
+        """What an epoch changed."""
+        return self._first.engine.changes_of(record)
+
+    @contextmanager
+    def wanting(self) -> Iterator[None]:
+        """A block in which a commit waits for its turn: questions that are in its way are stopped, and threads get the
+        interpreter sooner than usual."""
+        with self._gate:
+            self._wanted += 1
+            if self._wanted == 1:
+                self._since = time.monotonic()
+                sys.setswitchinterval(min(USUAL_TURN, TURN))
+            self._gate.notify_all()
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._wanted -= 1
+                self._since = time.monotonic()
+                if not self._wanted:
+                    sys.setswitchinterval(USUAL_TURN)
+
+    # --- for the one thread that works -----------------------------------------------------------------------------
+
+    def update(self, source: str | None, batch: str | None) -> PendingUpdate:
+        """An update to fill, for `commit`."""
+        return self._first.update(source, batch)
+
+    def commit(
+        self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None
+    ) -> EpochRecord:
+        """Makes the next epoch. `committed` is called when readers see it."""
+        self.follow()
+        first = self._first
+        before = first.epoch
+        if self._second is not None and not self._behind:
+            self._show(self._second)
+        self._drain(first, FIRST)
+        try:
+            with first.engine.exclusively():
+                wanted = update.as_update()
+                with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
+                    record = first.engine.commit(wanted)
+                if record.epoch > before:
+                    self._note(record, wanted)
+        finally:
+            if self._behind:
+                self._show(first)
+        if record.epoch > before:
+            committed(record)
+        return record
+
+    def _note(self, record: EpochRecord, update: Update) -> None:
+        """Remembers what an epoch changed, before anybody sees it."""
+        self._last = record
+        for name in (None,) if record.rules else record.changes:
+            self._changed[name] = [*self._changed.get(name, ())[-1:], record.epoch]
+        with self._gate:
+            if self._second is not None:
+                self._behind.append((update, record))
+            for replica in self._spare:
+                if replica.pending is not None:
+                    replica.pending.append((update, record))
+                    if replica in self._free and len(replica.pending) > MOST_PENDING:
+                        replica.drop()
+
+    def follow(self) -> None:
+        """Brings the second to the epoch of the first, if it is behind, unless a question keeps it too long."""
+        second = self._second
+        if not self._behind or second is None:
+            return
+        self._show(self._first)
+        if not self._drain(second, SECOND):
+            return
+        if not _follow(second, self._behind):
+            self._second = None  # its memory first
+            with self._gate:
+                del self._readers[second]
+            self._behind.clear()
+            try:
+                self._second = second = self._first.engine.twin()
+            except ElastalogError as error:
+                log.warning("there is no second side: readers wait for commits from now on: %s", error)
+                self._show(self._first)
+                return
+        self._show(second)
+
+    def prepare(self) -> None:
+        """Makes the indexes of the second, too, that updates need."""
+        if self._second is not None:
+            self._show(self._first)
+            if self._drain(self._second, SECOND):
+                self._second.engine.warm()
+            self._show(self._second)
+
+    def _show(self, session: Session) -> None:
+        """Sends readers to a session."""
+        with self._gate:
+            self._front = session
+            self._gate.notify_all()
+
+    def _drain(self, session: Session, most: float) -> bool:
+        """Waits until nobody reads a session, for as long as no commit is wanted; then questions are told to stop, and
+        it waits no longer than so many seconds from when one was. Returns whether nobody does."""
+        reading = self._readers.setdefault(session, [])
+        with self._gate:
+            self._gate.wait_for(lambda: not reading or self._wanted)
+            if not self._gate.wait_for(lambda: not reading, self._left(PATIENCE)):
+                for stoppable in reading:
+                    if stoppable is not None:
+                        stoppable.stop()
+                self._gate.wait_for(lambda: not reading, self._left(most))
+            return not reading
+
+    def _left(self, seconds: float) -> float:
+        return max(self._since + seconds - time.monotonic(), 0.0)
+
+    def close(self) -> None:
+        """Ends all sessions."""
+        self._first.close()
+        if self._second is not None:
+            self._second.close()
+
+
+def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> bool:
+    """Does what the first did, in the time of a question. Returns whether it came to the same, which numbers of
+    `autoinc` may prevent."""
+    while pending:
+        if asked is not None:
+            asked.look()
+        update, record = pending[0]
+        try:
+            if not session.engine.follow(update, record):
+                return False
+        except ElastalogError as error:
+            log.warning("a session could not follow epoch %d, and is made anew: %s", record.epoch, error)
+            return False
+        pending.popleft()
+    return True
+
+
+class Earlier:
+    """Sessions by epoch; each is read by one thread at a time, and beside whatever else goes on. `most` are kept."""
+
+    def __init__(self, store: Path | None, most: int) -> None:
+        self._store = store
+        self._most = most
+        self._kept: OrderedDict[int, Session] = OrderedDict()
+        self._opening = threading.Lock()
+
+    @contextmanager
+    def at(self, epoch: int) -> Iterator[Session]:
+        """A block in which an earlier epoch is read. Raises ElastalogError if it is not kept."""
+        session = self._open(epoch)
+        with session.engine.exclusively():
+            yield session
+
+    def _open(self, epoch: int) -> Session:
+        with self._opening:
+            known = self._kept.get(epoch)
+            if known is not None:
+                self._kept.move_to_end(epoch)
+                return known
+            if self._store is None:
+                raise errors.no_history()
+            # Beside the writer, with a dictionary of its own: whoever commits does not wait for it.
+            left = time_left(TIMEOUT_MAX)
+            with lifted(), within(left):  # it is kept for others: only its time is the question's
+                session = open_session(store=Store(self._store, read_only=True, at=epoch))
+            self._kept[epoch] = session
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)  # closed when nobody reads it any more
+            return session
+
+    def close(self) -> None:
+        """Lets them all go."""
+        with self._opening:
+            self._kept.clear()

@@ -1,0 +1,488 @@
+"""Every call of the interface over HTTP: its path, what it takes and what it answers.
+
+The description in OpenAPI and the page `/api/docs` follow from here. What can be asked of any epoch is also below
+`/at/{epoch}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from elastalog import __version__
+from elastalog.analysis.query import parameter_from_json
+from elastalog.diagnostics.diagnostic import render_json
+from elastalog.evaluation.changes import Changes
+from elastalog.program import rule_texts
+from elastalog.web import errors
+from elastalog.web.forms import (
+    JSON,
+    OTHER_FORMS,
+    as_object,
+    changes_as_json,
+    columns_as_json,
+    commit_as_json,
+    event_text,
+    fact_as_json,
+    form_of,
+    malformed,
+    most_rows,
+    page_in,
+    rows_as_json,
+    rows_from_json,
+    undoing,
+)
+from elastalog.web.models import (
+    WRITES,
+    Asked,
+    BlameGiven,
+    ChangesTold,
+    CommitTold,
+    Epoch,
+    EventTold,
+    ExactRoute,
+    FactText,
+    FaultsGiven,
+    Moment,
+    PageTold,
+    PreviewGiven,
+    ProgramGiven,
+    QueryGiven,
+    RelationsTold,
+    SuggestGiven,
+    TextGiven,
+    UpdateGiven,
+    refusals,
+)
+from elastalog.web.reading import Committed
+from elastalog.web.service import Service
+
+at_any_epoch = APIRouter(route_class=ExactRoute)
+at_the_last = APIRouter(route_class=ExactRoute)
+
+# --- relations -----------------------------------------------------------------------------------------------------
+
+
+@at_any_epoch.get("/relations", tags=["relations"], response_model=RelationsTold, responses=refusals(410))
+async def relations(service: Asked, epoch: Moment = None) -> dict[str, Any]:
+    """Every relation: its columns, how many facts it holds, and what the last epoch changed in it."""
+    found, number = await service.call(service.reading.relations_at, epoch)
+    told = [
+        {
+            "name": one.name, "columns": columns_as_json(one.schema), "facts": one.facts, "inserted": one.inserted,
+            "deleted": one.deleted, "rules": one.rules, "is_input": one.is_input, "is_output": one.is_output,
+        }
+        for one in found
+    ]  # fmt: skip
+    return {"epoch": number, "relations": told}
+
+
+@at_any_epoch.get(
+    "/relations/{relation}",
+    tags=["relations"],
+    response_model=PageTold,
+    responses={200: {"content": OTHER_FORMS}, **refusals(404, 406, 410, 422)},
+)
+async def relation_page(
+    service: Asked,
+    request: Request,
+    relation: str,
+    where: Annotated[str, Query(max_length=100_000, examples=["from > 10, !edge(from, to)"])] = "",
+    order: Annotated[str, Query(max_length=10_000, examples=["-from,to"])] = "",
+    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    annotations: bool = False,
+    epoch: Moment = None,
+) -> Response:
+    """Facts of a relation by pages. `where` holds literals as in the body of a rule, in which the columns are
+    variables; `order` names columns, prefix `-` for descending; `annotations` adds levels and counts. By
+    `Accept`: JSON, CSV, Arrow stream or Parquet; the latter three hold all facts unless there is a `limit`."""
+    form = form_of(request)
+    most = None if form == JSON else service.limits.export
+    find = service.reading.search if where or order else service.reading.page
+    page = await service.call(find, relation, where, order, offset, limit, epoch, annotations=annotations, most=most)
+    return await page_in(form, page, service)
+
+
+# --- questions -----------------------------------------------------------------------------------------------------
+
+
+_Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
+
+
+@at_any_epoch.post(
+    "/query",
+    tags=["questions"],
+    response_model=PageTold,
+    responses={200: {"content": OTHER_FORMS}, **refusals(406, 410, 422)},
+)
+async def query(service: Asked, request: Request, given: QueryGiven, epoch: Moment = None) -> Response:
+    """The answers to a conjunctive query with parameters, by pages, in the forms that facts have."""
+    form = form_of(request)
+    parameters = {name: parameter_from_json(value) for name, value in given.parameters.items()}
+    page = await service.call(
+        service.reading.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
+        seconds=given.seconds, most=None if form == JSON else service.limits.export,
+    )  # fmt: skip
+    return await page_in(form, page, service)
+
+
+@at_any_epoch.get("/proof", tags=["questions"], responses=refusals(404, 410, 422))
+async def proof(
+    service: Asked,
+    fact: _Fact,
+    depth: Annotated[int | None, Query(ge=0, le=1000)] = None,
+    epoch: Moment = None,
+) -> dict[str, Any]:
+    """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
+    most = service.limits.depth if depth is None else depth
+
+    def ask() -> dict[str, Any]:
+        found, number = service.reading.ask(lambda session: (session.explain(fact, most), session.epoch), epoch)
+        return {"epoch": number, **as_object(found.to_json())}
+
+    return await service.ask(ask)
+
+
+@at_any_epoch.get("/derivations", tags=["questions"], responses=refusals(404, 410, 422))
+async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict[str, Any]:
+    """Every derivation of a fact, as proofs of one level."""
+
+    def ask() -> dict[str, Any]:
+        found, number = service.reading.ask(lambda session: (session.derivations(fact), session.epoch), epoch)
+        return {"epoch": number, "fact": fact, "derivations": [as_object(one.to_json()) for one in found]}
+
+    return await service.ask(ask)
+
+
+@at_any_epoch.get("/why-not", tags=["questions"], responses=refusals(404, 409, 410, 422))
+async def why_not(
+    service: Asked,
+    fact: _Fact,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 5,
+    rule: Annotated[int | None, Query(ge=1, le=1 << 30)] = None,
+    bindings: Annotated[str, Query(max_length=100_000, examples=['{"y": 3}'])] = "{}",
+    epoch: Moment = None,
+) -> dict[str, Any]:
+    """Why a fact does not hold: the derivations of it that fail nearest to success. `rule`, by its number in the
+    relation, and `bindings`, a JSON object of values by variable, restrict the search. `fact` may be a pattern, as
+    `path(1, X)`: then how many facts fit it (`present`), and the derivations of others that fail nearest to success,
+    each with its `conclusion`."""
+    try:
+        values = json.loads(bindings)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise malformed("`bindings` is no JSON object")
+
+    def ask() -> dict[str, Any]:
+        found, number = service.reading.ask(
+            lambda session: (session.why_not(fact, limit, rule=rule, bindings=values), session.epoch), epoch
+        )
+        return {"epoch": number, **as_object(found.to_json())}
+
+    return await service.ask(ask)
+
+
+@at_any_epoch.get("/uses", tags=["questions"], responses=refusals(404, 410, 422))
+async def uses(
+    service: Asked,
+    fact: _Fact,
+    all: bool = False,  # noqa: A002  # its public name
+    limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    epoch: Moment = None,
+) -> dict[str, Any]:
+    """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
+    how many they are."""
+    found = await service.call(service.debugging.uses, fact, all, epoch=epoch)
+    most = service.limits.page if limit is None else min(limit, service.limits.rows)
+    return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[:most]]}
+
+
+# --- debugging -----------------------------------------------------------------------------------------------------
+
+
+@at_any_epoch.post("/localise", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+async def localise(service: Asked, given: FaultsGiven, epoch: Moment = None) -> dict[str, Any]:
+    """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults."""
+
+    def ask() -> dict[str, Any]:
+        found = service.debugging.localise(
+            given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds, epoch=epoch
+        )
+        return as_object(found.to_json())
+
+    return await service.ask(ask)
+
+
+@at_any_epoch.post("/suggest", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+async def suggest(service: Asked, given: SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
+    """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. `undo` is
+    the update that does it, to be sent to `/updates`."""
+
+    def ask() -> dict[str, Any]:
+        found = service.debugging.suggest(
+            given.unwanted, given.missing, given.rejected, given.weights or None, epochs=given.epochs, over=given.over,
+            seconds=given.seconds, epoch=epoch,
+        )  # fmt: skip
+        return {**as_object(found.to_json()), "undo": undoing(found)}
+
+    return await service.ask(ask)
+
+
+@at_any_epoch.post("/blame", tags=["debugging"], responses=refusals(404, 409, 410, 422))
+async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict[str, Any]:
+    """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+
+    def ask() -> dict[str, Any]:
+        found = service.debugging.blame(given.fact, given.seconds, epoch)
+        return {**as_object(found.to_json()), "fact": fact_as_json(found.fact)}
+
+    return await service.ask(ask)
+
+
+# --- program -------------------------------------------------------------------------------------------------------
+
+
+@at_any_epoch.get("/program", tags=["program"], responses=refusals(410))
+async def program(service: Asked, epoch: Moment = None) -> dict[str, Any]:
+    """The text of the program, and its rules by number, from 1."""
+
+    def told() -> dict[str, Any]:
+        found = service.reading.program(epoch)
+        return {
+            "name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found)),
+        }  # fmt: skip
+
+    return await service.call(told)
+
+
+@at_the_last.post("/program/check", tags=["program"], responses=refusals())
+async def check(service: Asked, given: TextGiven) -> dict[str, Any]:
+    """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
+    found = await service.call(service.reading.check_program, given.program)
+    return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
+
+
+@at_the_last.patch("/program", tags=["program"], dependencies=WRITES, responses=refusals(422))
+async def change(service: Asked, given: ProgramGiven, key: Key = None) -> dict[str, Any]:
+    """Adds and removes rules, or puts another program in the place of this one: the next epoch. With `preview`, only
+    what that would change is told."""
+    if given.program is not None and (given.added or given.removed):
+        raise malformed("give either a whole program or rules to add and remove")
+    writing, program = service.writing, given.program
+
+    def preview() -> Changes:
+        if program is None:
+            return writing.preview(added=given.added, removed=given.removed)
+        return writing.preview_program(program)
+
+    def commit() -> Committed:
+        if program is None:
+            return writing.apply(added=given.added, removed=given.removed, key=key, source=given.source)
+        return writing.become(program, key=key, source=given.source)
+
+    if given.preview:
+        return await service.call(changes_as_json, await service.ask(preview), most_rows(service, given.rows))
+    return await service.call(commit_as_json, await service.commit(commit), service, given.rows)
+
+
+# --- updates -------------------------------------------------------------------------------------------------------
+
+
+Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+
+
+@at_the_last.post(
+    "/updates", tags=["updates"], dependencies=WRITES, response_model=CommitTold, responses=refusals(404, 409, 422)
+)
+async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[str, Any]:
+    """Makes the next epoch. With an `Idempotency-Key` it is done once however often it is sent, also when the service
+    was started again meanwhile, if it has a store."""
+
+    def apply() -> Committed:
+        schemas = service.reading.schemas()
+        return service.writing.apply(
+            rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
+            told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
+            removed=given.removed_rules, after=given.after,
+        )  # fmt: skip
+
+    return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
+
+
+@at_any_epoch.post("/updates/preview", tags=["updates"], response_model=ChangesTold, responses=refusals(404, 410, 422))
+async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
+    """What an update would change, without an epoch; or what it would have changed at an earlier one."""
+
+    def try_out() -> dict[str, Any]:
+        schemas = service.reading.schemas(epoch)
+        changes = service.writing.preview(
+            rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), given.seconds,
+            added=given.added_rules, removed=given.removed_rules, epoch=epoch,
+        )  # fmt: skip
+        return changes_as_json(changes, most_rows(service, given.rows))
+
+    return await service.ask(try_out)
+
+
+@at_the_last.post("/updates/forecast", tags=["updates"], responses=refusals(404, 422))
+async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
+    """What would be chosen for the strata that an update reaches first: to update them, or to recompute them."""
+
+    def look_ahead() -> list[dict[str, Any]]:
+        schemas = service.reading.schemas()
+        inserted, deleted = (rows_from_json(side, schemas) for side in (given.inserted, given.deleted))
+        found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
+        return [asdict(one) for one in found]
+
+    return {"strata": await service.ask(look_ahead)}
+
+
+# --- changes -------------------------------------------------------------------------------------------------------
+
+
+STREAM = "text/event-stream"
+HEARTBEAT = 15.0
+"""Seconds without news after which a comment shows that the connection lives."""
+LONGEST_WAIT = 30.0
+
+
+@at_the_last.get(
+    "/changes",
+    tags=["changes"],
+    response_model=EventTold,
+    responses={200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}, **refusals(404, 410)},
+)
+async def changes(
+    service: Asked,
+    request: Request,
+    since: Annotated[Epoch | None, Query()] = None,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0,
+    relations: Annotated[str, Query(max_length=10_000, examples=["path,edge"])] = "",
+    rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> Response:
+    """What changed after an epoch. With `Accept: text/event-stream`, an event for every epoch from then on (from now on
+    without `since`), whose id is the number of the epoch; otherwise one object, waited for up to `wait` seconds.
+    `relations`: only these; `rows`: how many facts an event names at most."""
+    known = _known(since, last)
+    only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
+    if only is not None:
+        await service.call(service.reading.require_relations, only)
+    most = most_rows(service, rows)
+    if known is not None and known != service.epoch:
+        await asyncio.to_thread(service.feed.since, known)  # says so here if it is not kept
+    if STREAM in request.headers.get("accept", ""):
+        if service.feed.listeners >= service.limits.listeners:
+            raise errors.too_many_listeners(service.feed.listeners)
+        start = service.epoch if known is None else known
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(_stream(service, start, only, most), 200, headers, STREAM)
+    event = await service.feed.after(service.epoch if known is None else known, wait or 0.001)
+    if event is None:
+        return Response(status_code=204)
+    return Response(event_text(event, most, only), media_type="application/json")
+
+
+def _known(since: int | None, last: str | None) -> int | None:
+    """The epoch that a listener knows: what its last event was, or else what it says."""
+    if last is None or not last:
+        return since
+    if not last.isdecimal():
+        raise malformed("`Last-Event-ID` is no epoch")
+    return int(last)
+
+
+async def _stream(service: Service, start: int, only: frozenset[str] | None, most: int) -> AsyncIterator[str]:
+    yield f"retry: 1000\nid: {start}\nevent: epoch\ndata: {json.dumps({'epoch': start})}\n\n"
+    async for events in service.feed.listen(start, HEARTBEAT, service.limits.listeners):
+        told = (f"id: {one.epoch}\nevent: changes\ndata: {event_text(one, most, only)}\n\n" for one in events)
+        yield "".join(told) or ": nothing new\n\n"
+
+
+# --- history -------------------------------------------------------------------------------------------------------
+
+
+@at_the_last.get("/epochs", tags=["history"], responses=refusals(410))
+async def epochs(
+    service: Asked,
+    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+) -> dict[str, Any]:
+    """What is known of every epoch, the last first."""
+    found = await service.call(service.reading.epochs)
+    most = service.limits.page if limit is None else min(limit, service.limits.rows)
+    return {"total": len(found), "epochs": [one.written() for one in found[::-1][offset : offset + most]]}
+
+
+@at_the_last.get("/diff", tags=["history"], responses=refusals(410, 422))
+async def diff(
+    service: Asked,
+    first: Annotated[Epoch, Query(alias="from")],
+    last: Annotated[Epoch, Query(alias="to")],
+    rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+) -> dict[str, Any]:
+    """What the epochs after one until another did together: facts that came, went, or have another level, and rules.
+    The other way round when `to` is the earlier one."""
+    most = service.limits.event_rows if rows is None else min(rows, service.limits.rows)
+
+    def told() -> dict[str, Any]:
+        found = service.reading.diff(first, last)
+        rules = service.reading.changed_rules(first, last)
+        relations = {
+            name: {
+                "inserted": rows_as_json(one.inserted.head(most)),
+                "inserted_count": len(one.inserted),
+                "deleted": rows_as_json(one.deleted.head(most)),
+                "deleted_count": len(one.deleted),
+                "moved_count": one.moved.num_rows,
+            }
+            for name, one in found.items()
+        }
+        is_cut = any(max(one["inserted_count"], one["deleted_count"]) > most for one in relations.values())
+        return {
+            "from": first, "to": last, "impact": found.impact, "relations": relations, "is_cut": is_cut,
+            "rules": {"added": list(rules.added), "removed": list(rules.removed)},
+        }  # fmt: skip
+
+    return await service.ask(told)
+
+
+@at_the_last.get("/turns", tags=["history"], responses=refusals(410, 422))
+async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
+    """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+    found = await service.call(service.reading.turns, fact)
+    return {
+        "fact": fact,
+        "turns": [
+            {"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found
+        ],
+    }
+
+
+# --- service -------------------------------------------------------------------------------------------------------
+
+
+@at_the_last.get("/health", tags=["service"])
+async def health(service: Asked) -> dict[str, Any]:
+    """Whether the service lives: needs no token, and waits for nothing."""
+    return {"status": "ok", "version": __version__, "epoch": service.epoch}
+
+
+@at_the_last.get(
+    "/metrics",
+    tags=["service"],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}, **refusals()},
+)
+async def metrics(service: Asked) -> Response:
+    """Epochs, impact, seconds by stratum and choice, facts, memory, readers and requests, as Prometheus reads them."""
+    text = await service.call(service.metrics)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
