@@ -77,7 +77,7 @@ def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkey
     monkeypatch.setattr(starting, "seconds", lambda: 0.5)
     monkeypatch.setattr(starting, "begin", lambda: started.append(True))
     db = elastalog.open(CLOSURE, facts={"edge": [(1, 2)]}, engine="auto")
-    there = db._backend.evaluation._place
+    there = db._backend.evaluation.place
     stratum = next(one for one in db._backend.program.strata if one.is_recursive)
     assert not there.wants(stratum, SoFar(0.1, 100_000, 100_000, 0.1, 50_000, 50_000, 50_000))
     assert not started
