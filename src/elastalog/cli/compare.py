@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
-from elastalog.cli.options import duration, format_option, program_argument, verbosity_options
+from elastalog.cli.options import duration, program_argument, report_options
 from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ _PHASES = (
     "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, as 30s or 5m."
 )
 @click.option("--plot", metavar="FILE", help="Plot the times of the updates to an .svg or .png file.")
-@format_option
-@verbosity_options
+@report_options
 def compare(
     program: str,
     facts: str,

@@ -12,13 +12,12 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import (
-    format_option,
     preprocessing_given,
     preprocessor_options,
     program_argument,
     read_program,
     read_source,
-    verbosity_options,
+    report_options,
 )
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
@@ -162,8 +161,7 @@ def _source(path: str, is_store: bool) -> Source:
     "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
     help="Engine whose plan to show; with spark also which strata are split into tasks, and why others are not.",
 )  # fmt: skip
-@format_option
-@verbosity_options
+@report_options
 def show(
     program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
 ) -> None:  # fmt: skip
@@ -206,8 +204,7 @@ def show(
 
 @click.command()
 @program_argument
-@format_option
-@verbosity_options
+@report_options
 def check(program: str, form: str, verbosity: Verbosity) -> None:
     """Check a program and report its faults.
 
@@ -290,8 +287,7 @@ def _place(span: Span | None, source: Source) -> str:
 @click.argument("programs", type=click.Path(), nargs=-1, required=True, metavar="PROGRAM...")
 @click.option("--write", "-w", is_flag=True, help="Rewrite the files instead of printing.")
 @click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
-@format_option
-@verbosity_options
+@report_options
 def format_command(programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbosity: Verbosity) -> None:
     """Print programs in one layout.
 

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -75,36 +75,9 @@ def read_input(
             continue
         parameters = directive.parameters
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf"))
-        if source == "sqlite":
-            from elastalog.pipeline.files.sqlite import database_of, read_sqlite
-
-            path = required(database_of(parameters, relation.name))
-            table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
-            files.append(str(path))
-        elif source in ("json", "jsonfile"):
-            from elastalog.pipeline.files.json_files import read_json_list
-
-            path = required(parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
-            files.append(str(path))
-        elif source == "rdf":
-            from elastalog.pipeline.files.rdf import read_rdf
-
-            path = required(parameters.get("filename", f"{relation.name}.nt"))
-            table, bad_here = read_rdf(schema, path, parameters)
-            files.append(str(path))
-        elif source == "stdin":
-            data = read_stream(stdin or sys.stdin.buffer)
-            table, bad_here, given = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
-            converted += given
-            files.append("<stdin>")
-        else:
-            named = parameters.get("filename")
-            path = find_facts(root, relation.name) if named is None else required(named)
-            table, bad_here, given = _read_file(schema, path, parameters)
-            converted += given
-            files.append(str(path))
+        table, bad_here, given, place = _read_medium(schema, relation.name, root, parameters, required, stdin)
+        files.append(place)
+        converted += given
         tables.append(table)
         bad += bad_here
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
@@ -115,6 +88,40 @@ def read_input(
     else:
         table = schema.arrow().empty_table()
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
+
+
+def _read_medium(
+    schema: Schema,
+    name: str,
+    root: Path | str,
+    parameters: Mapping[str, str],
+    required: Callable[[str], Path],
+    stdin: BinaryIO | None,
+) -> tuple[pa.Table, list[BadRow], int, str]:
+    """What one `.input` directive names: as `_Read`, and where it is. `required`: the file of a name."""
+    match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
+        case "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of, read_sqlite
+
+            path = required(database_of(parameters, name))
+            return *read_sqlite(schema, path, parameters.get("name", name)), 0, str(path)
+        case "json" | "jsonfile":
+            from elastalog.pipeline.files.json_files import read_json_list
+
+            path = required(parameters.get("filename", f"{name}.json"))
+            return *read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0, str(path)
+        case "rdf":
+            from elastalog.pipeline.files.rdf import read_rdf
+
+            path = required(parameters.get("filename", f"{name}.nt"))
+            return *read_rdf(schema, path, parameters), 0, str(path)
+        case "stdin":
+            data = read_stream(stdin or sys.stdin.buffer)
+            return *_read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
+        case _:
+            named = parameters.get("filename")
+            path = find_facts(root, name) if named is None else required(named)
+            return *_read_file(schema, path, parameters), str(path)
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
