@@ -13,6 +13,7 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
 from elastalog.cli.options import duration, program_argument, report_options
+from elastalog.cli.reports import aligned
 from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         cells += [f"{value:.2f}" for value in (min(times), median(times), max(times))]
         cells += [f"{outcome.memory / 2**20:,.0f}", *(f"{outcome.counters.get(name, 0):,}" for name in used)]
         rows.append([outcome.strategy, *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    lines = aligned(rows, left=(0,))
     faults: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.fault is not None:

@@ -21,7 +21,7 @@ from elastalog.cli.options import (
     standard_input,
     verbosity_options,
 )
-from elastalog.cli.reports import changed_lines, fact_text
+from elastalog.cli.reports import aligned, changed_lines, fact_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -245,12 +245,7 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
         origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
         cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
         rows.append(cells)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(_aligned, range(len(row)), row, widths)).rstrip() for row in rows]
-
-
-def _aligned(place: int, cell: str, width: int) -> str:
-    return cell.rjust(width) if place in (0, 3, 5) else cell.ljust(width)  # numbers stand right
+    return list(aligned(rows, left=(1, 2, 4, 6, 7)))
 
 
 def _turn_line(turn: Turn) -> str:
