@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elastalog.backends.watch import Watch, most_of_memory
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
 
 MOST_EXPANSION = 200
@@ -81,6 +81,34 @@ def read_bounded(path: Path, is_gzip: bool) -> bytes:
             return _gathered(_pieces(file))
         allowance().require(found.st_size)
         return _gathered(_pieces(file, min(found.st_size + 1, _PLAIN_PIECE)))
+
+
+def file_bytes(path: Path, is_gzip: bool) -> bytes:
+    """The contents of a file, unpacked; a diagnostic if it cannot be read."""
+    try:
+        return read_bounded(path, is_gzip)
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
+        raise ElastalogError([unreadable(path, error, is_gzip)]) from None
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+    except (OSError, ValueError):
+        return False  # reading it will tell why
+
+
+def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
+    """Says that a file cannot be read, and why."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Diagnostic(
+        code="E0515",
+        message=f"cannot read `{path}`: {reason}",
+        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
+        location=str(path),
+    )
 
 
 def unpacked(data: bytes, file: str) -> bytes:

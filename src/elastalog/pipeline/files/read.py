@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +18,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
 from elastalog.pipeline.files.format import Format, Kind, look_at, medium
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
@@ -129,14 +128,6 @@ def _without_dictionaries(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table
 
 
-def file_bytes(path: Path, is_gzip: bool) -> bytes:
-    """The contents of a file, unpacked; a diagnostic if it cannot be read."""
-    try:
-        return read_bounded(path, is_gzip)
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
-        raise ElastalogError([unreadable(path, error, is_gzip)]) from None
-
-
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
     form = Format.of(parameters, path.name)
     if form.kind is Kind.PARQUET and path.is_dir():
@@ -165,15 +156,6 @@ def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
 
     table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
     return table, bad, converted_values(schema, given)
-
-
-def is_packed(path: Path) -> bool:
-    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
-    try:
-        with path.open("rb") as file:
-            return file.read(2) == b"\x1f\x8b"
-    except (OSError, ValueError):
-        return False  # reading it will tell why
 
 
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
@@ -255,17 +237,6 @@ def _files_at(relation: str, path: Path) -> list[Path]:
         told = f"there are no facts of `{relation}` in the folder `{path}`"
         raise ElastalogError([Diagnostic("E0510", told, help="give a folder with files", location=str(path))])
     return found
-
-
-def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
-    """Says that a file cannot be read, and why."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return Diagnostic(
-        code="E0515",
-        message=f"cannot read `{path}`: {reason}",
-        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
-        location=str(path),
-    )
 
 
 def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:
