@@ -14,7 +14,7 @@ import numpy as np
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.planning.variants import plan_from_goal
 
@@ -41,13 +41,13 @@ def microseconds(size: int) -> list[float]:
         planned = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
         variant = BoundVariant(planned, frozenset(), session._dictionary, session.program.checked.source)
         variant.prepare(backend.held.relations)
-        scratch, bounds = Scratch(), Bounds({}, {})
+        into = Enumeration(backend.held.relations, Bounds({}, {}), Scratch(), lambda block, used: None)
         rng = np.random.default_rng(1)
         cost = []
         for _ in range(REPEATS):
             first = int(rng.integers(0, size - ROWS))
             began = time.perf_counter()
-            variant.run(backend.held.relations, first, first + ROWS, bounds, scratch, lambda block, used: None)
+            variant.run(into, first, first + ROWS)
             cost.append((time.perf_counter() - began) * 1e6)
         return cost[REPEATS // 10 :]
 

@@ -1,8 +1,17 @@
+"""Which relation depends on which, strata, and rules that may grow without end."""
+
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import elastalog
+from elastalog.analysis.growth import warnings_of_growth
 from elastalog.analysis.program import Aggregation, Atom
+from elastalog.analysis.stratify import Uses, components, in_order
+from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.diagnostics.source import Span
 from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
 
 
@@ -152,3 +161,105 @@ def test_positive_atoms_keep_their_order() -> None:
     assert [lit.span.start for lit in rule.body if isinstance(lit, Atom)] == sorted(
         lit.span.start for lit in rule.body if isinstance(lit, Atom)
     )
+
+
+GRAPHS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
+
+
+def uses_of(edges: list[tuple[int, int]]) -> Uses:
+    uses: Uses = {f"r{i}": {} for i in range(8)}
+    for head, body in edges:
+        uses[f"r{head}"][f"r{body}"] = Span(0, 0)
+    return uses
+
+
+def reachable(uses: Uses) -> dict[str, set[str]]:
+    """By squaring the relation until nothing is added; shares nothing with the code under test."""
+    reach = {name: set(used) | {name} for name, used in uses.items()}
+    while True:
+        wider = {name: set().union(*(reach[other] for other in others)) for name, others in reach.items()}
+        if wider == reach:
+            return reach
+        reach = wider
+
+
+@given(GRAPHS)
+def test_components_are_the_classes_of_mutual_reachability(edges: list[tuple[int, int]]) -> None:
+    uses = uses_of(edges)
+    reach = reachable(uses)
+    expected = {frozenset(b for b in uses if b in reach[a] and a in reach[b]) for a in uses}
+    found = components(uses)
+    assert {frozenset(component) for component in found} == expected
+    assert sum(map(len, found)) == len(uses)
+
+
+@given(GRAPHS)
+def test_order_is_the_least_by_declaration_among_those_that_respect_dependencies(edges: list[tuple[int, int]]) -> None:
+    uses = uses_of(edges)
+    reach = reachable(uses)
+    ordered = in_order(components(uses), uses)
+    left = list(ordered)
+    done: set[str] = set()
+    while left:
+        ready = [c for c in left if all(reach[name] <= done | set(c) for name in c)]
+        assert left[0] == min(ready, key=lambda component: int(component[0][1:]))
+        done |= set(left.pop(0))
+
+
+DECLARATIONS = """
+.type L = [h: number, t: L]
+.decl e(x: number, y: number) .input e
+.decl p(x: number) p(0).
+.decl s(x: symbol) s("a").
+.decl l(x: L) l(nil).
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "grown"),
+    [
+        ("p(x + 1) :- p(x).", "x + 1"),
+        ("p(y) :- p(x), y = z * 2, z = x.", "z * 2"),
+        ("p(x + y) :- p(x), e(_, y).", "x + y"),
+        ('s(cat(x, "b")) :- s(x).', 'cat(x, "b")'),
+        ("l([1, x]) :- l(x).", "[1, x]"),
+        (".decl q(x: number) q(x + 1) :- p(x). p(x) :- q(x).", "x + 1"),
+    ],
+)
+def test_what_nothing_bounds(rules: str, grown: str) -> None:
+    program = accepted(DECLARATIONS + rules)
+    (found,) = warnings_of_growth(program)
+    span = found.labels[0].span
+    assert (found.code, found.severity) == ("E0414", "warning")
+    assert program.source.text[span.start : span.end] == grown
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "p(x + 1) :- p(x), x < 10.",
+        "p(y) :- p(x), y = x + 1, y <= 10.",
+        "p(y) :- p(x), y = x + 1, e(y, _).",
+        "p(x + 1) :- p(x), e(x, _).",
+        "p(x / 2) :- p(x).",
+        "p(y) :- p(x), e(x, y).",
+        "p(x + 1) :- e(x, _).",
+        "p(x + 1) :- p(x). p(a) <= p(b) :- b < a.",
+        "p(x + 1) :- p(x). .limitsize p(n=10)",
+        's(cat(x, "b")) :- s(x), strlen(x) < 5.',
+        "l(x) :- l([_, x]).",
+    ],
+)
+def test_what_is_bounded_or_no_recursion(rules: str) -> None:
+    assert warnings_of_growth(accepted(DECLARATIONS + rules)) == []
+
+
+def test_the_limit_that_ends_it_names_the_rule() -> None:
+    text = ".decl far(x: number, n: number)\nfar(0, 0).\nfar(x, n + 1) :- far(x, n).\n"
+    with pytest.raises(LimitReached) as raised:
+        elastalog.open(text, facts={}, limits=elastalog.Limits(time=0.5))
+    (found,) = raised.value.diagnostics
+    (note,) = found.notes
+    assert found.code == "E0603"
+    assert note.startswith("this rule may grow without end: far(x, n + 1) :- far(x, n). (<text>:3); ")
+    assert note.endswith("keep the least by `.decl far(x: number, n: min number)`")

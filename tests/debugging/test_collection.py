@@ -13,6 +13,7 @@ from elastalog.debugging import collection, investigation
 from elastalog.debugging.dependencies import Parts
 from elastalog.session import Session
 from elastalog.settings import SETTINGS
+from tests.closures import CLOSURE as EDGES
 from tests.debugging.test_random import NEGATION, POSITIVE, debug
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
@@ -75,14 +76,6 @@ def test_one_fact_after_the_other(features: Features, first: int, monkeypatch: p
     monkeypatch.setattr(SETTINGS, "few_debugged_facts", 0)
     for seed in range(first, first + 4):
         debug(*seeded_case(seed, features), Random(seed))
-
-
-EDGES = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 @pytest.mark.parametrize("few", [0, SETTINGS.few_debugged_facts])

@@ -27,6 +27,7 @@ SOURCE = ROOT / "src" / "elastalog"
 PAGE = (ROOT / "docs" / "explanation" / "a-fact-and-an-update.md").read_text(encoding="utf-8")
 ALGORITHM = (ROOT / "docs" / "explanation" / "the-elastic-update.md").read_text(encoding="utf-8")
 MOST_STEPS = 15
+MOST_FILES = 30
 
 _STEP = re.compile(r"^(\d+)\. `([\w/]+\.py)` · `([\w.]+)`: ", re.MULTILINE)
 _PROGRAM = re.search(r"^```prolog\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -118,6 +119,21 @@ def test_an_update_goes_this_way(folder: Path) -> None:
 
         met = called_by(go)
     assert [step for step in met if step in UPDATE] == UPDATE
+
+
+def test_a_small_update_goes_through_few_files(folder: Path) -> None:
+    """Once what it needs has been made."""
+    with elastalog.open(program(), facts=folder, engine="local") as db:
+
+        def go() -> None:
+            with db.update() as update:
+                update.insert("edge", [(2, 3)])
+            assert update.changes is not None
+
+        for _ in range(3):
+            met = called_by(go)
+            db.apply(deleted={"edge": [(2, 3)]})
+    assert len({file for file, _ in met}) <= MOST_FILES
 
 
 def test_the_algorithm_is_that_of_the_reference() -> None:

@@ -15,6 +15,7 @@ from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, Cos
 from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Features, bootstrap_cost
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
+from tests.closures import CLOSURE
 from tests.engine.judging import levels_of
 from tests.forcing import forced
 
@@ -393,14 +394,6 @@ def test_sizes_within_an_update() -> None:
         epochs.strategy.update(backend)
         assert {name: backend.changes.size(name) for name in ("edge", "path")} == {"edge": 4, "path": 10}
         backend.rollback()
-
-
-CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 def test_a_replay_chooses_alike(monkeypatch: pytest.MonkeyPatch) -> None:

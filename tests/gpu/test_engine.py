@@ -12,6 +12,7 @@ import pytest
 import elastalog
 from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
+from tests.closures import CLOSURE
 from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_case
 from tests.gpu.conftest import Claims
@@ -92,12 +93,6 @@ def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(there["p"]) > len(facts)
 
 
-CLOSURE = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 CYCLE = {"edge": [(n, (n + 1) % 9) for n in range(9)]}
 
 

@@ -15,13 +15,7 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.settings import SETTINGS
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+from tests.closures import CLOSURE as PROGRAM
 
 
 def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

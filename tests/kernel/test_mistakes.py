@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.maintenance import KernelMaintenance
+from elastalog.backends.kernel.maintenance import KernelMaintenance, KernelReach
 from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation

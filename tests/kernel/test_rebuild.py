@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elastalog
-from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.maintenance import KernelReach
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.planning.logical import LogicalStratum

@@ -1,13 +1,16 @@
-"""The order in which versions of a rule visit their goals."""
+"""Orders of goals, lookups of facts that are known as a whole, and alternative plans from one start."""
 
 from __future__ import annotations
 
+import pytest
+
 from elastalog.analysis.program import Variable
+from elastalog.planning.goals import last_lookups
 from elastalog.planning.logical import Clause
 from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
 from elastalog.planning.steps import Compute, Keep
-from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
+from elastalog.planning.variants import first_key, handicap, other_ways, plan_backward, plan_from_goal, plan_full
 from elastalog.program import Program
 
 DECLARATIONS = """
@@ -141,3 +144,88 @@ def test_only_what_is_needed_later_is_kept() -> None:
     plan = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, w), c(w, z)."), 0, Sizes(b=1, c=10))
     assert set(plan.probes[0].slots) == {"x", "w"}
     assert plan.probes[1].width == 2
+
+
+def ways(rule: str, start: int, **fanouts: float) -> list[list[tuple[str, tuple[int, ...]]]]:
+    """The joins of the planned way, and those of the others."""
+    sizes = Sizes(**fanouts)
+    usual = plan_from_goal(clause(rule), start, sizes)
+    return [[(probe.relation, probe.key_columns) for probe in way.probes] for way in (usual, *other_ways(usual, sizes))]
+
+
+def test_either_atom_of_a_pair_may_be_joined_first() -> None:
+    assert ways("p(x, y) :- a(x, y), a(x, z), c(y, z).", 2, a=9) == [
+        [("a", (1,)), ("a", (0, 1))],
+        [("a", (1,)), ("a", (0, 1))],
+    ]
+    usual = plan_from_goal(clause("p(x, y) :- a(x, y), a(x, z), c(y, z)."), 2, Sizes(a=9))
+    (other,) = other_ways(usual, Sizes(a=9))
+    assert [first_key(way) for way in (usual, other)] == [(0,), (1,)]
+    assert [probe.goal for probe in other.probes] == [1, 0]
+    assert other.results == usual.results
+
+
+def test_the_most_promising_way_comes_first() -> None:
+    found = ways("p(x, u) :- a(x, y), b(y, z), c(x, w), p(x, v), c(v, u), c(z, u).", 0, b=5, c=30, p=20)
+    assert [way[0][0] for way in found] == ["b", "p", "c"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "start"),
+    [
+        ("p(x, z) :- a(x, y), b(y, z).", 0),  # one join
+        ("p(x, w) :- a(x, y), b(y, z), c(z, w).", 0),  # a chain
+        ("p(x, z) :- a(x, y), b(y, z), c(x, y).", 0),  # what is bound is looked at first
+        ("p(x, z) :- a(x, y), b(y, z), c(1, z).", 0),  # a constant says nothing of the fact
+        ("p(x, z) :- a(x, y), b(y, z), c(x, z), x < y.", 0),  # what a test drops need not go any way
+        ("p(x, y) :- a(x, y), a(x, z), c(y, z). .plan 0:(3,1,2)", 2),  # the user has said it
+    ],
+)
+def test_rules_without_another_way(rule: str, start: int) -> None:
+    assert len(ways(rule, start)) == 1
+
+
+def test_a_short_way_is_not_left() -> None:
+    rule = "p(x, z) :- a(x, y), b(y, z), c(x, z)."
+    assert len(ways(rule, 0, b=2)) == 1
+    assert len(ways(rule, 0, b=40)) == 2
+
+
+def test_long_ways_have_a_handicap() -> None:
+    short = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, z), c(x, z)."), 0, Sizes())
+    long = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, z), c(x, w), b(z, w)."), 0, Sizes())
+    assert handicap(short) == 1 < handicap(long)
+
+
+LOOKED_UP = """
+.decl a(x: number, y: number)
+.decl b(x: number, y: number)
+.decl c(x: number, y: number)
+.decl d(x: number, y: number)
+"""
+
+
+def last_of(rules: str) -> dict[str, tuple[str, ...]]:
+    """By relation, the relations of the last stratum that may look up its facts."""
+    program = lower(Program.parse(LOOKED_UP + rules).checked)
+    relations = {stratum.number: stratum.relations for stratum in program.strata}
+    return {name: relations[number] for number, names in last_lookups(program).items() for name in names}
+
+
+def test_a_relation_with_a_column_of_its_own_is_never_looked_up() -> None:
+    last = last_of("b(x, z) :- a(x, y), c(y, z).\nd(x, y) :- b(x, y).")
+    assert last == {"a": ("a",), "b": ("b",), "c": ("c",), "d": ("d",)}
+
+
+def test_negations_constants_and_goals_whose_variables_stand_elsewhere() -> None:
+    assert last_of("d(x, y) :- a(x, y), !b(x, y).") == {"a": ("d",), "b": ("d",), "c": ("c",), "d": ("d",)}
+    assert last_of("d(x, y) :- a(x, y), b(1, 2).")["b"] == ("d",)
+    assert last_of("d(x, y) :- a(x, y), c(x, _).")["c"] == ("c",)
+    assert last_of("d(x, y) :- a(x, z), c(x, y), y < z.")["a"] == ("d",)
+
+
+def test_the_last_of_several_strata_counts() -> None:
+    last = last_of("b(x, y) :- a(x, y), c(x, y).\nd(x, y) :- b(x, z), a(z, y), c(x, y).")
+    assert last["a"] == ("d",)
+    assert last["c"] == ("d",)
+    assert last["b"] == ("d",)

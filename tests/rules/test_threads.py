@@ -10,13 +10,7 @@ import pytest
 
 import elastalog
 from elastalog.program import rule_texts
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- edge(x, y), path(y, z).
-"""
+from tests.closures import RIGHT_CLOSURE as PROGRAM
 
 
 def test_threads_wait_for_each_other() -> None:

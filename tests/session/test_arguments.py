@@ -12,13 +12,7 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-
-PROGRAM = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+from tests.closures import CLOSURE as PROGRAM
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
+from tests.closures import CLOSURE as REACH
 
 KINDS = """
 .decl item(n: number, u: unsigned, f: float, s: symbol)
@@ -58,14 +59,6 @@ def test_every_type_with_annotations(spark: Any, most: int, monkeypatch: pytest.
         assert [name for name, _ in frame.dtypes] == ["a", "n", "u", "f", "s", "@level", "@count"]
         assert values(frame) == wanted
         assert frame.filter("a = 'a' and s = 'b'").count() == 1
-
-
-REACH = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 
 
 def test_they_are_written_and_stay_what_they_were(spark: Any, tmp_path: Path) -> None:

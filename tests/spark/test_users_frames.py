@@ -16,13 +16,8 @@ from pyarrow import parquet
 import elastalog
 import elastalog.spark as es
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.closures import CLOSURE as REACH
 
-REACH = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
 EDGES = "x bigint, y bigint"
 
 

@@ -6,7 +6,7 @@ the time is over, delta debugging finds a solution that was tried, and the last 
 smallest it may be.
 
 `HittingSets` is that loop. It is used with the elements of an update as switches, here, and with all explicit facts in
-`open_search`.
+`repair`.
 """
 
 from __future__ import annotations

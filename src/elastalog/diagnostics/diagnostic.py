@@ -33,7 +33,13 @@ class Diagnostic:
 
 
 class ElastalogError(Exception):
-    """What the user can act on. Carries every diagnostic of the stage that failed, sorted by place."""
+    """What the user can act on. Carries every diagnostic of the stage that failed, sorted by place.
+
+    >>> print(ElastalogError([Diagnostic("E0102", "string not closed", location="rules.dl", help="write a quote")]))
+    error[E0102]: string not closed
+     --> rules.dl
+      = help: write a quote
+    """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

@@ -1,5 +1,5 @@
 """The in-process backend: relations in memory, rules evaluated by compiled operators. What it does is done by others:
-`relations` hold facts, `evaluation` brings strata to their fixpoints, `updates` goes from epoch to epoch, `changes`
+`relations` hold facts, `evaluation` brings strata to their fixpoints, `updates` goes from epoch to epoch and
 says what that changed, and `epochs` goes back and forth."""
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.changes import KernelChanges, KernelStates
-    from elastalog.backends.kernel.updates import KernelUpdates
+    from elastalog.backends.kernel.updates import KernelChanges, KernelStates, KernelUpdates
 
 T = TypeVar("T")
 
@@ -73,13 +72,13 @@ class KernelBackend:
 
     @cached_property
     def changes(self) -> KernelChanges:
-        from elastalog.backends.kernel.changes import KernelChanges
+        from elastalog.backends.kernel.updates import KernelChanges
 
         return KernelChanges(self.updates)
 
     @cached_property
     def states(self) -> KernelStates:
-        from elastalog.backends.kernel.changes import KernelStates
+        from elastalog.backends.kernel.updates import KernelStates
 
         return KernelStates(self.updates)
 
@@ -142,7 +141,7 @@ class KernelBackend:
         self.updates.maintenance.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
-        return [self.updates.maintain(stratum, procedure)]
+        return [self.updates.maintenance.maintain(stratum, procedure)]
 
     def refold(self, stratum: LogicalStratum) -> None:
         self.updates.refold(stratum)

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
-from elastalog.backends.kernel.bootstrap.fixpoint import (
-    OtherPlace,
-    StratumVariants,
-    evaluate_together,
-    strata_beside,
-)
+from elastalog.backends.kernel.bootstrap.fixpoint import OtherPlace, StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.workers import Task, Workers
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import KernelFacts

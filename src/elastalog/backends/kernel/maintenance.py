@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.affected import KernelReach
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
@@ -17,6 +17,7 @@ from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -178,3 +179,78 @@ class KernelMaintenance:
         """The changes of relations that a stratum reads."""
         changed = self._reach.done.changed
         return {name: changed[name] for name in stratum.reads if name in changed}
+
+
+class KernelReach:
+    """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
+    facts it changes, or that it has evaluated anew."""
+
+    def __init__(self, evaluation: KernelEvaluation) -> None:
+        self._evaluation = evaluation
+        self.done = Transaction()
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
+        self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
+        self._readers: dict[str, list[int]] = {}
+        for place, stratum in enumerate(program.strata):
+            for name in stratum.reads:
+                self._readers.setdefault(name, []).append(place)
+        self.given: set[int] = set()
+
+    def begin(self, done: Transaction) -> None:
+        """An update begins, for which there was nothing."""
+        owner, given = self._owner, self.given
+        for names in (done.deleted, done.inserted, done.anew):
+            for name in names:
+                if name in owner:
+                    given.add(owner[name])
+
+    def end(self) -> Transaction:
+        """There is no update under way. Returns what is for the next one."""
+        self.given.clear()
+        self.done = Transaction()
+        return self.done
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update under way reaches a stratum: see `UpdateChanges.reached`."""
+        if self.place[stratum.number] not in self.given and self.done.changed.keys().isdisjoint(stratum.reads):
+            return None
+        return Reach(self.size_of(stratum), self.must_rebuild(stratum))
+
+    def size_of(self, stratum: LogicalStratum) -> int:
+        """How many explicit facts of a stratum and facts that it reads have changed."""
+        done, size = self.done, 0
+        for name in stratum.relations:
+            size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+        for name in stratum.reads:
+            size += len(done.changed.get(name, ()))
+        return size
+
+    def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
+        not on that of all strata."""
+        strata, changed = self._evaluation.program.strata, self.done.changed
+        places = sorted(self.given)
+        known = set(places)
+        followed = 0
+        while places:
+            stratum = strata[heappop(places)]
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
+            for name in islice(changed, followed, None):
+                for place in self._readers.get(name, ()):
+                    if place not in known:
+                        known.add(place)
+                        heappush(places, place)
+            followed = len(changed)
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
+        and nobody keeps levels, or a `.limitsize` may have to cut it short."""
+        is_maintained = self._evaluation.kinds[stratum.number].is_maintained
+        return not is_maintained or not self.done.anew.isdisjoint(stratum.relations)

@@ -52,7 +52,7 @@ class Diff:
     added_rules: tuple[str, ...] = ()
     removed_rules: tuple[str, ...] = ()
     bad: dict[str, list[BadRow]] = field(default_factory=dict)
-    """What is no change, by relation, if it was kept; lines that do not tell their relation under `diff_line.LINES`."""
+    """What is no change, by relation, if it was kept; lines that do not tell their relation under `LINES`."""
 
     @property
     def changes_rules(self) -> bool:

@@ -26,7 +26,7 @@ from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.workers import Workers
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -187,7 +187,8 @@ class Dominance:
                 found.setdefault(name, []).append(block[:used, : 2 * width].copy())
 
             if relations[start].used:
-                variant.run(relations, 0, relations[start].used, Bounds({}, {}), scratch, collect)
+                into = Enumeration(relations, Bounds({}, {}), scratch, collect)
+                variant.run(into, 0, relations[start].used)
         self._watch.derived(scratch.derivations)
         return {name: np.concatenate(blocks) for name, blocks in found.items()}
 

@@ -11,7 +11,7 @@ from elastalog.backends.kernel.bootstrap.workers import NO_LIMIT, Progress
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
-from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.watch import Watch
 
@@ -39,8 +39,8 @@ class MachineRounds:
         carried, flat, workspace = (
             (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
         )
-        variants = [body.variant for body in stratum.bodies]
-        self._plan = MachinePlan(own, flat, variants, [], [], stratum.dictionary, carried)
+        variants = MachineVariants([body.variant for body in stratum.bodies])
+        self._plan = MachinePlan(own, flat, variants, stratum.dictionary, carried)
         self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
         self._task = growth.GrowthTask(carried=carried)
         workspace.attach(self._plan, self._task)

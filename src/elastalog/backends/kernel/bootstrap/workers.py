@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch, Sink
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -139,7 +139,7 @@ class Workers:
 
         sink = sinks[0] if body.variant is body.members[0] else insert
         began, derivations, rows = time.perf_counter(), scratch.derivations, scratch.rows
-        body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
+        body.variant.run(Enumeration(self.relations, bounds, scratch, sink), run.start, run.stop)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
 
     def in_machine(self, stratum: StratumBodies) -> MachineRounds:

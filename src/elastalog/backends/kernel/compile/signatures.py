@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import (
-    flattened,
-    group_of_keys,
-    group_of_numbers,
-    halves_of,
-    prefetch,
-)
+from elastalog.jit.intrinsics import flattened, group_of_keys, group_of_numbers, halves_of, prefetch
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator
 
 # As operators convert numbers. In Python they would warn of what is meant: numbers that run over.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -71,7 +71,7 @@ class BackwardEvaluation:
         start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)
         for column, slot in variant.gather.take:
             start[:, slot] = np.arange(len(words)) if column == ROW else words[:, column]
-        variant.run_block(self._relations, start, len(words), _NO_BOUNDS, self._scratch, keep)
+        variant.run_block(Enumeration(self._relations, _NO_BOUNDS, self._scratch, keep), start, len(words))
         rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
         bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
         return ClauseDerivations(clause, rows[:, 0], bodies)

@@ -5,9 +5,9 @@ Only one block a step is ever held, so memory does not depend on how many deriva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.planning.logical import Clause
+from elastalog.planning.logical import Absent, Clause
 from elastalog.planning.steps import Action, Probe, Variant
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
@@ -131,31 +131,32 @@ class Bounds:
         return (self.start if is_before else self.stop).get(relation, used)
 
 
-class BoundVariant:
-    """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
-    numbers. `derivations`, `rows` that were looked at or made, `start_rows` and `seconds` say what it has done, and how
-    long that took. `clauses`: what it is run for, if they are several, which differ in their heads only."""
+class StepsOfVariant:
+    """A variant of a clause with its arrays prepared: the start and the probes. `own`: relations whose rows are bounded
+    by an iteration. `clauses`: what it is run for, if they are several, which differ in their heads only; its results
+    are then the terms of all heads."""
 
     __slots__ = (
-        "clause", "clauses", "derivations", "gather", "gather_take", "own", "planned", "probes", "rows", "seconds",
-        "start_rows", "start_transform",
+        "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned", "probes", "start_transform"
     )  # fmt: skip
 
-    is_negated_start: ClassVar[bool] = False
-
-    def __init__(self, planned: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
+    def __init__(
+        self,
+        planned: Variant,
+        own: frozenset[str],
+        dictionary: Dictionary,
+        source: Source,
+        clauses: Sequence[Clause] = (),
+    ) -> None:
         self.planned = planned
         self.clause = planned.clause
-        self.clauses: tuple[Clause, ...] = ()
-        self.own = own
+        self.clauses = tuple(clauses)
         self.gather = planned.gather
         self.gather_take = columns(planned.gather.take)
+        goal = planned.gather.goal
+        self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
         self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
         self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
-        self.derivations = 0
-        self.rows = 0
-        self.start_rows = 0
-        self.seconds = 0.0
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes this variant needs."""
@@ -163,29 +164,46 @@ class BoundVariant:
             if not probe.is_member and probe.key_columns:
                 relations[probe.relation].index(probe.key_columns)
 
-    def run(
-        self,
-        relations: Mapping[str, KernelRelation],
-        start: int,
-        stop: int,
-        bounds: Bounds,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """What derivations are enumerated in: all relations, the delta of the iteration, and blocks; where they go to."""
+
+    relations: Mapping[str, KernelRelation]
+    bounds: Bounds
+    scratch: Scratch
+    sink: Sink
+
+
+class BoundVariant(StepsOfVariant):
+    """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
+    numbers. `derivations`, `rows` that were looked at or made, `start_rows` and `seconds` say what it has done, and how
+    long that took."""
+
+    __slots__ = ("derivations", "own", "rows", "seconds", "start_rows")
+
+    def __init__(self, planned: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
+        super().__init__(planned, own, dictionary, source)
+        self.own = own
+        self.derivations = 0
+        self.rows = 0
+        self.start_rows = 0
+        self.seconds = 0.0
+
+    def run(self, into: Enumeration, start: int, stop: int) -> None:
         """Enumerates the derivations whose start is a row in [start, stop) of the start's relation."""
-        gather = self.gather
+        gather, scratch = self.gather, into.scratch
+        block = scratch.block(0, max(gather.width, 1))
         if gather.relation is None:
-            block = scratch.block(0, max(gather.width, 1))
-            self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
+            self.run_block(into, block, 1)
             return
-        relation = relations[gather.relation]
+        relation = into.relations[gather.relation]
         # Rows that somebody refers to cannot become more where they are: not so a large relation that may grow.
         is_growing = gather.relation in self.own and relation.used >= SETTINGS.many_rows
         if gather.is_direct and relation.is_settled and not is_growing:
-            self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
+            self._probe(into, 0, relation.rows, start, stop)
             return
         take, place = self.gather_take
-        block = scratch.block(0, max(gather.width, 1))
         state = scratch.state(0)
         is_checked = not relation.is_settled
         while start < stop:
@@ -194,64 +212,34 @@ class BoundVariant:
                 relation.rows, start, stop, is_checked, relation.level, relation.touched, take, place, block, state
             )
             start = int(state[NEXT])
-            self._pass_on(relations, 0, block, int(state[FILLED]), self.start_transform, bounds, scratch, sink)
+            self.run_block(into, block, int(state[FILLED]))
 
-    def run_block(
-        self,
-        relations: Mapping[str, KernelRelation],
-        block: Matrix,
-        used: int,
-        bounds: Bounds,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+    def run_block(self, into: Enumeration, block: Matrix, used: int) -> None:
         """Enumerates the derivations that start from given rows, laid out as the start lays them out."""
-        self._pass_on(relations, 0, block, used, self.start_transform, bounds, scratch, sink)
+        self._pass_on(into, 0, block, used, self.start_transform)
 
-    def _pass_on(
-        self,
-        relations: Mapping[str, KernelRelation],
-        depth: int,
-        block: Matrix,
-        used: int,
-        transform: Transform | None,
-        bounds: Bounds,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
+    def _pass_on(self, into: Enumeration, depth: int, block: Matrix, used: int, transform: Transform | None) -> None:
         """Runs the actions of the step that made a block, then the next step or the sink."""
         if used and transform is not None:
             block, used = transform(block, used)
         if not used:
             return
         if depth < len(self.probes):
-            self._probe(relations, depth, block, 0, used, bounds, scratch, sink)
+            self._probe(into, depth, block, 0, used)
         else:
-            scratch.derivations += used
-            sink(block, used)
+            into.scratch.derivations += used
+            into.sink(block, used)
 
-    def _probe(
-        self,
-        relations: Mapping[str, KernelRelation],
-        depth: int,
-        left: Matrix,
-        start: int,
-        stop: int,
-        bounds: Bounds,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
-        probe = self.probes[depth]
-        relation = relations[probe.relation]
-        limit = bounds.limit(probe.relation, probe.is_before, relation.used) if probe.is_own else relation.used
+    def _probe(self, into: Enumeration, depth: int, left: Matrix, start: int, stop: int) -> None:
+        probe, scratch = self.probes[depth], into.scratch
+        relation = into.relations[probe.relation]
+        limit = into.bounds.limit(probe.relation, probe.is_before, relation.used) if probe.is_own else relation.used
         if limit == 0 and not probe.is_negated:
             scratch.rows += stop - start  # as the machine counts them
             return
         out = scratch.block(depth + 1, probe.width)
         state = scratch.state(depth + 1)
         state[WITHIN] = 0
-        transform = probe.transform
-        is_last = depth + 1 == len(self.probes)
         if not probe.is_member and probe.key_columns:
             kind, keys, shift, slots, pool = relation.index(probe.key_columns, limit).arrays
         else:
@@ -275,12 +263,7 @@ class BoundVariant:
             used = int(state[FILLED])
             scratch.rows += used + int(state[NEXT]) - start
             start = int(state[NEXT])
-            if used:
-                if is_last and transform is None:
-                    scratch.derivations += used
-                    sink(out, used)
-                else:
-                    self._pass_on(relations, depth + 1, out, used, transform, bounds, scratch, sink)
+            self._pass_on(into, depth + 1, out, used, probe.transform)
             if start >= stop:
                 return
 

@@ -6,16 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from elastalog.backends.kernel.execution import level_views
-from elastalog.backends.kernel.execution.bound_variant import (
-    BLOCK,
-    Bounds,
-    Scratch,
-    Sink,
-    TooManyRows,
-    bind_actions,
-    bind_probe,
-    columns,
-)
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Scratch, Sink, StepsOfVariant, TooManyRows
 from elastalog.backends.kernel.execution.join_levels import MEMBER, join_levels
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, MARKS, WAS, view
@@ -25,7 +16,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.planning.logical import Absent, Clause
+from elastalog.planning.logical import Clause
 from elastalog.planning.steps import Variant
 from elastalog.relations.words import Dictionary
 
@@ -77,27 +68,15 @@ class Setting:
     scratch: Scratch
 
 
-class DeltaVariant:
-    """`clauses`: what it is run for, if they are several, which differ in their heads only; its results are the terms
-    of all heads."""
+class DeltaVariant(StepsOfVariant):
+    """One variant of a clause in incremental evaluation."""
 
-    __slots__ = (
-        "_scratch", "_steps", "_there", "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned",
-        "probes", "start_transform",
-    )  # fmt: skip
+    __slots__ = ("_scratch", "_steps", "_there")
 
     def __init__(
         self, planned: Variant, dictionary: Dictionary, source: Source, clauses: Sequence[Clause] = ()
     ) -> None:
-        self.planned = planned
-        self.clause = planned.clause
-        self.clauses = tuple(clauses)
-        self.gather = planned.gather
-        self.gather_take = columns(planned.gather.take)
-        goal = planned.gather.goal
-        self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
-        self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
-        self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in planned.probes]
+        super().__init__(planned, frozenset(), dictionary, source, clauses)
         self._scratch: Scratch | None = None
         self._steps: list[tuple[Matrix, Vector]] = []
         self._there: list[int] = []
@@ -113,12 +92,6 @@ class DeltaVariant:
             self._steps = [(scratch.block(d, w + LEVELS), scratch.state(d)) for d, w in enumerate(widths)]
             self._scratch = scratch  # last: Ctrl-C may come before
         return self._steps[0]
-
-    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Makes the indexes this variant needs."""
-        for probe in self.probes:
-            if not probe.is_member and probe.key_columns:
-                relations[probe.relation].index(probe.key_columns)
 
     def concerned(self, relation: KernelRelation, changed: Vector, phase: Phase) -> Vector:
         """Of the changed entries of the relation that it starts at those through which a derivation fired BEFORE and

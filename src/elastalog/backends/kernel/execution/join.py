@@ -36,7 +36,7 @@ def join(  # type: ignore[no-untyped-def]
     only rows that are present. Resumes at NEXT and WITHIN."""
     filled = state[FILLED]
     room = out.shape[0]
-    first_within = state[WITHIN]
+    within = state[WITHIN]
     kept = keep.shape[0]
     taken = take.shape[0]
     found = group_of_numbers()
@@ -45,6 +45,9 @@ def join(  # type: ignore[no-untyped-def]
     width = rows.shape[1]
     flat_out = flattened(out)
     out_width = out.shape[1]
+    # The common shapes, written out below: one taken word and up to two kept ones, or two and one.
+    takes_one = taken == 1 and kept <= 2 and take[0] >= 0
+    takes_two = taken == 2 and kept == 1 and take[0] >= 0 and take[1] >= 0
     i = start
     while i < stop:
         size = min(GROUP, stop - i)
@@ -54,113 +57,58 @@ def join(  # type: ignore[no-untyped-def]
             length = limit
             place = int64(0)
             if kind != EVERY:
-                slot = found[g]
-                if slot < 0:
+                if found[g] < 0:
                     continue
-                length = int64(slots[slot, LENGTH])
-                place = int64(slots[slot, PLACE])
-            if length == 1 and kind != EVERY:
-                if place < limit and first_within == 0 and (not is_checked or is_present(level, touched, place)):
-                    if filled >= room:
-                        state[NEXT] = i + g
-                        state[WITHIN] = 0
-                        state[FILLED] = filled
-                        return
-                    for c in range(kept):
-                        out[filled, keep_place[c]] = left[i + g, keep[c]]
-                    for c in range(taken):
-                        out[filled, take_place[c]] = rows[place, take[c]] if take[c] >= 0 else place
-                    filled += 1
-            elif length > 0:
-                end = min(length, first_within + room - filled)
-                j = first_within
-                is_done = False
-                if kind == EVERY:
-                    end = length
-                    while j < end:
-                        if j >= limit:
-                            is_done = True
-                            break
-                        if not is_checked or is_present(level, touched, j):
-                            if filled >= room:
-                                break
-                            for c in range(kept):
-                                out[filled, keep_place[c]] = left[i + g, keep[c]]
-                            for c in range(taken):
-                                out[filled, take_place[c]] = rows[j, take[c]] if take[c] >= 0 else j
-                            filled += 1
-                        j += 1
-                elif taken == 1 and kept <= 2 and take[0] >= 0:
-                    # The common shapes, written out: one taken word and up to two kept ones.
-                    at = filled * out_width
-                    to_x = keep_place[0] if kept else 0
-                    to_y = keep_place[1] if kept > 1 else to_x
-                    from_z = take[0]
-                    to_z = take_place[0]
-                    x = left[i + g, keep[0]] if kept else np_int32(0)
-                    y = left[i + g, keep[1]] if kept > 1 else x
-                    if kept == 0:
-                        while j < end:
-                            row = int64(pool[place + j])
-                            if row >= limit:
-                                is_done = True
-                                break
-                            j += 1
-                            if not is_checked or is_present(level, touched, row):
-                                flat_out[at + to_z] = flat_rows[row * width + from_z]
-                                at += out_width
-                    else:
-                        while j < end:
-                            row = int64(pool[place + j])
-                            if row >= limit:
-                                is_done = True
-                                break
-                            j += 1
-                            if not is_checked or is_present(level, touched, row):
-                                flat_out[at + to_x] = x
-                                flat_out[at + to_y] = y
-                                flat_out[at + to_z] = flat_rows[row * width + from_z]
-                                at += out_width
-                    filled = at // out_width
-                elif taken == 2 and kept == 1 and take[0] >= 0 and take[1] >= 0:
-                    at = filled * out_width
-                    x = left[i + g, keep[0]]
-                    to_x = keep_place[0]
-                    from_y = take[0]
+                length = int64(slots[found[g], LENGTH])
+                place = int64(slots[found[g], PLACE])
+            j = within
+            within = 0
+            is_done = False
+            if kind != EVERY and length > 1 and (takes_one or takes_two):
+                end = min(length, j + room - filled)
+                at = filled * out_width
+                from_z = take[taken - 1]
+                to_z = take_place[taken - 1]
+                # Where nothing is kept, or only one word, another one is written over, or written twice.
+                x = left[i + g, keep[0]] if kept else np_int32(0)
+                y = left[i + g, keep[1]] if kept > 1 else x
+                to_x = keep_place[0] if kept else to_z
+                to_y = keep_place[1] if kept > 1 else to_x
+                if takes_two:
                     to_y = take_place[0]
-                    from_z = take[1]
-                    to_z = take_place[1]
-                    while j < end:
-                        row = int64(pool[place + j])
-                        if row >= limit:
-                            is_done = True
+                from_y = take[0]
+                while j < end:
+                    row = int64(pool[place + j])
+                    if row >= limit:
+                        is_done = True
+                        break
+                    j += 1
+                    if not is_checked or is_present(level, touched, row):
+                        flat_out[at + to_x] = x
+                        flat_out[at + to_y] = flat_rows[row * width + from_y] if takes_two else y
+                        flat_out[at + to_z] = flat_rows[row * width + from_z]
+                        at += out_width
+                filled = at // out_width
+            else:
+                while j < length:
+                    row = j if kind == EVERY else place if length == 1 else int64(pool[place + j])
+                    if row >= limit:
+                        is_done = True
+                        break
+                    if not is_checked or is_present(level, touched, row):
+                        if filled >= room:
                             break
-                        j += 1
-                        if not is_checked or is_present(level, touched, row):
-                            flat_out[at + to_x] = x
-                            flat_out[at + to_y] = flat_rows[row * width + from_y]
-                            flat_out[at + to_z] = flat_rows[row * width + from_z]
-                            at += out_width
-                    filled = at // out_width
-                else:
-                    while j < end:
-                        row = int64(pool[place + j])
-                        if row >= limit:
-                            is_done = True
-                            break
-                        j += 1
-                        if not is_checked or is_present(level, touched, row):
-                            for c in range(kept):
-                                out[filled, keep_place[c]] = left[i + g, keep[c]]
-                            for c in range(taken):
-                                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
-                            filled += 1
-                if not is_done and j < length:
-                    state[NEXT] = i + g
-                    state[WITHIN] = j
-                    state[FILLED] = filled
-                    return
-            first_within = 0
+                        for c in range(kept):
+                            out[filled, keep_place[c]] = left[i + g, keep[c]]
+                        for c in range(taken):
+                            out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+                        filled += 1
+                    j += 1
+            if not is_done and j < length:
+                state[NEXT] = i + g
+                state[WITHIN] = j
+                state[FILLED] = filled
+                return
         i += size
     state[NEXT] = i
     state[WITHIN] = 0

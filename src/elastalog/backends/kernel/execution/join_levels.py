@@ -29,15 +29,7 @@ from elastalog.backends.kernel.compile.signatures import (
 from elastalog.backends.kernel.execution.level_views import copy_columns, is_seen, level_before, level_now, state_of
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA
 from elastalog.backends.kernel.store.postings import EVERY, LENGTH, PLACE, find_slot_of, find_slots
-from elastalog.backends.kernel.store.set_table import (
-    FILLED,
-    NEXT,
-    SKIPPED,
-    WITHIN,
-    fetch_row,
-    find_key_from,
-    row_in,
-)
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, SKIPPED, WITHIN, fetch_row, find_key_from, row_in
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""

@@ -12,7 +12,7 @@ from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine import stratum_update
-from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, Variant, is_indexed
+from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
 from elastalog.backends.kernel.store import bookkeeping, given, homes
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -103,10 +103,8 @@ class MaintenancePlan:
                 self._laid_out = self._shared(forward)
                 self.forks = self._find_forks(self._laid_out, recovering)
             backward = _listed(self.backward) if self._looks_for_explicit else recovering
-            self._machine = MachinePlan(
-                self._own, self.flat, self._laid_out, backward, recovering, self._dictionary,
-                whole=self._whole, forks=self.forks,
-            )  # fmt: skip
+            variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
+            self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
         return self._machine
 
     def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:

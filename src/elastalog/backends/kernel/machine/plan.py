@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof, c_int64, memmove, sizeof
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
 from elastalog.planning.variants import first_key, handicap
 from elastalog.relations.limits import LEAST_NARROW, WIDE
@@ -35,11 +37,23 @@ _INDEX_WHEREABOUTS: int = sizeof(IndexWhereabouts)
 """Bytes that the records of a relation and of an index begin with: where it is, and how far it goes."""
 
 
-class MachinePlan:
-    """The code of a stratum, and its tables, which are brought up to date before every update.
+@dataclass(frozen=True, slots=True)
+class MachineVariants:
+    """The variants of a stratum's clauses: those that start `forward` at a goal, and those that look for heads
+    `backward`, if these were explicit, or if they lost their last derivation (`recovering`). The latter may leave some
+    heads to the enumeration of their clause (`whole`: variants by whose start and steps that can be done, and how many
+    rows that should take). `forks`: other variants by those whose start they share."""
 
-    Variants that look for heads backwards do so if these were explicit, and those of `recovering` if they lost their
-    last derivation. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
+    forward: Sequence[Variant]
+    backward: Sequence[Variant] = ()
+    recovering: Sequence[Variant] = ()
+    whole: Mapping[Variant, tuple[Variant, int]] = field(default_factory=dict)
+    forks: Mapping[Variant, Variant] = field(default_factory=dict)
+
+
+class MachinePlan:
+    """The code of a stratum, and its tables, which are brought up to date before every update. `flat`: relations whose
+    facts count as level 0. `places`: where the tables lie, in the order of the fields of `Machine` from `relations` on.
     `carried`: words that rows of bindings have behind their slots. `keys`: those of its indexes. `is_ahead`: the
     machine has run, and relations may go further than they know."""
 
@@ -47,53 +61,28 @@ class MachinePlan:
         self,
         own: Sequence[str],
         flat: frozenset[str],
-        forward: Sequence[Variant],
-        backward: Sequence[Variant],
-        recovering: Sequence[Variant],
+        variants: MachineVariants,
         dictionary: Dictionary,
         carried: int = LEVELS,
-        whole: Mapping[Variant, tuple[Variant, int]] | None = None,
-        forks: Mapping[Variant, Variant] | None = None,
     ) -> None:
-        self._indexed: dict[IndexKey, int] = {}
-        self._recovering = frozenset(recovering)
-        recovered = frozenset(variant.clause.head for variant in recovering)
-        sought = frozenset(variant.clause.head for variant in backward)
-        forks = forks or {}
-        starting = sorted([*forks.values(), *forward], key=lambda variant: start_of(variant) not in own)
-        variants = [*starting, *backward]
-        positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
-        negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
-        whole = whole or {}
-        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        starting = [*variants.forks.values(), *variants.forward]
+        starting.sort(key=lambda variant: start_of(variant) not in own)
+        ordered = [*starting, *variants.backward]
+        laid_out = [*ordered, *(variant for variant, _ in variants.whole.values())]
         read = (name for v in laid_out for name in (start_of(v), *(probe.relation for probe in v.probes)))
         self.names = tuple(dict.fromkeys((*own, *read)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The indexes of a relation of the stratum are neighbours.
         wanted = {(p.relation, p.key_columns) for v in laid_out for p in v.probes if is_indexed(p)}
-        for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
-            self._indexed[key] = len(self._indexed)
-        self.keys = list(self._indexed)
-        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried, whole, forks)
+        self.keys = sorted(wanted, key=lambda key: (self.number[key[0]], key[1]))
+        places = {key: place for place, key in enumerate(self.keys)}
+        self.code = Code(ordered, variants, self.number, places, dictionary, carried)
         self.relations = Table(layout.Relation, len(self.names))
-        self.indexes = Table(layout.IndexPlace, len(self._indexed))
+        self.indexes = Table(layout.IndexPlace, len(self.keys))
         self._own = frozenset(own)
         self._looked_up = self._own.union(p.relation for v in laid_out for p in v.probes if p.is_member)
         self._indexes_of = {name: [place for place, key in enumerate(self.keys) if key[0] == name] for name in own}
-        for name, row in zip(self.names, self.relations, strict=True):
-            places = self._indexes_of.get(name, ())
-            row.is_flat = name in flat
-            row.is_own = name in self._own
-            row.starts = (
-                layout.FORWARDS * (name in positive)
-                | layout.AGAINST * (name in negative)
-                | layout.SOUGHT * (name in recovered)
-                | layout.SOUGHT_IF_EXPLICIT * (name in sought)
-            )
-            if name in self._own and name in self.code.ahead:
-                row.ahead, row.ahead_end = self.code.ahead[name]
-            row.first_index = min(places, default=0)
-            row.indexes_end = max(places, default=-1) + 1
+        self._write_relations(flat, _starts(ordered, variants))
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
         own_variants = sum(start_of(variant) in own for variant in starting)
@@ -103,6 +92,18 @@ class MachinePlan:
         self._stamps = [-1] * len(self.names)
         self._index_stamps = [-1] * len(self.keys)
         self._verified = -1
+
+    def _write_relations(self, flat: frozenset[str], starts: Mapping[str, int]) -> None:
+        """Writes what does not change in the records of relations."""
+        for name, row in zip(self.names, self.relations, strict=True):
+            places = self._indexes_of.get(name, ())
+            row.is_flat = name in flat
+            row.is_own = name in self._own
+            row.starts = starts.get(name, 0)
+            if name in self._own and name in self.code.ahead:
+                row.ahead, row.ahead_end = self.code.ahead[name]
+            row.first_index = min(places, default=0)
+            row.indexes_end = max(places, default=-1) + 1
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
@@ -209,10 +210,8 @@ _ORDERS = {
 
 
 class Code:
-    """Variants, given the numbers of relations and indexes in the machine's tables. Those of `recovering` start at
-    facts that lost their last derivation too, and may leave some of them to the enumeration of their clause (`whole`:
-    variants by whose start and steps that can be done, and how many rows that should take). `forks`: other variants by
-    those whose start they share. `carried`: words that rows of bindings have behind their slots.
+    """Variants in order, given the numbers of relations and indexes in the machine's tables. `carried`: words that rows
+    of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
     of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
@@ -220,18 +219,16 @@ class Code:
 
     def __init__(
         self,
-        variants: Sequence[Variant],
+        ordered: Sequence[Variant],
+        variants: MachineVariants,
         numbers: Mapping[str, int],
         indexes: Mapping[IndexKey, int],
-        recovering: Collection[Variant],
         dictionary: Dictionary,
         carried: int,
-        whole: Mapping[Variant, tuple[Variant, int]],
-        forks: Mapping[Variant, Variant],
     ) -> None:
         self._numbers = numbers
         self._indexes = indexes
-        self._recovering = recovering
+        self._recovering = frozenset(variants.recovering)
         self._dictionary = dictionary
         self._carried = carried
         self._operands: list[int] = []
@@ -239,19 +236,20 @@ class Code:
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
         self.ahead: dict[str, tuple[int, int]] = {}
-        laid_out = [*variants, *(variant for variant, _ in whole.values())]
+        whole = variants.whole
+        laid_out = [*ordered, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
         self.variants = Table(layout.VariantCode, len(laid_out))
         self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in laid_out))
-        places = {variant: place for place, variant in enumerate(variants)}
-        seeking = {len(variants) + i: places[sought] for i, sought in enumerate(whole)}
+        places = {variant: place for place, variant in enumerate(ordered)}
+        seeking = {len(ordered) + i: places[sought] for i, sought in enumerate(whole)}
         for place, (variant, code) in enumerate(zip(laid_out, self.variants, strict=True)):
             if place in seeking:
                 code.seeks = seeking[place] + 1
             elif variant in whole:
                 code.whole = whole[variant][1]
             self._encode(variant, code)
-        for usual, other in forks.items():
+        for usual, other in variants.forks.items():
             self._encode_fork(usual, places[usual], places[other], is_other_way=False)
             self._encode_fork(other, places[other], places[usual], is_other_way=True)
         self.actions = Table(layout.ActionCode, len(self._actions))
@@ -440,6 +438,19 @@ def _can_run_again(actions: Iterable[EncodedAction]) -> bool:
             return False
         written.add(result)
     return True
+
+
+def _starts(ordered: Sequence[Variant], variants: MachineVariants) -> dict[str, int]:
+    """How variants start at facts of relations (`layout.FORWARDS` and its like)."""
+    starts: dict[str, int] = {}
+    for variant in ordered:
+        if variant.gather.goal is not None:
+            way = layout.AGAINST if variant.is_negated_start else layout.FORWARDS
+            starts[start_of(variant)] = starts.get(start_of(variant), 0) | way
+    for sought, way in ((variants.recovering, layout.SOUGHT), (variants.backward, layout.SOUGHT_IF_EXPLICIT)):
+        for variant in sought:
+            starts[variant.clause.head] = starts.get(variant.clause.head, 0) | way
+    return starts
 
 
 def start_of(variant: Variant) -> str:

@@ -16,12 +16,7 @@ from elastalog.backends.kernel.machine.inputs import begin_relation
 from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.given import change_facts
-from elastalog.backends.kernel.store.whereabouts import (
-    IndexWhereabouts,
-    Place,
-    index_whereabouts_at,
-    whereabouts_at,
-)
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place, index_whereabouts_at, whereabouts_at
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
 DRIVEN = 6

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.signatures import (
-    INT,
-    MATRIX,
-    NUMBERS,
-    STATE,
-    WORDS,
-    int64,
-    operator,
-)
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, NUMBERS, STATE, WORDS, int64, operator
 from elastalog.backends.kernel.ranks.operators import (
     ALIVE,
     AT,

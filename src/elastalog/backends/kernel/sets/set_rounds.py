@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import layout, set_rounds
-from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.plan import MachinePlan, MachineVariants
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import Vector
@@ -25,7 +25,7 @@ class PropagationPlan:
 
     def __init__(self, own: Sequence[str], variants: Sequence[DeltaVariant], dictionary: Dictionary) -> None:
         self._own = own
-        self._plan = MachinePlan(own, _read(own, variants), variants, [], [], dictionary)
+        self._plan = MachinePlan(own, _read(own, variants), MachineVariants(variants), dictionary)
         self._workspace = Workspace()
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
@@ -71,7 +71,8 @@ class PlainRoundsPlan:
     ) -> None:
         self._own = own
         self._forward = len(forward)
-        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), forward, backward, backward, dictionary)
+        variants = MachineVariants(forward, backward, backward)
+        self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), variants, dictionary)
         self._workspace = Workspace()
         bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)

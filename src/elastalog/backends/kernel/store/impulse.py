@@ -30,10 +30,3 @@ class Impulse:
             {name: self.relations[name].find(words) for name, words in self.deleted.items()},
             {name: transaction.add_rows(self.relations[name], words) for name, words in self.inserted.items()},
         )
-
-    def entries(self) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """Their touched entries."""
-        gone, come = (
-            {name: transaction.touch(self.relations[name], rows) for name, rows in side.items()} for side in self.rows()
-        )
-        return gone, come
