@@ -73,8 +73,8 @@ EXTREMES: Mapping[str, tuple[int | float, ...]] = {
 
 ELSEWHERE: Mapping[str, str] = {
     "map_from": "tests/kernel/test_lengthening.py (many sessions at once have too little address space)",
-    "few_values": "tests/session/test_query_restriction.py",
-    "most_values": "tests/session/test_query_restriction.py",
+    "few_values": "tests/session/test_queries.py",
+    "most_values": "tests/session/test_queries.py",
     "few_debugged_facts": "tests/debugging/test_collection.py",
     "read_in_threads_from": "tests/pipeline/test_plain_lines.py",
     "rows_of_a_piece": "tests/pipeline/test_limits.py",

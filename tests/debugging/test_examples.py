@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -138,3 +141,20 @@ def test_an_aggregate_that_changes() -> None:
         localisation = db.localise(unwanted=["n(3)"], missing=["n(2)"])
         assert len(localisation.elements) == 1
         assert localisation.minimum
+
+
+# --- the page of debugging prints what it says ------------------------------------------------------------------------
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "find-what-broke-it.md"
+
+
+def test_the_page_prints_what_it_says() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    printed = StringIO()
+    known: dict[str, object] = {}
+    with redirect_stdout(printed):
+        for block in blocks:
+            exec(block, known)
+    expected = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("# ")]
+    assert printed.getvalue().splitlines() == expected

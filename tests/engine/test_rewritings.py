@@ -18,7 +18,7 @@ without all of these, and the same program written so that a rewriting has nothi
 - heads solved backwards (`planning.solving`): the reference, after updates; `torture.computed_heads`
 - demand (`planning.demand`): the reference, and what it says of the value asked for; `planning.test_demand`
 - a query's own rules and what it reads (`analysis.query`, `evaluation.restricting`): not here,
-  `session.test_query_restriction`
+  `session.test_queries`
 - what the debugger asks (`analysis.rephrase`): not here, `debugging.test_random`, by brute force
 - shares of tasks (`planning.decompose`): not here, `spark.test_programs`, `spark.test_updates`: the reference
 - rules that come and go (`program.rule_change`, guards of `planning.lower`): not here, `rules.test_random`

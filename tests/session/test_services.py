@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import elastalog
 from elastalog import ElastalogError
 from elastalog.cli.main import cli
+from elastalog.session.settings import processors
+from tests.closures import CLOSURE
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -316,3 +327,102 @@ def test_a_twin_follows_what_the_first_committed() -> None:
         assert twin.epoch == db.epoch == 2
         assert {name: sorted(twin[name]) for name in twin} == {name: sorted(db[name]) for name in db}
         assert str(twin.blame("far(5)")) == str(db.blame("far(5)"))
+
+
+# --- how many threads a session has by default ------------------------------------------------------------------------
+
+
+PROGRAM_THREADS = ".decl e, p(x: number)\np(x) :- e(x)."
+
+
+def test_as_many_as_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(5)))
+    for text, expected in {"max 100000\n": 5, "300000 100000\n": 3, "50000 100000\n": 1, "nothing": 5}.items():
+        monkeypatch.setattr(Path, "read_text", lambda path, encoding, text=text: text)
+        assert processors() == expected
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)))
+    assert processors() == 16
+
+
+def test_one_in_a_process_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        assert pool.submit(processors).result() == 1
+    monkeypatch.setitem(sys.modules, "pyspark.worker", SimpleNamespace())  # type: ignore[arg-type]
+    assert processors() == 1
+
+
+@pytest.mark.parametrize("jobs", ["auto", 1, 3])
+def test_sessions_take_it(jobs: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elastalog.session.opening.processors", lambda: 7)
+    with elastalog.open(PROGRAM_THREADS, facts={"e": [(1,)]}, jobs=jobs, engine="local") as db:  # type: ignore[arg-type]
+        assert set(db["p"]) == {(1,)}
+        assert db._now.settings.jobs == (7 if jobs == "auto" else jobs) if hasattr(db, "_now") else True
+
+
+def test_no_threads_are_refused() -> None:
+    with pytest.raises(elastalog.ElastalogError, match="jobs"):
+        elastalog.open(PROGRAM_THREADS, jobs=0)
+    with pytest.raises(elastalog.ElastalogError, match="jobs"):
+        elastalog.open(PROGRAM_THREADS, jobs="many")  # type: ignore[arg-type]
+
+
+# --- observers hear of commits and questions; spans of OpenTelemetry are made of that ---------------------------------
+
+
+@pytest.fixture
+def spans() -> tuple[TracerProvider, InMemorySpanExporter]:
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider, exporter
+
+
+def test_commits_strata_and_questions_are_spans(spans: Any) -> None:
+    provider, exporter = spans
+    with elastalog.instrument(elastalog.open(CLOSURE, {"edge": [(1, 2)]}), provider) as db:
+        db.apply({"edge": [(2, 3)]}, source="crawler", batch=1)
+        (stratum, *_), commit = exporter.get_finished_spans()[:-1], exporter.get_finished_spans()[-1]
+        assert commit.name == "elastalog.commit"
+        told = {"epoch": 2, "inserted": 1, "deleted": 0, "impact": 3, "source": "crawler"}
+        assert commit.attributes == {f"elastalog.{name}": value for name, value in told.items()}
+        assert stratum.name == "elastalog.stratum"
+        assert stratum.parent.span_id == commit.context.span_id
+        assert commit.start_time <= stratum.start_time <= stratum.end_time <= commit.end_time
+        exporter.clear()
+        db.query("path(1, X)")
+        db.explain("path(1, 3)")
+        with pytest.raises(elastalog.ElastalogError):
+            db.query("pth(1, X)")
+        found = exporter.get_finished_spans()
+        asked = [(span.name, span.attributes["elastalog.asked"], span.status.is_ok) for span in found]
+        assert asked == [
+            ("elastalog.question", "path(1, X)", True),
+            ("elastalog.question", "path(1, 3)", True),
+            ("elastalog.question", "pth(1, X)", False),
+        ]
+
+
+def test_spans_belong_to_the_span_around(spans: Any) -> None:
+    provider, exporter = spans
+    with elastalog.instrument(elastalog.open(CLOSURE, {"edge": [(1, 2)]}), provider) as db:
+        with provider.get_tracer("test").start_as_current_span("request") as request:
+            db.apply({"edge": [(2, 3)]})
+            db.query("path(1, X), X > 1")
+        outer = {span.name for span in exporter.get_finished_spans() if span.parent is not None}
+        assert outer == {"elastalog.commit", "elastalog.stratum", "elastalog.question"}
+        commit = next(span for span in exporter.get_finished_spans() if span.name == "elastalog.commit")
+        assert commit.parent.span_id == request.get_span_context().span_id
+
+
+def test_an_observer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing:
+        def committed(self, record: object, ended: int) -> None:
+            raise ValueError
+
+        def asked(self, text: str, began: int, error: BaseException | None) -> None:
+            raise ValueError
+
+    with elastalog.open(CLOSURE, {"edge": [(1, 2)]}) as db, caplog.at_level(logging.ERROR):
+        db.engine.observe(Failing())
+        assert db.apply({"edge": [(2, 3)]}).impact == 3
+        assert len(db.query("path(1, X)")) == 2
+    assert len(caplog.records) == 2

@@ -143,11 +143,10 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from elastalog.cli.main import cli
-
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(cli, {}, "elastalog", "_ELASTALOG_COMPLETE").source())
+    commands = click.get_current_context().find_root().command
+    click.echo(kind(commands, {}, "elastalog", "_ELASTALOG_COMPLETE").source())
 
 
 @click.command("explain-error")

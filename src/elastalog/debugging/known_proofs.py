@@ -171,6 +171,9 @@ def conditions_on(
     return list(dict.fromkeys(found))
 
 
+# --- further proofs --------------------------------------------------------------------------------------------------
+
+
 class HasSteps(Protocol):
     @property
     def steps(self) -> Steps:

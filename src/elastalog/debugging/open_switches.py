@@ -86,7 +86,7 @@ class OpenSwitches:
 
     def number(self, fact: WordFact) -> int | None:
         """The switch that a fact is, which is explicit in a state that was tried; None if it must stay, as groups do
-        that evaluation handles: nobody gave them."""
+        that evaluation handles: no user gave them."""
         known = self._numbers.get(fact)
         if known is not None or fact in self._kept or is_hidden_name(fact[0]):
             return known

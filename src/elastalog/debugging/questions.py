@@ -156,6 +156,9 @@ def facts_in(told: str, given: Any) -> tuple[Any, ...]:
     return listed(told, given, _FAULTS)
 
 
+# --- what can be wrong -----------------------------------------------------------------------------------------------
+
+
 def _error(code: str, message: str, *, advice: str, notes: tuple[str, ...] = ()) -> ElastalogError:
     return ElastalogError([Diagnostic(code, message, notes=notes, help=advice)])
 

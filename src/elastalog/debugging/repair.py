@@ -169,6 +169,9 @@ class Repairer:
         return fact[0], self.reading.sort_key(fact)
 
 
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
 FEW_DERIVATIONS = 20_000
 """Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each of
 those has cost more."""

@@ -73,7 +73,7 @@ class Sandbox:
     has_met_no_state: bool = False
     """Whether some state that was tried had no result."""
     has_given_up: bool = False
-    """Whether some state took too long, so that nobody knows its result."""
+    """Whether some state took too long, so that its result is not known."""
 
     @property
     def backend(self) -> Backend:

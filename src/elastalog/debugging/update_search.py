@@ -142,6 +142,9 @@ def _model(graph: DerivationGraph, every: Sequence[Switch], chosen: tuple[int, .
     return Model(graph, base, {element: i for i, element in enumerate(chosen)}, chosen)
 
 
+# --- connecting proofs -----------------------------------------------------------------------------------------------
+
+
 class Changing(Protocol):
     def has(self, relation: str, row: tuple[int, ...]) -> bool:
         """Whether a fact is not the same in the two states that are compared."""
@@ -309,7 +312,7 @@ def proofs_in(
     reading: Reading,
     shown: Callable[[WordFact], Fact],
 ) -> tuple[Proof, ...]:
-    """The same as `ConnectingProofs`, from a model and the switches of a solution alone."""
+    """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
     base, solved = model.evaluate(()), model.evaluate(flipped)
     other = steps_of(setting, reading)
     found: list[Proof] = []

@@ -170,6 +170,9 @@ class ZeroOneProgram:
         return Choice(frozenset(np.flatnonzero(chosen).tolist()), self._bound, status == kinds.kOptimal)
 
 
+# --- easy programs ---------------------------------------------------------------------------------------------------
+
+
 MOST_OPEN = 200
 """Clauses that are compared with each other."""
 

@@ -67,8 +67,7 @@ _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
 
 _MOST_DEBT = FACTOR - 1
-"""Updates in a row that are not tried where no credit was earned: somebody had to make what there is, as a bootstrap
-does."""
+"""Updates in a row that are not tried where no credit was earned: what there is took a bootstrap to make."""
 
 
 @dataclass(frozen=True, slots=True)

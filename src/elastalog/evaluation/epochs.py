@@ -14,7 +14,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from typing import Any
@@ -44,7 +45,7 @@ _NO_WAY_BACK: tuple[int, Any, Update | None] = 0, None, None
 """Of the last epoch: its number, the shift to the one before, and its update."""
 
 MOST_KEPT = 1_000_000
-"""Facts touched by an update of which the previous annotations are kept until the next, for whoever looks back."""
+"""Facts touched by an update of which the previous annotations are kept until the next, to look back at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Epochs:
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
         """Loads the explicit facts of the first epoch, or takes the files that tasks have written of them, and
-        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated nobody keeps them
+        evaluates every stratum. The facts are taken out of the dict: while strata are evaluated they are not kept
         twice."""
         began = time.perf_counter()
         here = {name: given for name, given in facts.items() if isinstance(given, np.ndarray)}
@@ -119,9 +120,7 @@ class Epochs:
     def forecast(self, update: Update) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches directly. Nothing is changed."""
         backend = self.backend
-        rewriting = None if update.rules is None else Rewriting.of(update.rules, backend, self.strategy)
-        try:
-            self._begin(update, rewriting)
+        with self._tentatively(update) as rewriting:
             changed = Counter[str]()
             sizes = [{name: len(words) for name, words in side.items()} for side in backend.changes.explicit()]
             for side in sizes:
@@ -135,11 +134,6 @@ class Epochs:
                 elif size:
                     found.append(self.strategy.forecast(backend, stratum, size, is_loss=is_loss))
             return tuple(found if rewriting is None else rewriting.in_new_program(found))
-        finally:
-            with uninterrupted():
-                backend.rollback()
-                if rewriting is not None:
-                    rewriting.rollback()
 
     def apply(self, update: Update, *, heartbeats: bool = True) -> EpochRecord:
         """Applies an update and commits it: the next epoch. Without `heartbeats`, one that changes no explicit fact and
@@ -209,11 +203,17 @@ class Epochs:
         """What an update would change. Nothing is changed."""
         if not self.backend.is_complete:
             raise ElastalogError([_cut_short()])
+        with self._tentatively(update) as rewriting:
+            self._evaluate(rewriting)
+            return self.backend.changes.facts()
+
+    @contextmanager
+    def _tentatively(self, update: Update) -> Iterator[Rewriting | None]:
+        """Within the block an update is begun; afterwards all is as before."""
         rewriting = None if update.rules is None else Rewriting.of(update.rules, self.backend, self.strategy)
         try:
             self._begin(update, rewriting)
-            self._evaluate(rewriting)
-            return self.backend.changes.facts()
+            yield rewriting
         finally:
             with uninterrupted():
                 self.backend.rollback()
@@ -262,6 +262,9 @@ def _cut_short() -> Diagnostic:
         "the facts cannot be kept up to date: `.limitsize` has cut their evaluation short",
         help="remove the `.limitsize`, or raise it above the size of the relation",
     )
+
+
+# --- trials ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +385,7 @@ class Trial:
                 reach = backend.changes.reached(stratum)
                 if reach is not None:
                     if reach.must_rebuild or stratum.dominance or stratum.merges:
-                        raise BudgetExceeded  # it is not monotone either, and whoever sets limits reckons with that
+                        raise BudgetExceeded  # it is not monotone either, and callers that set limits reckon with that
                     if stratum.is_folded:
                         backend.refold(stratum)
                     else:

@@ -1,6 +1,6 @@
 """Epochs of programs in which recursion says for which groups aggregates are needed (see `planning.needed_groups`).
 
-The relations of handled groups are explicit facts that nobody gave. A first epoch is evaluated without any, and then
+The relations of handled groups are explicit facts that no user gave. A first epoch is evaluated without any, and then
 updated with the groups that turn out to be needed, until all are handled. An update that needs groups which are not
 handled is taken back and begun again with these: whatever it had derived was right, but not all. If that does not end
 soon, since one group leads to the next, they are looked for first, as in a first epoch: the update is committed,

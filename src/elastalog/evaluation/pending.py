@@ -124,7 +124,7 @@ class UpdateTarget(Protocol):
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """Held while nobody else may update."""
+        """Held while others must not update."""
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""

@@ -95,6 +95,9 @@ def _evaluated(
     return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
 
 
+# --- queries of one atom ---------------------------------------------------------------------------------------------
+
+
 _ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
 """What is a pattern if it is a query at all: no literals besides one atom, no nested terms."""
 
@@ -172,6 +175,9 @@ def _is_free(term: object) -> bool:
     return isinstance(term, Free) and not (term.name or "").startswith("?")
 
 
+# --- the facts that a query needs ------------------------------------------------------------------------------------
+
+
 Domains = dict[str, Vector]
 """The words that a variable can have, where they are known to be few."""
 
@@ -191,7 +197,7 @@ def facts_needed(query: Query, backend: Backend, dictionary: Dictionary) -> dict
 
 
 class _Restriction:
-    """The same for one rule."""
+    """Which facts one rule of a query needs."""
 
     def __init__(self, rule: Rule, backend: Backend, dictionary: Dictionary) -> None:
         self._rule, self._backend, self._dictionary = rule, backend, dictionary

@@ -70,8 +70,8 @@ class Setting:
 
 class Explainer:
     """Answers why and why not about the present epoch, whose number `epoch` gives. `asking` makes the block in which a
-    proof or an absence is expanded later: no update must come between, and it may take so long. Who asks the explainer
-    itself sees to that. Raises LimitReached when the time of the backend's watch is over."""
+    proof or an absence is expanded later: no update must come between, and its time is limited. Callers of the
+    explainer itself see to that. Raises LimitReached when the time of the backend's watch is over."""
 
     def __init__(self, setting: Setting, epoch: Callable[[], int], asking: Asking = nullcontext) -> None:
         self._setting = setting
@@ -105,7 +105,7 @@ class Explainer:
     def explain_pattern(
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
     ) -> PatternAbsence:
-        """The same for whatever fits a pattern and does not hold."""
+        """Why no further fact fits a pattern."""
         require_number("limit", limit, 1, whole=True, or_none=False)
         require_number("rule", rule, 1, whole=True)
         require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
@@ -285,6 +285,9 @@ def _in_class(value: Value, size: int) -> str:
     return f"{shown} is in a class of {size:,}" if size else f"{shown} is in no class"
 
 
+# --- variables of a rule ---------------------------------------------------------------------------------------------
+
+
 def variables_of_rule(rule: Rule) -> dict[str, Base]:
     """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
     variables = variables_in((rule.head, *rule.body), is_deep=False)
@@ -322,6 +325,9 @@ def _value_of(base: Base, given: Any) -> Value | None:
             return given if isinstance(given, Nil | Record | Branch) else None
         case _:
             assert_never(base)
+
+
+# --- what a fact is used for -----------------------------------------------------------------------------------------
 
 
 class Uses:

@@ -156,6 +156,9 @@ def normal(value: Any, base: Base) -> Value:
     return cast(Value, value) if isinstance(value, tuple) else str(value)
 
 
+# --- comparisons and equations ---------------------------------------------------------------------------------------
+
+
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
 
@@ -344,6 +347,9 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
         if isinstance(side, Variable) and side.name not in known:
             return side.name, other
     return None
+
+
+# --- aggregates ------------------------------------------------------------------------------------------------------
 
 
 def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:

@@ -208,6 +208,9 @@ def members_of(
     return members
 
 
+# --- literals with values in place of variables ----------------------------------------------------------------------
+
+
 def assignment_of(bindings: Bindings, literal: Aggregation) -> Assignment:
     """Bindings as a member of an aggregate: what is written in its body, and what it folds. NaN, which differs from
     itself, by its name."""
@@ -337,6 +340,9 @@ def are_met(deferred: Iterable[tuple[Expression, Value]], bindings: Bindings, or
 def ground_values(atom: Atom, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> tuple[Value | None, ...]:
     """The values of an atom's arguments, None for wildcards. Raises NoValue or Unbound."""
     return tuple(None if isinstance(a, Wildcard) else value_of(a, bindings, ordinal) for a in atom.arguments)
+
+
+# --- facts that compete ----------------------------------------------------------------------------------------------
 
 
 MOST_RIVALS = 1_000

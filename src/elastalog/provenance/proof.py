@@ -73,8 +73,8 @@ class Proof:
     """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
     the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
     is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
-    relation, because this one dominates it. `chosen_among`: of so many facts with a key of a choice domain in common,
-    that rules give, it was the one to be taken."""
+    relation, because this one dominates it. `chosen_among`: the number of facts that rules give with a key of a
+    choice domain in common, of which this one was taken."""
 
     fact: Fact
     rule: Rule | None

@@ -213,6 +213,9 @@ def _clause(step: Step) -> Clause:
     return step.clause
 
 
+# --- distinct proofs -------------------------------------------------------------------------------------------------
+
+
 MOST_HEIGHT = 150
 """Proofs beyond this height are enumerated no further."""
 MOST_TRIED = 1_000_000

@@ -309,6 +309,9 @@ def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], 
     return known
 
 
+# --- patterns --------------------------------------------------------------------------------------------------------
+
+
 def explain_pattern(
     pattern: Pattern,
     written: str,

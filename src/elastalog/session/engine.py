@@ -223,6 +223,9 @@ def _learn_alike(now: Materialisation, other: Materialisation) -> None:
         new.become(known)
 
 
+# --- observers -------------------------------------------------------------------------------------------------------
+
+
 class Observer(Protocol):
     """What `db.engine.observe` takes. It is called under the lock of the session, so it should be quick; what goes
     wrong in it is logged."""

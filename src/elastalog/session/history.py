@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
     from elastalog.storage.store import Store
-else:  # only those who have a store need them
+else:  # only sessions with a store need them
     differences = late.module("elastalog.evaluation.differences")
     history = late.module("elastalog.storage.history")
     stored = late.module("elastalog.evaluation.stored")

@@ -64,8 +64,8 @@ log = logging.getLogger("elastalog.session")
 
 
 class Materialisation:
-    """The facts of a program at its latest epoch. `lock` is held by whoever updates it, or reads more than one thing
-    of the same epoch. `watch`: limits of what is evaluated. Backend, dictionary and epochs are the same for life;
+    """The facts of a program at its latest epoch. `lock` is held while it is updated, or while more than one thing of
+    the same epoch is read. `watch`: limits of what is evaluated. Backend, dictionary and epochs are the same for life;
     program and schemas change with the rules."""
 
     def __init__(
@@ -128,7 +128,7 @@ class Materialisation:
 
     @contextmanager
     def within(self, seconds: float | None, memory: int | None = None, asked: str | None = None) -> Iterator[None]:
-        """The same, for so many seconds and bytes. What is in the block may take less, never more."""
+        """A block that holds the lock, with limits of seconds and bytes. What is in it may have less, never more."""
         with self.lock, self.watch.within(seconds, memory, asked):
             if asked is None or not self.observers:
                 yield

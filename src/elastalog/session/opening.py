@@ -124,7 +124,7 @@ def open(  # noqa: A001  # its public name
     log says so.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
-    arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
+    arrays. They must be pure. A store remembers their sources and refuses others; to read facts, none are needed.
     `libraries`: files of shared C libraries that have some of them; they run in this process, so name only those that
     you trust.
 
@@ -350,6 +350,9 @@ def _tell(message: str) -> None:
         print(f"elastalog: {message}", file=sys.stderr, flush=True)
 
 
+# --- a query without a session ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query, and the program that derives its answers and what they need, and nothing else."""
@@ -390,7 +393,7 @@ def query(
     they need is read and derived: of `path`, what starts at 1. `parameters` are the values of `?name` in the query,
     and the other options are those of `elastalog.open`.
 
-    Whoever asks more than once over the same facts is better off with a session, `elastalog.open`, and its `query`."""
+    To ask more than once over the same facts, open a session (`elastalog.open`) and use its `query`."""
     asked = question(as_program(program), text, parameters or {})
     strategy = "elastic" if may_await_groups(asked.program.checked) else "recompute"
     with open(asked.program, facts, **{"strategy": strategy, **options}) as session:

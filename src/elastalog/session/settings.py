@@ -74,8 +74,8 @@ _MOST_THREADS = 16
 
 
 def processors() -> int:
-    """How many threads a session has unless somebody says so: the processors that this process may use, and that the
-    group to which it belongs is granted, 16 at most; 1 in a process of a pool, which has others beside it."""
+    """How many threads a session has unless it is told otherwise: the processors that this process may use, and that
+    the group to which it belongs is granted, 16 at most; 1 in a process of a pool, which has others beside it."""
     pools = sys.modules.get("multiprocessing.process")
     if (pools is not None and pools.parent_process() is not None) or "pyspark.worker" in sys.modules:
         return 1
@@ -103,7 +103,7 @@ class Settings:
     functors: Functions | None = None
     libraries: tuple[str | os.PathLike[str], ...] = ()
     may_lack_functors: bool = False
-    """Whoever only reads facts needs no functions."""
+    """Functors may be missing, since facts are only read."""
     on_cluster: bool = False
     spark: Any = None
     """The Spark session that sources of facts are read by, the one that is running unless given."""

@@ -76,7 +76,7 @@ def _numbers(column: pa.ChunkedArray, kind: type[np.generic]) -> np.ndarray:
 
 
 def _parquet(table: pa.Table, options: Mapping[str, Any] = WRITING) -> bytes:
-    import pyarrow.parquet as pq  # only who has a store needs it
+    import pyarrow.parquet as pq  # only stores need it
 
     out = io.BytesIO()
     pq.write_table(table, out, **options)

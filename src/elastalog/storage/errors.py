@@ -115,8 +115,8 @@ def kept_as_classes(path: Path, relation: str) -> ElastalogError:
 
 
 def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
-    """Of a store, or, without a path, of a session that has none. `is_part`: later epochs may be kept too, but whoever
-    asks does not look at them."""
+    """Of a store, or, without a path, of a session that has none. `is_part`: later epochs may be kept too, but
+    are not looked at."""
     if path is None:
         message = f"there is no epoch {epoch}: the session has had epochs {first} to {last}"
         return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has an entry for each of them")])
@@ -177,7 +177,7 @@ def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
 
 
 def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
-    """The same as a reader sees it, who repairs nothing."""
+    """The end of a journal that is left out by a reader, which repairs nothing."""
     return Diagnostic(
         "E0816",
         f"an unfinished write of {size:,} bytes is left out; the store is at epoch {epoch}",

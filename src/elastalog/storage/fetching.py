@@ -12,7 +12,7 @@ from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, JournalFile, read_manifest
 
 TOKEN = 32
-"""The length of the token of who has written an object of a journal, with which it begins."""
+"""The length of the token of the process that has written an object of a journal, with which it begins."""
 
 WRITER = "writer"
 """The word before it in `CURRENT`."""
@@ -69,7 +69,7 @@ def _fetch(store: FetchedStore) -> None:
             _required(remote, FORMAT_FILE)
             remote.fetch(FORMAT_FILE)
         if _fetch_files(store, pointer) or remote.read(POINTER) == pointer:
-            return  # what is missing although nobody has moved on is told by who reads it
+            return  # what is missing although nothing has moved on is told when it is read
     # A writer moves on faster than files arrive: they are checked, so that nothing wrong is read.
 
 
@@ -79,7 +79,7 @@ def manifest_line(pointer: bytes) -> bytes:
 
 
 def _writer_in(pointer: bytes) -> tuple[bytes, int] | None:
-    """The token of who writes, and how many objects of the last journal were there before; None if that is not said."""
+    """The token of the writer, and how many objects of the last journal were there before; None if that is not said."""
     words = pointer[len(manifest_line(pointer)) :].split()
     is_told = len(words) == 3 and words[0] == WRITER.encode() and words[2].isdigit()
     return (words[1], int(words[2])) if is_told else None

@@ -144,6 +144,9 @@ class FileSystem:
         path.mkdir(exist_ok=True)
 
 
+# --- descriptors -----------------------------------------------------------------------------------------------------
+
+
 class OwnDescriptor:
     """An open file. `number` is None once it is closed, and from the beginning in a forked child."""
 
@@ -173,6 +176,9 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(before=_OPENING.acquire, after_in_parent=_OPENING.release, after_in_child=_after_fork_in_child)
+
+
+# --- files with checksums --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +227,9 @@ def read_bytes(path: Path) -> bytes:
         raise errors.missing(path) from None
     except OSError as error:
         raise errors.not_readable(path, error) from None
+
+
+# --- failpoints ------------------------------------------------------------------------------------------------------
 
 
 Action: TypeAlias = Literal["exit", "raise"]
@@ -298,7 +307,7 @@ def recording() -> Iterator[list[str]]:
 
 @contextmanager
 def stop_at(occurrence: int, name: str | None = None, action: Action = "raise") -> Iterator[None]:
-    """Stops in the block when failpoints (those of a name, or all) have been reached so many times."""
+    """Stops in the block when failpoints (those of a name, or all) have been reached that often."""
     global _plan
     assert name is None or name in POINTS
     _plan = _Plan(name, occurrence, action)

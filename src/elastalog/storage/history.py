@@ -86,6 +86,9 @@ def visible(changes: Mapping[str, StateChanges], declared: Iterable[str]) -> dic
     return {name: changes[name] for name in declared if name in changes}
 
 
+# --- equivalences ----------------------------------------------------------------------------------------------------
+
+
 def equivalences_in(layout: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The relations that a store keeps as classes; one that was written before there were classes keeps none."""
     prefix = classes_of("")

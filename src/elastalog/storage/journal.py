@@ -167,6 +167,9 @@ def _flushed_bytes(path: Path) -> bytes:
     return read_bytes(path)[:size]
 
 
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
 MAGIC = b"ELOG"
 START = b"\0" * 32
 """The checksum that the first frame of a file continues."""

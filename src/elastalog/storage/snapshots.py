@@ -114,6 +114,9 @@ def _grown(
     return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total), "dictionary")))
 
 
+# --- the facts of a relation at an epoch -----------------------------------------------------------------------------
+
+
 def merged(facts: FactWords, changes: Sequence[StateChanges]) -> FactWords:
     """The facts after changes in their order."""
     assert facts.level is not None
@@ -136,6 +139,9 @@ def merged(facts: FactWords, changes: Sequence[StateChanges]) -> FactWords:
         np.concatenate((facts.level[is_unchanged], level[is_there])),
         np.concatenate((facts.count[is_unchanged], count[is_there])),
     )
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------------
 
 
 MOST_SNAPSHOTS = 8
@@ -176,6 +182,9 @@ def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
     return (*(journal for journal, end in zip(journals, ends, strict=False) if end > epoch), journals[-1])
 
 
+# --- what is removed -------------------------------------------------------------------------------------------------
+
+
 # Only what a store writes itself is ever removed.
 _OURS = re.compile(
     r"manifest-\d+\.json|program-\d+\.dl|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
@@ -204,6 +213,9 @@ def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:
         with unread(root / FORMAT_FILE) as is_unread:
             for path in found if is_unread else ():
                 files.remove(path)
+
+
+# --- files written piece by piece ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +250,7 @@ def pieced_files(
 def write_pieced(file: PiecedFile) -> FileEntry:
     """Writes a file from its pieces, one after the other, and flushes it to the disk. Doing it again, even at the same
     time, writes the same; what a process leaves behind that was killed is collected with the other garbage."""
-    import pyarrow.parquet as pq  # only who has a store needs it
+    import pyarrow.parquet as pq  # only stores need it
 
     path = Path(file.root) / file.name
     width = len(file.pieces.columns) - 2
@@ -290,6 +302,9 @@ class _HashingSink:
 
     def tell(self) -> int:
         return self.size
+
+
+# --- in the background -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

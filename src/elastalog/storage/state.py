@@ -188,7 +188,7 @@ class RecordedEpochs:
                 raise _ends_early(reader, end)
 
     def turned(self, after: int, until: int) -> Iterator[JournalRecord]:
-        """The same as people look back on them: level 0 is an explicit fact, whatever the strategy counts beside."""
+        """The records as people look back on them: level 0 is an explicit fact, whatever the strategy counts beside."""
         for record in self.records(after, until):
             yield _with_plain_levels(record) if self.manifest.options.strategy in BY_SETS else record
 

@@ -141,7 +141,7 @@ class KernelBackend:
         self.updates.maintenance.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
-        return [self.updates.maintain(stratum, procedure)]
+        return [self.updates.maintenance.maintain(stratum, procedure)]
 
     def refold(self, stratum: LogicalStratum) -> None:
         self.updates.refold(stratum)

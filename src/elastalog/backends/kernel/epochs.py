@@ -74,7 +74,6 @@ class KernelShifts:
             changed[relation] = found
         else:
             changed.pop(relation, None)
-            self._updates().reach.follow_again()
 
 
 class KernelReplays:

@@ -1,4 +1,13 @@
-"""The strategies by name."""
+"""The strategies by name: ways to maintain a materialisation through updates. All come to the same facts.
+
+- `elastic` is what sessions use: levels and counts, stratum by stratum an update or a recompute, whichever should cost
+  less.
+- `recompute` evaluates every affected stratum anew: the baseline.
+- `dred`, `dredc`, `bf`, `bfc` and `counting` are those of the papers, as they have them: for small memory, and to
+  compare with.
+- `dense` and the marks of `look_ahead` are for study: what it takes to keep the number of derivations at every level,
+  and what it saves to know the next update.
+"""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class MaintainingStrategy:
         raise NotImplementedError
 
     def announce(self, upcoming: Callable[[], Update], marks: Marks) -> None:
-        """Says which update will follow the next one, and is made if somebody looks. What it is used for never changes
-        a result."""
+        """Says which update will follow the next one, and is made when it is looked at. What it is used for never
+        changes a result."""
         if marks is Marks.AUTO:
             if Marks.LINKED not in self.marks:
                 return

@@ -72,7 +72,7 @@ class Elastic:
             return
         for driven in small.done:
             self.costs.driven(driven, self._is_loss)
-            work.put_off(partial(_written_down, driven, self.costs), driven.derivations)
+            work.defer(partial(_written_down, driven, self.costs), driven.derivations)
         small.done.clear()
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:

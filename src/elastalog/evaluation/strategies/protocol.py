@@ -74,14 +74,14 @@ class Work:
         self._later_derivations = 0
         self._counters = counters
 
-    def put_off(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
-        """Further strata, to be written down if somebody asks, whenever that is; they took so many derivations."""
+    def defer(self, write: Callable[[], Iterable[StratumWork]], derivations: int) -> None:
+        """Adds further strata, which are written down when they are asked for, and the derivations that they took."""
         self._later.append(write)
         self._later_derivations += derivations
 
     def add(self, stratum: StratumWork) -> None:
         """A further stratum. What was put off before it still is."""
-        self.put_off(lambda: (stratum,), stratum.derivations)
+        self.defer(lambda: (stratum,), stratum.derivations)
 
     @property
     def strata(self) -> list[StratumWork]:
@@ -124,7 +124,7 @@ class Strategy(Protocol):
         """Brings every stratum that the update under way affects to its new fixpoint."""
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        """What it would choose for a stratum of which so many facts that it reads change; most go if `is_loss`."""
+        """What it would choose for a stratum that reads `changes` facts that change; most of them go if `is_loss`."""
 
 
 @dataclass(slots=True)

@@ -97,6 +97,9 @@ def _centred(line: str, width: int) -> str:
     return " " * left + line
 
 
+# --- what every form has in common -----------------------------------------------------------------------------------
+
+
 MOST_MEMBERS = 3
 """Members of an aggregate that are shown."""
 DEEPEST = 200
@@ -199,6 +202,9 @@ def legend(proof: Proof) -> str:
 def shortened(text: str) -> str:
     """A text that fits a line."""
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}{CUT}"
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------
 
 
 MOST_TREE_NODES = 2_000

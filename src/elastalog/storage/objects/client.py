@@ -97,7 +97,7 @@ class Objects:
             return found.tag
 
     def put_once(self, name: str, data: bytes, mode: Any = "create") -> Tag:
-        """The same, but what is there counts as taken, whatever it is."""
+        """Puts an object where none is; one that is there counts as taken, whatever it is."""
         import obstore
         from obstore import exceptions
 

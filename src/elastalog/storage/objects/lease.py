@@ -157,7 +157,7 @@ class Pointer:
 
     @property
     def is_ours(self) -> bool:
-        """Whether nobody has changed it since."""
+        """Whether it has not been changed since."""
         return self._objects.tag(POINTER) == self._tag
 
     def settle(self, pieces: int) -> None:

@@ -213,7 +213,7 @@ def evaluate(
             break
         variants.adapt()
         workers.extend_indexes(own)
-        if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
+        if limits and not _have_room(own, limits):
             is_complete = False
             break
         steps += 1 + len(runs)
@@ -227,6 +227,10 @@ def evaluate(
         relation.present = relation.used
         relation.trim()
     return is_complete
+
+
+def _have_room(own: Sequence[KernelRelation], limits: Mapping[str, int]) -> bool:
+    return all(relation.used < limits.get(relation.name, relation.used + 1) for relation in own)
 
 
 def _go_on_in_machine(
