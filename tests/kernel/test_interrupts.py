@@ -295,21 +295,21 @@ class Interrupted(KernelRelation):
 
     @property
     def used(self) -> int:
-        return self.whereabouts.used
+        return self.descriptor.used
 
     @used.setter
     def used(self, rows: int) -> None:
         self._look()
-        self.whereabouts.used = rows
+        self.descriptor.used = rows
 
     @property
     def touched_used(self) -> int:
-        return self.whereabouts.touched_used
+        return self.descriptor.touched_used
 
     @touched_used.setter
     def touched_used(self, entries: int) -> None:
         self._look()
-        self.whereabouts.touched_used = entries
+        self.descriptor.touched_used = entries
 
     def _look(self) -> None:
         if getattr(self, "is_next", False):

@@ -7,7 +7,8 @@ ends the process at once (SIGILL), instead of reading or writing what lies there
 Object code is made ready to run by a linker of our own: LLVM can do it, but takes longer to import than a small program
 to run. Operators need little of what a linker does: one section of code, constants, a few words that can be written to,
 calls among themselves, and the names of `PROCESS_SYMBOLS`. Whatever else an object file may hold makes `link` say None,
-and LLVM does it.
+and LLVM does it. Where LLVM links all of them, `elastalog run` on a program of three facts takes 0.87 s of processor
+time instead of 0.54 (Python 3.11, best of eight, by turns).
 """
 
 from __future__ import annotations

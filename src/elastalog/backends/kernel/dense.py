@@ -26,7 +26,7 @@ from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
-from elastalog.backends.kernel.store.transaction import Impulse
+from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
@@ -148,13 +148,15 @@ def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # t
 class DenseUpdate(StratumUpdate):
     """An update of one stratum under way; `vectors` are those of all relations."""
 
-    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler, vectors: Mapping[str, Vectors]) -> None:
-        super().__init__(impulse, place, drive)
-        self._relations = impulse.relations
+    def __init__(
+        self, stratum_delta: StratumDelta, place: int, drive: UpdateScheduler, vectors: Mapping[str, Vectors]
+    ) -> None:
+        super().__init__(stratum_delta, place, drive)
+        self._relations = stratum_delta.relations
         self._vectors = vectors
-        for side, step in ((impulse.deleted, -1), (impulse.inserted, 1)):
+        for side, step in ((stratum_delta.deleted, -1), (stratum_delta.inserted, 1)):
             for name, words in side.items():
-                vectors[name].change(impulse.relations[name].find(words), 0, step)
+                vectors[name].change(stratum_delta.relations[name].find(words), 0, step)
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""

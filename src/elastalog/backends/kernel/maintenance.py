@@ -16,7 +16,7 @@ from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operator
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.transaction import Impulse, Transaction
+from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
 from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -133,7 +133,7 @@ class KernelMaintenance:
             self.change_explicit(stratum)
             return cast(T, None)  # as every procedure of this kind
         kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
-        maintenance = kind.begin(self._impulse(stratum), place, self.scheduler, self._scratch)
+        maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
         self._under_way = maintenance
         try:
             outcome = cast(Any, procedure)(maintenance)
@@ -149,14 +149,14 @@ class KernelMaintenance:
         self._under_way = None
         return cast(T, outcome)
 
-    def _impulse(self, stratum: LogicalStratum) -> Impulse:
+    def _stratum_delta(self, stratum: LogicalStratum) -> StratumDelta:
         """What the update under way brings to a stratum."""
         done, own = self._reach.done, stratum.relations
         deleted, inserted = (
             {name: side[name] for name in own if name in side} for side in (done.deleted, done.inserted)
         )
         below, watch = self.below(stratum), self._evaluation.watch
-        return Impulse(stratum, self._held.relations, below, deleted, inserted, watch)
+        return StratumDelta(stratum, self._held.relations, below, deleted, inserted, watch)
 
     def abandon(self) -> None:
         """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""

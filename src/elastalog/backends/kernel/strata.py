@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.ranks.graph import RankedStrata, RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
-    from elastalog.backends.kernel.store.transaction import Impulse
+    from elastalog.backends.kernel.store.transaction import StratumDelta
 
     AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
 
@@ -154,7 +154,9 @@ class StratumKind:
         need."""
         return ()
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         """Its maintenance in the update under way."""
         raise NotImplementedError
 
@@ -304,10 +306,12 @@ class Ranked(Chosen):
 
         return (operators,) if self.is_maintained else ()
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         from elastalog.backends.kernel.ranks.graph import RankedUpdate
 
-        return RankedUpdate(self.context.ranks, impulse, self.context.dictionary)
+        return RankedUpdate(self.context.ranks, stratum_delta, self.context.dictionary)
 
 
 class Plain(StratumKind):
@@ -342,10 +346,12 @@ class Plain(StratumKind):
         self.plan.prepare(self.held.relations)
         return ()
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         from elastalog.backends.kernel.levels.scheduler import StratumUpdate
 
-        return StratumUpdate(impulse, place, scheduler)
+        return StratumUpdate(stratum_delta, place, scheduler)
 
 
 class GlobalLevels(Plain):
@@ -380,10 +386,12 @@ class Dense(Plain):
         self.held.vectors.update(vectors)
         return is_complete
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         from elastalog.backends.kernel.dense import DenseUpdate
 
-        return DenseUpdate(impulse, place, scheduler, self.held.vectors)
+        return DenseUpdate(stratum_delta, place, scheduler, self.held.vectors)
 
 
 class Counted(Plain):
@@ -409,13 +417,15 @@ class Counted(Plain):
         source = context.program.checked.source
         return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         from elastalog.backends.kernel.sets.set_update import StratumSets
 
         kinds, names = self.context.kinds.values(), {*self.stratum.reads, *self.stratum.relations}
         without_rules = (kind.stratum for kind in kinds if not kind.stratum.clauses and not kind.stratum.is_folded)
         explicit = frozenset(names.intersection(name for stratum in without_rules for name in stratum.relations))
-        return StratumSets(self._set_plan, impulse, self.held.annotation.support, explicit, scratch)
+        return StratumSets(self._set_plan, stratum_delta, self.held.annotation.support, explicit, scratch)
 
 
 class Merging(Plain):
@@ -472,10 +482,12 @@ class Merging(Plain):
         self._merging_plan.prepare(self.held.relations)
         return join_levels, level_views, classes, merging_update
 
-    def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
+    def begin(
+        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
+    ) -> AnyMaintenance:
         from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
-        return MergingUpdate(self._merging_plan, impulse, scratch)
+        return MergingUpdate(self._merging_plan, stratum_delta, scratch)
 
 
 def _kind_of(

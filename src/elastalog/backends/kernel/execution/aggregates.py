@@ -249,14 +249,9 @@ def number_all(
 ) -> None:
     """Fills the relation of numbers. What it holds already are numbers that were given before."""
     before = relations[rule.relation]
-    first = _next_number(relations, dictionary, program)
-    groups = KernelRelation("", rule.groups, is_annotated=False)
-    groups.load(members)
-    known = before.rows[: before.used]
-    known = known[groups.find(np.ascontiguousarray(known[:, : rule.groups])) >= 0]
+    facts = numbered(rule, members, before.rows[: before.used], relations, dictionary, program)
     target = relations[rule.relation] = KernelRelation(before.name, before.width, before.is_annotated)
-    target.load(known)
-    target.load(_new_numbers(rule, members, known, first, dictionary, program))
+    target.load(facts)
     if target.is_annotated:
         target.level[: target.used] = 1
 
@@ -302,13 +297,7 @@ def _next_number(relations: Mapping[str, KernelRelation], dictionary: Dictionary
     for stratum in program.strata:
         if (rule := stratum.numbering) is not None:
             relation = relations[rule.relation]
-            words = relation.rows[_present(relation), -1]
+            words = relation.rows[present_now(relation), -1]
             if len(words):
                 greatest = max(greatest, int(dictionary.integers(words).max()))
     return greatest + 1
-
-
-def _present(relation: KernelRelation) -> Vector | slice:
-    if relation.is_settled:
-        return slice(0, relation.used)
-    return np.flatnonzero(levels_now(relation, slice(0, relation.used)) < ABSENT)

@@ -21,9 +21,9 @@ from elastalog.backends.kernel.machine import layout, stratum_update
 from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import STAMPS, IndexWhereabouts, Matrix, Vector, Whereabouts
+from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import Homes, Impulse, add_rows, touch
+from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -37,7 +37,7 @@ class _LaidOut:
     """Where the relations and indexes of a stratum are: addresses of records, and the records, which must live as long
     as these are known; the arrays of a relation that is gone must not."""
 
-    found: list[Whereabouts | IndexWhereabouts | None]
+    found: list[RelationDescriptor | IndexDescriptor | None]
     homes: Vector
     index_homes: Vector
 
@@ -167,7 +167,7 @@ class UpdateScheduler:
                 gone = touch(relation, relation.find(deleted[name])) if name in deleted else nothing
                 come = touch(relation, add_rows(relation, inserted[name])) if name in inserted else nothing
                 entries = np.concatenate((gone, come))
-                home, at = relation.whereabouts, address_of(entries)
+                home, at = relation.descriptor, address_of(entries)
                 self._given[name], home.given, home.going, home.coming = entries, at, len(gone), len(come)
                 self._reached[place] = 1
 
@@ -293,7 +293,7 @@ class UpdateScheduler:
         for name in own:
             if name in self._vectors:
                 plan.relations[plan.number[name]].vectors = self._vectors[name].address
-        found: list[Whereabouts | IndexWhereabouts | None] = [relations[name].lay_out() for name in plan.names]
+        found: list[RelationDescriptor | IndexDescriptor | None] = [relations[name].lay_out() for name in plan.names]
         for name, columns in plan.keys:
             index = relations[name].index_to_extend(columns)
             found.append(None if index is None else index.lay_out())
@@ -305,7 +305,7 @@ class UpdateScheduler:
         self._laid_out.pop(place, None)
         self._runs[place] = MachineRun(plan, self._workspace, relations, own, self._watch, vectors=self._vectors)
         for name in plan.names:
-            relations[name].whereabouts.number = self._homes.numbers[name]
+            relations[name].descriptor.number = self._homes.numbers[name]
         places = np.array([0 if one is None else addressof(one) for one in found], np.int64)
         homes, index_homes = places[: len(plan.names)], places[len(plan.names) :]
         self._workspace.make_ready(plan)
@@ -325,7 +325,7 @@ class UpdateScheduler:
         served.serve(reason)
         if reason == layout.NO_INDEX:
             name, columns = served.plan.keys[machine.full_index]
-            index = self._relations[name].index(columns).whereabouts
+            index = self._relations[name].index(columns).descriptor
             laid_out, home = self._laid_out[place], addressof(index)
             # Without a call in between: Ctrl-C must not leave the address of one that is gone.
             laid_out.found[len(served.plan.names) + machine.full_index] = index
@@ -362,14 +362,14 @@ class StratumUpdate:
     """Losses, recovery and gains of the stratum at a place (see `machine.stratum_update`). If a drive has come to it,
     or is within it, it goes on from there."""
 
-    def __init__(self, impulse: Impulse, place: int, drive: UpdateScheduler) -> None:
-        self.own = impulse.stratum.relations
+    def __init__(self, stratum_delta: StratumDelta, place: int, drive: UpdateScheduler) -> None:
+        self.own = stratum_delta.stratum.relations
         self._drive = drive
-        self._watch = impulse.watch
+        self._watch = stratum_delta.watch
         self._is_alone = not drive.is_at(place)
         if self._is_alone:
-            drive.set_out(impulse.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
-        drive.give(place, impulse.deleted, impulse.inserted)
+            drive.set_out(stratum_delta.below, max(self._watch.allowance(SETTINGS.work_between_checks), 1), place)
+        drive.give(place, stratum_delta.deleted, stratum_delta.inserted)
         drive.admit(place)
 
     def update(self) -> None:

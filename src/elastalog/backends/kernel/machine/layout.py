@@ -18,7 +18,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
-from elastalog.backends.kernel.store.memory import IndexWhereabouts, Place
+from elastalog.backends.kernel.store.memory import IndexDescriptor, Place
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
@@ -238,9 +238,9 @@ class Relation(Place):
 
 
 @record
-class IndexPlace(IndexWhereabouts):
+class IndexPlace(IndexDescriptor):
     """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
-    whereabouts, 0 where it has none, or nobody says."""
+    descriptor, 0 where it has none, or nobody says."""
 
     relation: int
     is_missing: int

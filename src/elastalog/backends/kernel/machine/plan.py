@@ -20,7 +20,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, IndexWhereabouts, Place, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Place, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import InternalError
@@ -31,7 +31,7 @@ from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 
 _WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
-_INDEX_WHEREABOUTS: int = sizeof(IndexWhereabouts)
+_INDEX_WHEREABOUTS: int = sizeof(IndexDescriptor)
 """Bytes that the records of a relation and of an index begin with: where it is, and how far it goes."""
 
 

@@ -37,7 +37,7 @@ from elastalog.backends.kernel.machine.layout import (
     variant_at,
 )
 from elastalog.backends.kernel.store import postings
-from elastalog.backends.kernel.store.memory import index_whereabouts_at
+from elastalog.backends.kernel.store.memory import index_descriptor_at
 from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, find_key, hash_key, index_key
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
@@ -330,7 +330,7 @@ def catch_up(machine, number):  # type: ignore[no-untyped-def]
     machine.full_index = number
     if index.home == 0:
         return False
-    home = index_whereabouts_at(index.home, 0)
+    home = index_descriptor_at(index.home, 0)
     index.added = home.added
     is_done = extend_index(index, relation_at(machine.relations, index.relation))
     home.added = index.added

@@ -1,6 +1,6 @@
 """A drive: from stratum to stratum of an update, in compiled code.
 
-Only strata are entered that hear of a change below them. What they read and derive is copied from its whereabouts when
+Only strata are entered that hear of a change below them. What they read and derive is copied from its descriptor when
 they are entered, and how far it goes is written back whenever the machine returns.
 """
 
@@ -25,7 +25,7 @@ from elastalog.backends.kernel.machine.inputs import begin_relation
 from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
-from elastalog.backends.kernel.store.memory import IndexWhereabouts, Place, index_whereabouts_at, whereabouts_at
+from elastalog.backends.kernel.store.memory import IndexDescriptor, Place, index_descriptor_at, relation_descriptor_at
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
 DRIVEN = 6
@@ -39,14 +39,14 @@ _NUMBER = 8
 """Bytes of a number."""
 
 _SHARED = sizeof(Place) // _NUMBER
-_SHARED_BY_INDEX = sizeof(IndexWhereabouts) // _NUMBER
+_SHARED_BY_INDEX = sizeof(IndexDescriptor) // _NUMBER
 _RELATION, _INDEX = sizeof(Relation), sizeof(IndexPlace)
 
 
 @record
 class Stratum(Structure):
     """What the machine works on in a stratum: see the fields of `Machine` from `relations` on. `laid_out`: the stamp at
-    which all this was written, see `Drive`; `homes` and `index_homes`: the addresses of the whereabouts of relations
+    which all this was written, see `Drive`; `homes` and `index_homes`: the addresses of the descriptors of relations
     and indexes, 0 for an index that there is not."""
 
     laid_out: int
@@ -69,7 +69,7 @@ class Drive(Structure):
     """`strata` in their order; `at` is the place of the one that the drive is at. `reached`: a number for each, not 0
     if it is to be entered; `barred`: likewise, if it is to be left to others, as those in `never` always are. Strata
     that were not laid out at `stamp` are to be laid out again. `readers`: first, for each relation and one more, where
-    its begin; then the places of strata that read it. `homes`: the whereabouts of all relations.
+    its begin; then the places of strata that read it. `homes`: the descriptors of all relations.
 
     `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
     `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `first`: a list of the first entries,
@@ -113,7 +113,7 @@ def set_out(address):  # type: ignore[no-untyped-def]
     drive = drive_at(address, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
     for r in range(drive.homes_number):
-        home = whereabouts_at(homes[r], 0)
+        home = relation_descriptor_at(homes[r], 0)
         home.changed_number = 0
         home.going = 0
         home.coming = 0
@@ -132,7 +132,7 @@ def set_out(address):  # type: ignore[no-untyped-def]
 def tell(address, relation, entries, number):  # type: ignore[no-untyped-def]
     """So many entries of a relation have changed, which are listed at a place."""
     drive = drive_at(address, 0)
-    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
     home.changed = entries
     home.changed_number = number
     _reach_readers(drive, relation)
@@ -143,7 +143,7 @@ def change(address, place, relation, facts, is_present):  # type: ignore[no-unty
     """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place. Returns how
     many entries the relation has, all of which have changed; -1 if rows or room are missing: then nothing was done."""
     drive = drive_at(address, 0)
-    home = whereabouts_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
+    home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
     if home.touched_used + facts.shape[0] > drive.first_room or change_facts(home, facts, is_present) > 0:
         return -1
     home.changed = drive.first
@@ -258,13 +258,13 @@ def write_back(machine):  # type: ignore[no-untyped-def]
     for r in range(stratum.relations_number):
         relation = relation_at(stratum.relations, r)
         if relation.is_own:
-            home = whereabouts_at(homes[r], 0)
+            home = relation_descriptor_at(homes[r], 0)
             home.used = relation.used
             home.touched_used = relation.touched_used
             for i in range(relation.first_index, relation.indexes_end):
                 index = index_at(stratum.indexes, i)
                 if not index.is_missing:
-                    index_whereabouts_at(index_homes[i], 0).added = index.added
+                    index_descriptor_at(index_homes[i], 0).added = index.added
 
 
 @piece
@@ -287,7 +287,7 @@ def leave(machine):  # type: ignore[no-untyped-def]
         relation = relation_at(stratum.relations, r)
         if relation.is_own and relation.touched_used > 0:
             touched += relation.touched_used
-            _note_changes(drive, relation, whereabouts_at(homes[r], 0))
+            _note_changes(drive, relation, relation_descriptor_at(homes[r], 0))
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
     done = numbers_at(_done_at(drive, drive.at), DRIVEN)
     done[1] = drive.changes

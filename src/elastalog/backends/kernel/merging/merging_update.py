@@ -29,7 +29,7 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE, ROW
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
-from elastalog.backends.kernel.store.transaction import Impulse
+from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.settings import SETTINGS
@@ -40,14 +40,14 @@ Facts = dict[str, Matrix]
 class MergingUpdate:
     """An update of such a stratum under way."""
 
-    def __init__(self, plan: MergingPlan, impulse: Impulse, scratch: Scratch) -> None:
+    def __init__(self, plan: MergingPlan, stratum_delta: StratumDelta, scratch: Scratch) -> None:
         self.own = plan.own
         self._plan = plan
-        self._relations = dict(impulse.relations)
-        self._below, self._deleted, self._inserted = impulse.below, impulse.deleted, impulse.inserted
-        self._watch = impulse.watch
+        self._relations = dict(stratum_delta.relations)
+        self._below, self._deleted, self._inserted = stratum_delta.below, stratum_delta.deleted, stratum_delta.inserted
+        self._watch = stratum_delta.watch
         self._levels = MergingLevels(plan.classes, self._relations)
-        self._derivations = MergingDerivations(plan, self._relations, self._levels, impulse.watch, scratch)
+        self._derivations = MergingDerivations(plan, self._relations, self._levels, stratum_delta.watch, scratch)
         self._escaped: dict[str, list[Matrix]] = {}
 
     def update(self) -> None:
@@ -66,12 +66,7 @@ class MergingUpdate:
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        changed = {}
-        for name in self.own:
-            entries = transaction.changed_entries(self._relations[name], is_level_change=False)
-            if len(entries):
-                changed[name] = entries
-        return changed
+        return transaction.changed_members(self._relations, self.own)
 
     def abandon(self) -> None:
         """What is under way needs nothing but a rollback."""

@@ -19,7 +19,7 @@ from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
-from elastalog.backends.kernel.store.transaction import Impulse
+from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.protocol import GONE
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.planning.logical import LogicalStratum, Ranked
@@ -295,23 +295,23 @@ class RankedStrata:
 class RankedUpdate:
     """An update of such a stratum under way."""
 
-    def __init__(self, strata: RankedStrata, impulse: Impulse, dictionary: Dictionary) -> None:
-        self.own = impulse.stratum.relations
+    def __init__(self, strata: RankedStrata, stratum_delta: StratumDelta, dictionary: Dictionary) -> None:
+        self.own = stratum_delta.stratum.relations
         self._strata = strata
-        self._impulse = impulse
+        self._stratum_delta = stratum_delta
         self._dictionary = dictionary
         self._graph: RankedGraph | None = None
 
     def update(self) -> None:
         """Brings the stratum to its new fixpoint."""
-        impulse = self._impulse
-        graph = self._graph = self._strata.begin(impulse.stratum, impulse.relations, self._dictionary)
+        stratum_delta = self._stratum_delta
+        graph = self._graph = self._strata.begin(stratum_delta.stratum, stratum_delta.relations, self._dictionary)
         try:
-            graph.update(impulse.below, impulse.watch)
+            graph.update(stratum_delta.below, stratum_delta.watch)
         except OutOfOrder as error:
             raise BudgetExceeded(str(error)) from None
         for name, went, came, steps, counts in graph.changes():
-            relation = impulse.relations[name]
+            relation = stratum_delta.relations[name]
             gone = np.full(len(went), GONE, np.int32)
             if len(went):
                 transaction.annotate_rows(relation, relation.find(went), gone, np.zeros(len(went), np.int32))
@@ -320,12 +320,7 @@ class RankedUpdate:
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        changed = {}
-        for name in self.own:
-            entries = transaction.changed_entries(self._impulse.relations[name], is_level_change=False)
-            if len(entries):
-                changed[name] = entries
-        return changed
+        return transaction.changed_members(self._stratum_delta.relations, self.own)
 
     def abandon(self) -> None:
         """The graph is what it was."""

@@ -23,7 +23,7 @@ from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import Impulse
+from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.settings import SETTINGS
@@ -52,17 +52,17 @@ class StratumSets(LookAhead):
     that it reads."""
 
     def __init__(
-        self, plan: SetPlan, impulse: Impulse, support: Support, explicit: frozenset[str], scratch: Scratch
+        self, plan: SetPlan, stratum_delta: StratumDelta, support: Support, explicit: frozenset[str], scratch: Scratch
     ) -> None:
-        stratum, relations, watch = impulse.stratum, impulse.relations, impulse.watch
-        super().__init__(relations, stratum.relations, impulse.below, plan.flat, watch)
+        stratum, relations, watch = stratum_delta.stratum, stratum_delta.relations, stratum_delta.watch
+        super().__init__(relations, stratum.relations, stratum_delta.below, plan.flat, watch)
         self.number = stratum.number
         self.has_rules = bool(stratum.clauses)
         self.explicit = explicit
         self._plan = plan
         self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
         self._has_recursive = support is Support.EVERY
-        self._deleted, self._inserted = impulse.rows()
+        self._deleted, self._inserted = stratum_delta.rows()
         self._watch = watch
         self._scratch = scratch
         self._stamp = 0

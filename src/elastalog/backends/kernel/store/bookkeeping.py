@@ -41,7 +41,7 @@ from elastalog.backends.kernel.store.annotations import (
     WAS,
     entry_of,
 )
-from elastalog.backends.kernel.store.memory import Matrix, Vector, whereabouts_at
+from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
 
@@ -313,7 +313,7 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
 @operator(types.void, INT, MATRIX, INT, types.Array(types.boolean, 1))
 def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
     """Which facts are there at a level below one; without annotations, which are there."""
-    home = whereabouts_at(address, 0)
+    home = relation_descriptor_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)

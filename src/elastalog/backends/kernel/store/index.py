@@ -10,7 +10,7 @@ from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
     STAMPS,
-    IndexWhereabouts,
+    IndexDescriptor,
     Matrix,
     Vector,
     cleared,
@@ -39,6 +39,7 @@ class Index:
     __slots__ = (
         "ahead",
         "columns",
+        "descriptor",
         "keys",
         "kind",
         "laid_out",
@@ -47,13 +48,12 @@ class Index:
         "slots",
         "stamp",
         "state",
-        "whereabouts",
     )
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int, crew: Crew = ALONE) -> None:
         self.stamp = STAMPS.take()
         self.laid_out = -1
-        self.whereabouts = IndexWhereabouts()
+        self.descriptor = IndexDescriptor()
         self.ahead = -1
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
@@ -75,7 +75,7 @@ class Index:
         """An empty index with room for what this one holds."""
         other = object.__new__(Index)
         other.stamp, other.laid_out = STAMPS.take(), -1
-        other.whereabouts = IndexWhereabouts()
+        other.descriptor = IndexDescriptor()
         other.ahead = -1
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
@@ -88,15 +88,15 @@ class Index:
     @property
     def done(self) -> int:
         """How many rows have been added."""
-        return self.whereabouts.added
+        return self.descriptor.added
 
     @done.setter
     def done(self, rows: int) -> None:
-        self.whereabouts.added = rows
+        self.descriptor.added = rows
 
-    def lay_out(self) -> IndexWhereabouts:
+    def lay_out(self) -> IndexDescriptor:
         """Where the index is, written down again if it has moved."""
-        found, stamp = self.whereabouts, self.stamp
+        found, stamp = self.descriptor, self.stamp
         if stamp != self.laid_out:
             found.columns, found.columns_number = address_of(self.columns), len(self.columns)
             found.kind = self.kind

@@ -242,7 +242,7 @@ class Place(Structure):
 
 
 @record
-class Whereabouts(Place):
+class RelationDescriptor(Place):
     """The same, kept for as long as the relation lives: how far it goes here and nowhere else, arrays as written down
     by `KernelRelation.lay_out`. `number`: that of the relation in its program."""
 
@@ -250,7 +250,7 @@ class Whereabouts(Place):
 
 
 @record
-class IndexWhereabouts(Structure):
+class IndexDescriptor(Structure):
     """Of an index; `added` rows are in it, which is kept here and nowhere else."""
 
     columns: int
@@ -268,5 +268,5 @@ class IndexWhereabouts(Structure):
     added: int
 
 
-whereabouts_at = record_at(Whereabouts)
-index_whereabouts_at = record_at(IndexWhereabouts)
+relation_descriptor_at = record_at(RelationDescriptor)
+index_descriptor_at = record_at(IndexDescriptor)

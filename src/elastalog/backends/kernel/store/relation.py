@@ -19,8 +19,8 @@ from elastalog.backends.kernel.store.memory import (
     NO_WORDS,
     STAMPS,
     Matrix,
+    RelationDescriptor,
     Vector,
-    Whereabouts,
     empty_table,
     grown,
     lengthen,
@@ -55,20 +55,39 @@ class KernelRelation:
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
     `state`: where operators on this relation note what they have done. `crew`: who builds large tables and indexes.
     `stamp`: another number whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at
-    which `whereabouts` were written, which are at `address`."""
+    which the `descriptor` was written, which is at `address`."""
 
     __slots__ = (
-        "_indexes", "_table", "address", "count", "crew", "full", "generation", "highest", "is_annotated", "is_settled",
-        "laid_out", "level", "lowest", "name", "present", "rows", "shift", "stamp", "state", "touched",
-        "whereabouts", "width",
+        "_indexes",
+        "_table",
+        "address",
+        "count",
+        "crew",
+        "descriptor",
+        "full",
+        "generation",
+        "highest",
+        "is_annotated",
+        "is_settled",
+        "laid_out",
+        "level",
+        "lowest",
+        "name",
+        "present",
+        "rows",
+        "shift",
+        "stamp",
+        "state",
+        "touched",
+        "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
         self.stamp = STAMPS.take()
         self.crew = crew
         self.laid_out = -1
-        self.whereabouts = Whereabouts()
-        self.address = addressof(self.whereabouts)
+        self.descriptor = RelationDescriptor()
+        self.address = addressof(self.descriptor)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
@@ -90,20 +109,20 @@ class KernelRelation:
     @property
     def used(self) -> int:
         """How many rows there are, those of absent facts included."""
-        return self.whereabouts.used
+        return self.descriptor.used
 
     @used.setter
     def used(self, rows: int) -> None:
-        self.whereabouts.used = rows
+        self.descriptor.used = rows
 
     @property
     def touched_used(self) -> int:
         """How many entries the touched table has."""
-        return self.whereabouts.touched_used
+        return self.descriptor.touched_used
 
     @touched_used.setter
     def touched_used(self, entries: int) -> None:
-        self.whereabouts.touched_used = entries
+        self.descriptor.touched_used = entries
 
     @property
     def table(self) -> Vector:
@@ -113,10 +132,10 @@ class KernelRelation:
             self._fill_table(empty_table(slots), full)
         return self._table
 
-    def lay_out(self, *, with_table: bool = True) -> Whereabouts:
+    def lay_out(self, *, with_table: bool = True) -> RelationDescriptor:
         """Where the relation is, written down again if it has moved. Without the set table where that has been
         forgotten and nobody will look for facts."""
-        found = self.whereabouts
+        found = self.descriptor
         if self.stamp != self.laid_out:
             table = self.table if with_table else self._table  # before the stamp: it may have to be made
             stamp = self.stamp if len(table) else -1

@@ -9,7 +9,7 @@ the shift is used again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -42,7 +42,7 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector, whereabouts_at
+from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.protocol import GONE, LISTED, LISTING, ListedChanges, StateChanges
 from elastalog.backends.watch import Watch
@@ -55,7 +55,7 @@ class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
     `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
-    commit. `is_told`: the whereabouts of all `changed` relations say which entries these are."""
+    commit. `is_told`: the descriptors of all `changed` relations say which entries these are."""
 
     __slots__ = ("anew", "changed", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
 
@@ -127,6 +127,12 @@ def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
     changed = np.empty(relation.touched_used, np.int32)
     number = bookkeeping.finish(relation.touched, relation.touched_used, is_level_change, changed)
     return changed[:number]
+
+
+def changed_members(relations: Mapping[str, KernelRelation], names: Iterable[str]) -> dict[str, Vector]:
+    """The touched entries of finished relations whose facts came or went, by relation, where there are any."""
+    changed = {name: changed_entries(relations[name], is_level_change=False) for name in names}
+    return {name: entries for name, entries in changed.items() if len(entries)}
 
 
 def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bool) -> Vector:
@@ -233,7 +239,7 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
     number = 0
     entries_in_all = 0
     for r in range(homes.shape[0]):
-        used = whereabouts_at(homes[r], 0).touched_used
+        used = relation_descriptor_at(homes[r], 0).touched_used
         if used > 0:
             fates[number, _RELATION] = r
             fates[number, _ENTRIES] = used
@@ -244,7 +250,7 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
         return -1 - entries_in_all
     noted = 0
     for i in range(number):
-        home = whereabouts_at(homes[fates[i, _RELATION]], 0)
+        home = relation_descriptor_at(homes[fates[i, _RELATION]], 0)
         entries = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
         level = words_at(home.level, home.room)
         count = words_at(home.count, home.room)
@@ -271,7 +277,7 @@ def _list_changes(homes, hidden, place, room):  # type: ignore[no-untyped-def]
     words = LISTING
     number = 0
     for r in range(homes.shape[0]):
-        home = whereabouts_at(homes[r], 0)
+        home = relation_descriptor_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
             words += LISTED + home.changed_number * home.width
             number += 1
@@ -282,7 +288,7 @@ def _list_changes(homes, hidden, place, room):  # type: ignore[no-untyped-def]
     impact = 0
     next_one = LISTING
     for r in range(homes.shape[0]):
-        home = whereabouts_at(homes[r], 0)
+        home = relation_descriptor_at(homes[r], 0)
         if home.changed_number > 0 and hidden[r] == 0:
             numbers = _came_and_went(
                 words_at(home.changed, home.changed_number), matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH),
@@ -306,7 +312,7 @@ def _list_changes(homes, hidden, place, room):  # type: ignore[no-untyped-def]
 
 class Homes:
     """Where the relations of a kernel are, and which of them are `hidden`. `numbers`: which is which; `addresses`: of
-    their whereabouts, up to date after `look_again`."""
+    their descriptors, up to date after `look_again`."""
 
     def __init__(self, relations: dict[str, KernelRelation], hidden: Container[str] = ()) -> None:
         self.relations = relations
@@ -344,7 +350,7 @@ class Homes:
         return self._moved
 
     def changes(self, with_hidden: bool) -> ListedChanges:
-        """The facts that came and went of relations whose whereabouts say which of their entries have changed; those
+        """The facts that came and went of relations whose descriptors say which of their entries have changed; those
         of hidden ones only `with_hidden`."""
         if STAMPS.last != self._stamp:
             self.look_again()
@@ -423,7 +429,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Impulse:
+class StratumDelta:
     """`relations` are all that there are; `below`: the changed entries of those that the stratum reads, `deleted` and
     `inserted` the explicit facts of its own that go and come. `watch` is asked while it is maintained."""
 
@@ -446,9 +452,9 @@ __all__ = [
     "NOWHERE",
     "REFERENCE",
     "Homes",
-    "Impulse",
     "Shift",
     "Side",
+    "StratumDelta",
     "Transaction",
     "add_rows",
     "annotate_rows",
