@@ -259,7 +259,7 @@ def _go_on_in_machine(
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
+    """The facts of a stratum after some `rounds`, in the order of their levels, explicit ones first. `is_done`: there
     are no others. `is_complete`: no `.limitsize` has cut it short."""
 
     relations: Mapping[str, FactWords]
@@ -303,7 +303,7 @@ class OtherPlace(Protocol):
 
 
 _SPARSE = 8
-"""A set table that was made for so many times the facts that came is made anew when it is needed."""
+"""A set table that was made for this many times the facts that came is made anew when it is needed."""
 
 
 def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:
