@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.bootstrap.fixpoint import OtherPlace
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.epochs import KernelReplays, KernelShifts
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.relations import KernelFacts

@@ -31,6 +31,7 @@ from elastalog.backends.kernel.store.memory import (
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 
 _FIRST_TABLE = 128
@@ -256,6 +257,22 @@ class KernelRelation:
             self.level[first : self.used] = 0
             self.count[first : self.used] = 1
         self.present = self.used
+
+    def adopt(self, facts: FactWords) -> None:
+        """Holds given facts instead, in their order. Who first looks for one has the set table made, and indexes are
+        made when they are needed: by all threads."""
+        assert facts.level is not None
+        assert facts.count is not None
+        self.stamp = STAMPS.take()
+        self._indexes.clear()
+        self._table, self.full = NO_TABLE, 0
+        self.rows = np.require(facts.words, np.int32, ["C", "W"])
+        self.used = self.present = len(facts.words)
+        if self.is_annotated:
+            self.level = np.require(facts.level, np.int32, ["C", "W"])
+            self.count = np.require(facts.count, np.int32, ["C", "W"])
+            self.lowest = int(self.level.min(initial=0))
+            self.highest = int(self.level.max(initial=0))
 
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""

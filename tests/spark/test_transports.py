@@ -1,17 +1,25 @@
-"""Tasks that exchange over the network: the same results as through files, and through files where ports are closed."""
+"""Tasks that exchange over the network: the same results as through files, and through files where ports are
+closed; operators of tasks that exchange facts; what the driver makes of the results of tasks."""
 
 from __future__ import annotations
 
+import pickle
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import elastalog
 from elastalog.backends.spark import exchange, transports
+from elastalog.backends.spark.messages import distribute
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, StateWritten, ValuesMade, Worked, outcome_of
+from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.values import MadeValues
+from elastalog.backends.spark.word_files import WordFile
 from tests.engine.judging import levels_of
 from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates
 
@@ -115,3 +123,51 @@ def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
 def test_over_the_network_on_spark(spark: Any) -> None:
     with by_way(spark, "network"):
         follow_a_chain(spark)
+
+
+@pytest.mark.parametrize("size", [0, 1, 50])
+@pytest.mark.parametrize("has_count", [False, True])
+def test_rows_are_ordered_by_share_and_those_for_everybody_come_last(size: int, has_count: bool) -> None:
+    shares_number = 4
+    random = np.random.default_rng(size)
+    rows = random.integers(0, 100, (size, 2)).astype(np.int32)
+    shares = random.integers(-1, shares_number, size).astype(np.int32)
+    count = random.integers(1, 9, size if has_count else 0).astype(np.int32)
+    ordered = np.empty((size, 2 + has_count), np.int32)
+    bounds = np.zeros(shares_number + 2, np.int64)
+    distribute(rows, count, shares, ordered, bounds)
+    wanted: list[list[int]] = []
+    for share in (*range(shares_number), -1):
+        assert bounds[share % (shares_number + 1)] == len(wanted)
+        for i in range(size):
+            if shares[i] == share:
+                wanted.append([*rows[i].tolist(), *count[i : i + 1].tolist()])
+    assert bounds[-1] == size
+    assert ordered.tolist() == wanted
+
+
+BY_FIRST = Routing(0, 2)
+
+
+def test_files_belong_to_the_share_that_wrote_them() -> None:
+    results = [
+        Worked(0, 5, pickle.dumps("a")),
+        StateWritten(0, "path", WordFile("/0.parquet", 3)),
+        ChangesWritten(0, "path", WordFile("/0c.parquet", 2), heard=1),
+        Worked(1, 7, pickle.dumps(None)),
+        ValuesMade(1, MadeValues(("new",), b"")),
+        ChangesWritten(1, "path", WordFile("/1c.parquet", 4), heard=4),
+    ]
+    found = outcome_of(results, {"path": BY_FIRST, "far": BY_FIRST})
+    path, far = found.written["path"], found.written["far"]
+    assert (found.derivations, found.returned, found.faults) == (12, ["a", None], set())
+    assert path.states == (WordFile("/0.parquet", 3, BY_FIRST, 0),)
+    assert path.changes == (WordFile("/0c.parquet", 2, BY_FIRST, 0), WordFile("/1c.parquet", 4, BY_FIRST, 1))
+    assert path.heard == 5
+    assert path.paths == {"/0.parquet", "/0c.parquet", "/1c.parquet"}
+    assert (far.states, far.changes, far.heard) == ((), (), 0)
+
+
+def test_every_fault_is_known() -> None:
+    results = [Failed(0, Fault.ERROR), Worked(1, 3), Failed(2, Fault.OVER_BUDGET), Failed(3, Fault.ERROR)]
+    assert outcome_of(results, {}).faults == {Fault.ERROR, Fault.OVER_BUDGET}
