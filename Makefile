@@ -20,7 +20,7 @@ SEED    ?=
 CLONES  ?=
 SOUFFLE ?=
 # What `make check` tests: the language and the pages, and that a handful of programs have the facts that they should.
-QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/test_names.py tests/docs/test_pages.py tests/docs/test_site.py \
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/test_circles.py tests/test_names.py tests/docs/test_pages.py tests/docs/test_site.py \
 	tests/docs/test_walks.py tests/engine/test_programs.py::test_the_command_run_writes_the_expected_facts
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
