@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.resident import Fetched
+from elastalog.backends.kernel.store.snapshot import Fetched
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import lifted

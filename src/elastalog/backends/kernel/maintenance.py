@@ -15,9 +15,8 @@ from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.kernel.store.transaction import Impulse, Transaction
 from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum

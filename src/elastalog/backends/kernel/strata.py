@@ -20,8 +20,7 @@ from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
-    from elastalog.backends.kernel.ranks.maintaining import RankedStrata, RankedUpdate
+    from elastalog.backends.kernel.ranks.graph import RankedStrata, RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
-    from elastalog.backends.kernel.store.impulse import Impulse
+    from elastalog.backends.kernel.store.transaction import Impulse
 
     AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
 
@@ -74,7 +73,7 @@ class StrataContext:
     def ranks(self) -> RankedStrata:
         """Of the strata that are evaluated in the order of values; few programs have one."""
         if self.known_ranks is None:
-            from elastalog.backends.kernel.ranks.maintaining import RankedStrata
+            from elastalog.backends.kernel.ranks.graph import RankedStrata
 
             self.known_ranks = RankedStrata()
         return self.known_ranks
@@ -301,12 +300,12 @@ class Ranked(Chosen):
             super()._choose()
 
     def prepare(self) -> tuple[ModuleType, ...]:
-        from elastalog.backends.kernel.ranks import operators, settling
+        from elastalog.backends.kernel.ranks import operators
 
-        return (operators, settling) if self.is_maintained else ()
+        return (operators,) if self.is_maintained else ()
 
     def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
-        from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
+        from elastalog.backends.kernel.ranks.graph import RankedUpdate
 
         return RankedUpdate(self.context.ranks, impulse, self.context.dictionary)
 

@@ -8,27 +8,27 @@ from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
+from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_TABLE,
     NO_WORDS,
     STAMPS,
     Matrix,
     Vector,
+    Whereabouts,
     empty_table,
     grown,
+    lengthen,
     rows_for,
     slots_at_once,
     slots_for,
     state_vector,
 )
-from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.facts import FactWords
@@ -408,3 +408,24 @@ def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
         inserting.rebuild_together(rows, first, last, table, shift)
 
     crew.do_parts(enter)
+
+
+def levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:
+    """The levels of rows in the state under way."""
+    levels = relation.level[rows].copy()
+    is_touched = levels >= REFERENCE
+    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, NEW]
+    return levels
+
+
+def note_levels(relation: KernelRelation) -> None:
+    """Notes between which levels the facts of a settled relation are."""
+    levels = relation.level[: relation.used]
+    relation.lowest = int(levels.min()) if len(levels) else 0
+    relation.highest = int(levels.max()) if len(levels) else 0
+
+
+def highest_now(relation: KernelRelation) -> int:
+    """A level above which the relation has no facts in the state under way."""
+    touched = relation.touched[: relation.touched_used, NEW]
+    return max(relation.highest, int(touched[touched < ABSENT].max(initial=0)))
