@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import shell
-from elastalog.cli.main import cli
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
+from tests.commands import run
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -42,7 +42,7 @@ def program(tmp_path: Path) -> str:
 
 
 def script(program: str, text: str, *options: str) -> Result:
-    return CliRunner().invoke(cli, ["shell", program, *options], input=text, catch_exceptions=False)
+    return run("shell", program, *options, text=text)
 
 
 def texts(text: str, separator: str | None = None) -> list[str]:
@@ -135,13 +135,13 @@ def test_changes_left_pending_are_a_warning(program: str) -> None:
 
 
 def test_a_script_that_is_not_utf8_is_an_error(program: str) -> None:
-    result = CliRunner().invoke(cli, ["shell", program], input=b'echo a\ninsert name(1, "\xff")\n')
+    result = run("shell", program, text=b'echo a\ninsert name(1, "\xff")\n')
     assert (result.exit_code, result.stdout) == (1, "a\n")
     assert "the script is not UTF-8\n --> <stdin>:2:1\n" in result.stderr
 
 
 def test_a_byte_order_mark_is_passed_over(program: str) -> None:
-    assert CliRunner().invoke(cli, ["shell", program], input=b"\xef\xbb\xbfecho a\r\n").stdout == "a\n"
+    assert run("shell", program, text=b"\xef\xbb\xbfecho a\r\n").stdout == "a\n"
 
 
 def test_interruption_of_a_script_is_130(program: str, monkeypatch: pytest.MonkeyPatch) -> None:

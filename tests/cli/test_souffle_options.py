@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from elastalog.backends.kernel.compile.warm import warm
-from elastalog.cli.main import cli
+from tests.commands import run as command
 
 PROGRAM = """\
 .decl edge(x: number, y: number)
@@ -35,7 +35,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["run", *arguments])
+    return command("run", *arguments)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
+from tests.commands import run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "coming-from-souffle.md"
 DECLARED = (
@@ -196,7 +195,7 @@ def test_the_line_reads_and_writes_what_is_written_down(
             Path("facts", name).write_text(text)
     Path("program.dl").write_text(f"{DECLARED}{code}\n{more}\n")
     arguments = ["run", "program.dl", "-F", "facts", "-D", "out", "-w"]
-    result = CliRunner().invoke(cli, arguments, input=given.get("-"))
+    result = run(*arguments, text=given.get("-"))
     assert (result.exit_code, result.stdout, result.stderr) == (0, printed, "")
     assert {file.name: content(file) for file in sorted(Path("out").glob("*"))} == written
 

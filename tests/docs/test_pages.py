@@ -79,6 +79,12 @@ def test_contributing_shows_the_layers_that_are_checked() -> None:
     assert shown == layers_of_the_contract()
 
 
+def test_the_glossary_can_be_kept_in_mind() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ", text.partition("## Words")[2].partition("\n## ")[0], re.MULTILINE)
+    assert len(rows) - 1 <= 25  # the first is the heading
+
+
 def test_every_package_is_in_a_layer() -> None:
     packages = {path.parent.name for path in (ROOT / "src" / "elastalog").glob("*/__init__.py")}
     assert packages <= set().union(*layers_of_the_contract())

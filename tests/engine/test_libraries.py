@@ -8,15 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.ground import Run
-from elastalog.relations.libraries import library_functions
+from elastalog.relations.functions import library_functions
+from tests.commands import run
 from tests.spark.without_spark import tasks_in_this_process
 
 CODE = """
@@ -85,13 +84,13 @@ def test_the_command_line_names_folder_and_library(library: Path, tmp_path: Path
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "e.facts").write_text("3\tx\n")
     arguments = ["run", str(tmp_path / "p.dl"), "-F", str(tmp_path), "-D", "-"]
-    result = CliRunner().invoke(cli, [*arguments, "-L", str(library.parent), "-l", "functors"])
+    result = run(*arguments, "-L", library.parent, "-l", "functors")
     assert result.exit_code == 0, result.stderr
     assert "6\t18446744073709551615\t2.5\tx/3\t1" in result.stdout
-    result = CliRunner().invoke(cli, arguments)
+    result = run(*arguments)
     assert result.exit_code == 1
     assert "E0641" in result.stderr
-    result = CliRunner().invoke(cli, [*arguments, "-l", "nothing"])
+    result = run(*arguments, "-l", "nothing")
     assert "E0670" in result.stderr
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap.merging import Merging
-from elastalog.cli.main import cli
 from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.listing import list_plans
 from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
 from elastalog.program import Program
+from tests.commands import run
 from tests.engine.judging import facts_of, judge, rules_text
 from tests.generators.construction import Features, GeneratedProgram
 from tests.generators.seeded import seeded_case, seeded_program
@@ -231,16 +231,15 @@ def test_random_programs_with_equivalences_in_recursion(seeds: range) -> None:
 
 
 def test_the_command_line_runs_it_as_classes(tmp_path: Path) -> None:
-    from click.testing import CliRunner
 
     program = tmp_path / "p.dl"
     program.write_text(CONGRUENT.replace(".input same\n", "") + ".printsize same\n")
     (tmp_path / "edge.facts").write_text("0\t1\n1\t2\n")
     (tmp_path / "next.facts").write_text("".join(f"{i}\t{i + 2}\n" for i in range(300)))
-    result = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)])
+    result = run("run", program, "-F", tmp_path, "-D", tmp_path)
     assert result.exit_code == 0, result.output
     assert str(302**2) in result.output
-    shown = CliRunner().invoke(cli, ["show", str(program), "--stage", "plan"])
+    shown = run("show", program, "--stage", "plan")
     assert "classes of same are formed in every round" in shown.output
 
 

@@ -7,13 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.settings import SETTINGS
+from tests.commands import run
 from tests.engine.judging import facts_of, judge
 from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
@@ -312,11 +311,11 @@ def test_the_command_line_evaluates_and_asks(tmp_path: Path) -> None:
     program.write_text(CHOSEN + ".output chosen\n")
     (tmp_path / "item.facts").write_text("1\n")
     (tmp_path / "chosen.facts").write_text("2\n")
-    result = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)])
+    result = run("run", program, "-F", tmp_path, "-D", tmp_path)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "chosen.csv").read_text().split() == ["2", "3", "4", "5", "6"]
-    result = CliRunner().invoke(cli, ["query", str(program), "-F", str(tmp_path), "chosen(x), x > 4"])
+    result = run("query", program, "-F", tmp_path, "chosen(x), x > 4")
     assert result.exit_code == 0, result.output
     assert [line for line in result.stdout.split() if line.isdigit()] == ["5", "6"]
-    result = CliRunner().invoke(cli, ["show", "--stage", "plan", str(program)])
+    result = run("show", "--stage", "plan", program)
     assert "evaluation goes on until all of it is in @handled.1.x" in result.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
+from tests.commands import run
 from tests.engine.judging import LEVEL_KINDS, Kind, comparable, facts_of, levels_of
 from tests.reference.cases import case_names, load_case, read_lines, rows
 from tests.reference.evaluator import program_of
@@ -44,13 +45,10 @@ def test_every_program_has_the_levels_and_counts_of_the_definition(name: str, ki
 @pytest.mark.skipif(not is_run_a_command(), reason="there is no command `run` yet")
 @pytest.mark.parametrize("name", FROM_THE_SHELL)
 def test_the_command_run_writes_the_expected_facts(name: str, tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from elastalog.cli.main import cli
 
     case = load_case(name)
     arguments = ["run", case.folder / "program.dl", "-F", case.folder / "facts", "-D", tmp_path]
-    outcome = CliRunner().invoke(cli, list(map(str, arguments)))
+    outcome = run(*arguments)
     assert outcome.exit_code == 0, outcome.output
     schemas = program_of(case.tree).schemas
     for relation, facts in case.expected.items():

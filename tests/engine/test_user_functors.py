@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.ground import Run
+from tests.commands import run as command
 
 PROGRAM = """
 .functor half(x: number): number
@@ -160,11 +159,11 @@ def test_the_command_takes_a_file_of_functions(tmp_path: Path) -> None:
     (tmp_path / "n.facts").write_text("8\n")
     (tmp_path / "f.py").write_text("def half(x):\n    return x // 2\n\n\ndef tag(x, s):\n    return s + str(x)\n")
     arguments = ["run", str(tmp_path / "program.dl"), "-F", str(tmp_path), "-D", str(tmp_path)]
-    done = CliRunner().invoke(cli, [*arguments, "--functors", str(tmp_path / "f.py")])
+    done = command(*arguments, "--functors", tmp_path / "f.py")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "t.csv").read_text() == "a8\n"
     (tmp_path / "f.py").write_text("def half(x) return x")
-    done = CliRunner().invoke(cli, [*arguments, "--functors", str(tmp_path / "f.py")])
+    done = command(*arguments, "--functors", tmp_path / "f.py")
     assert done.exit_code == 1
     assert "E0643" in done.output
 
@@ -179,7 +178,7 @@ def test_the_command_line_gives_functors_to_stores(tmp_path: Path) -> None:
     store, functors = str(tmp_path / "store"), ["--functors", str(tmp_path / "functions.py")]
 
     def call(*words: str) -> Any:
-        return CliRunner().invoke(cli, list(words), catch_exceptions=False)
+        return command(*words)
 
     made = call("init", store, str(tmp_path / "program.dl"), "-F", str(tmp_path), *functors)
     assert made.exit_code == 0, made.stderr
@@ -191,6 +190,6 @@ def test_the_command_line_gives_functors_to_stores(tmp_path: Path) -> None:
     assert call("explain", store, "h(12, 6)", *functors).exit_code == 0
     assert "E0641" in call("verify", store, "--recompute").stderr
     assert call("verify", store, "--recompute", *functors).exit_code == 0
-    shell = CliRunner().invoke(cli, ["shell", store, *functors], input="insert n(14)\ncommit\nquery h(14, X)\n")
+    shell = command("shell", store, *functors, text="insert n(14)\ncommit\nquery h(14, X)\n")
     assert shell.exit_code == 0, shell.stderr
     assert "7" in shell.stdout

@@ -11,12 +11,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog.analysis.values import Branch
-from elastalog.cli.main import cli
 from elastalog.program import Program
+from tests.commands import run
 from tests.examples import contract_checker, disassembler, evm_decompiler, java_points_to, llvm_points_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -104,7 +103,7 @@ def test_the_facts_that_come_with_it(case: Case, tmp_path: Path) -> None:
         str(tmp_path),
         *options,
     ]
-    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    result = run(*arguments)
     assert result.exit_code == 0, result.stderr
     for path in sorted((case.folder / "expected").glob("*.csv")):
         lines = sorted((tmp_path / path.name).read_text(encoding="utf-8").splitlines())

@@ -67,6 +67,7 @@ def test_the_wheel_says_what_it_is_for(wheel: Path) -> None:
     machine = {"x86-64-v3": "x86_64", "aarch64": "aarch64"}[objects.processor().family]
     assert wheel.name.endswith(f"-py3-none-manylinux_2_17_{machine}.whl")
     with zipfile.ZipFile(wheel) as archive:
+        assert "elastalog/diagnostics/errors/syntax.md" in archive.namelist()
         (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
         always = [line for line in archive.read(name).decode().splitlines() if line.startswith("Requires-Dist")]
     assert not any("numba" in line for line in always if "extra ==" not in line)

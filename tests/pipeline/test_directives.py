@@ -6,13 +6,12 @@ import gzip
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
 from tests.analysis.checking import codes
+from tests.commands import run
 
 EDGE = ".decl e(x: number, s: symbol)\n"
 
@@ -126,7 +125,7 @@ def test_several_outputs_of_one_relation_in_any_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("p.dl").write_text(f'{EDGE}e(1, "a").\n{directives}\n.output e(filename="b", delimiter=",")\n')
-    result = CliRunner().invoke(cli, ["run", "p.dl"])
+    result = run("run", "p.dl")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "---------------\ne\n===============\n1\ta\n===============\n"
     assert (Path("e.csv").read_text(), Path("b").read_text()) == ("1\ta\n", "1,a\n")
@@ -156,7 +155,7 @@ r(["a,b", ["say \\"no\\"", ["", ["nil", nil]]]], $City("f(x)")).
 r(["plain text", nil], $No).
 """
     Path("p.dl").write_text(f'{program}.output r\n.output r(rfc4180=true, filename="quoted.csv")')
-    result = CliRunner().invoke(cli, ["run", "p.dl"])
+    result = run("run", "p.dl")
     assert result.exit_code == 0
     assert Path("r.csv").read_text() == '[a,b, [say "no", [, [nil, nil]]]]\t$City(f(x))\n[plain text, nil]\t$No\n'
     assert result.stderr.startswith(
@@ -166,7 +165,7 @@ r(["plain text", nil], $No).
     assert Path("quoted.csv").read_text() == quoted
     with elastalog.open(f'{program}.input r(filename="quoted.csv", rfc4180=true)', facts=tmp_path) as db:
         assert len(db["r"]) == 2  # what was quoted is what the text holds
-    result = CliRunner().invoke(cli, ["run", "p.dl", "-D", "-"])
+    result = run("run", "p.dl", "-D", "-")
     assert "[plain text, nil]\t$No\n" in result.stdout
     assert '[a,b, [say "no", [, [nil, nil]]]]\t$City(f(x))\n' in result.stdout
 
@@ -184,7 +183,7 @@ def test_a_star_stands_for_every_relation(tmp_path: Path) -> None:
     (tmp_path / "a.facts").write_text("1\n2\n")
     (tmp_path / "other.facts").write_text("2\n")
     folder = str(tmp_path)
-    result = CliRunner().invoke(cli, ["run", f"{folder}/p.dl", "-F", folder, "-D", folder])
+    result = run("run", f"{folder}/p.dl", "-F", folder, "-D", folder)
     assert result.exit_code == 0, result.stderr
     assert {name: (tmp_path / f"{name}.csv").read_text() for name in "abc"} == {"a": "1\n2\n", "b": "2\n", "c": "1\n"}
 
@@ -192,7 +191,7 @@ def test_a_star_stands_for_every_relation(tmp_path: Path) -> None:
 def test_a_nullary_relation_is_read_and_printed(tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text(".decl n()\n.input n\n.decl m()\n.output m(IO=stdout)\nm() :- n().\n")
     (tmp_path / "n.facts").write_text("()\n")
-    result = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl"), "-F", str(tmp_path)])
+    result = run("run", tmp_path / "p.dl", "-F", tmp_path)
     assert result.stdout == "---------------\nm\n===============\n()\n===============\n"
 
 
@@ -200,7 +199,7 @@ def test_sizes_to_standard_output_and_facts_from_standard_input(tmp_path: Path) 
     (tmp_path / "p.dl").write_text(
         EDGE + ".input e(IO=stdin)\n.decl p(s: symbol)\n.output p(IO=stdoutprintsize)\np(s) :- e(_, s).\n"
     )
-    result = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl")], input="1\ta\n2\tb\n3\tb\n")
+    result = run("run", tmp_path / "p.dl", text="1\ta\n2\tb\n3\tb\n")
     assert (result.exit_code, result.stdout) == (0, "p\t2\n")
 
 

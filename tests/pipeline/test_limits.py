@@ -24,9 +24,9 @@ from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import Quota, resident_bytes
 from elastalog.pipeline.files import allowance
-from elastalog.pipeline.files.allowance import Allowance, reading_within
+from elastalog.pipeline.files.allowance import Allowance, file_bytes, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
-from elastalog.pipeline.files.read import file_bytes, read_facts
+from elastalog.pipeline.files.read import read_facts
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 from elastalog.settings import SETTINGS

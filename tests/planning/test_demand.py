@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog.analysis.listing import show_rule
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.demand import asked_by_program, outputs_of, with_demand
 from elastalog.program import Program
 from elastalog.session.opening import question
+from tests.commands import run
 from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_program
 
@@ -74,7 +73,7 @@ def test_what_is_negated_is_whole() -> None:
 def test_what_nobody_needs_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")  # and no file for `unused`
     (tmp_path / "p.dl").write_text(CLOSURE)
-    result = CliRunner().invoke(cli, ["query", str(tmp_path / "p.dl"), "-F", str(tmp_path), "path(1, X)"])
+    result = run("query", tmp_path / "p.dl", "-F", tmp_path, "path(1, X)")
     assert result.exit_code == 0, result.stderr
     assert result.stdout == "2\n3\n"
 
@@ -160,16 +159,11 @@ def test_a_run_with_the_pragma_derives_what_its_outputs_need(tmp_path: Path) -> 
     (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in CHAINS))
     (tmp_path / "p.dl").write_text(MAGIC + '.pragma "magic-transform" "*"\n')
     folder = str(tmp_path)
-    result = CliRunner().invoke(
-        cli, ["run", f"{folder}/p.dl", "-F", folder, "-D", folder, "--stats", f"{folder}/s.json"]
-    )
+    result = run("run", f"{folder}/p.dl", "-F", folder, "-D", folder, "--stats", f"{folder}/s.json")
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "out.csv").read_text() == "".join(f"{n}\n" for n in range(1, 21))
     assert '"path"' in (tmp_path / "s.json").read_text()
-    assert (
-        "path(x, y) :- @demand.path(x), edge(x, y)."
-        in CliRunner().invoke(cli, ["show", f"{folder}/p.dl", "--stage", "magic"]).stdout
-    )
+    assert "path(x, y) :- @demand.path(x), edge(x, y)." in run("show", f"{folder}/p.dl", "--stage", "magic").stdout
 
 
 def test_a_session_has_everything_whatever_the_pragma_says() -> None:
@@ -183,11 +177,11 @@ def test_a_store_has_everything_whatever_the_pragma_says(tmp_path: Path) -> None
     (tmp_path / "unused.facts").write_text("")
     (tmp_path / "p.dl").write_text(MAGIC + '.pragma "magic-transform" "*"\n')
     store = str(tmp_path / "store")
-    made = CliRunner().invoke(cli, ["init", store, str(tmp_path / "p.dl"), "-F", str(tmp_path)])
+    made = run("init", store, tmp_path / "p.dl", "-F", tmp_path)
     assert made.exit_code == 0, made.stderr
     (tmp_path / "more.diff").write_text("+edge(8, 9).\n")
-    assert CliRunner().invoke(cli, ["apply", store, str(tmp_path / "more.diff")]).exit_code == 0
-    assert CliRunner().invoke(cli, ["query", store, "path(7, X)"]).stdout == "8\n9\n"  # `out` asks for 0 only
+    assert run("apply", store, tmp_path / "more.diff").exit_code == 0
+    assert run("query", store, "path(7, X)").stdout == "8\n9\n"  # `out` asks for 0 only
 
 
 def test_the_transformed_rules_are_maintained_like_any() -> None:

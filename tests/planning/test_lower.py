@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
 from elastalog.analysis.listing import show_literal
-from elastalog.cli.main import cli
 from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import Absent, LogicalProgram, Scan, guard_of
 from elastalog.planning.lower import lower
 from elastalog.program import Program
+from tests.commands import run
 
 RECURSIVE_GROUP = """
 .decl e(x: number, y: number)
@@ -88,7 +87,7 @@ def test_a_group_that_only_judged_facts_bind_is_refused_with_its_place() -> None
 def test_check_refuses_it_too(tmp_path: pytest.TempPathFactory) -> None:
     path = tmp_path / "p.dl"  # type: ignore[operator]
     path.write_text(CATALOGUE["E0602"].example)
-    result = CliRunner().invoke(cli, ["check", str(path)])
+    result = run("check", path)
     assert result.exit_code == 1
     assert "E0602" in result.stderr
 

@@ -20,6 +20,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError, render_json, render
 from elastalog.diagnostics.source import Source
 from elastalog.program import Program, macros, read_program_text
 from elastalog.program.preprocessing import preprocess, preprocessing
+from tests.commands import run
 
 DECLARED = ".decl p(x: number)\n.output p\n"
 
@@ -264,7 +265,7 @@ def test_the_commands_take_the_options(project: Path) -> None:
 
 def test_a_program_is_read_from_standard_input(tmp_path: Path) -> None:
     text = "#define A 3\n" + DECLARED + "p(A).\n"
-    done = CliRunner().invoke(cli, ["run", "-", "-D", str(tmp_path)], input=text)
+    done = run("run", "-", "-D", tmp_path, text=text)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "p.csv").read_text() == "3\n"
 

@@ -9,6 +9,7 @@ import pytest
 
 import elastalog
 from elastalog.pipeline.files.rdf import read_triples
+from tests.commands import run
 
 PROGRAM = """.decl triple(s: symbol, p: symbol, o: symbol)
 .input triple(IO=rdf, filename="{}"{})
@@ -152,11 +153,8 @@ def test_facts_are_written_as_rdf_and_read_again(tmp_path: Path) -> None:
         + f'.output triple(IO=rdf, filename="out.ttl", prefixes="ex={EX}")\n'
         + '.output triple(IO=rdf, filename="out.jsonld")\n.output triple(IO=rdf)\n'
     )
-    from click.testing import CliRunner
 
-    from elastalog.cli.main import cli
-
-    done = CliRunner().invoke(cli, ["run", str(program), "-F", str(tmp_path), "-D", str(tmp_path / "out")])
+    done = run("run", program, "-F", tmp_path, "-D", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert 'ex:p "x"@en' in (tmp_path / "out" / "out.ttl").read_text()
     for name, form in (("out.ttl", "turtle"), ("out.jsonld", "jsonld"), ("triple.nt", "ntriples")):

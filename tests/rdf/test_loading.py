@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog import rdf
-from elastalog.cli.main import cli
 from elastalog.provenance.check import check_proof
 from elastalog.rdf.loading import all_triples
 from elastalog.rdf.sparql import _text
 from elastalog.rdf.vocabulary import Names
+from tests.commands import run as command
 from tests.rdf.judges import RandomOntology
 
 HEAD = """@prefix : <http://example.org/> . @prefix ex: <http://example.org/> .
@@ -318,7 +317,7 @@ def test_a_session_that_was_not_made_of_an_ontology_says_so() -> None:
 
 
 def run(*arguments: str) -> Any:
-    return CliRunner().invoke(cli, ["rdf", *arguments])
+    return command("rdf", *arguments)
 
 
 def test_commands(family: Path, tmp_path: Path) -> None:

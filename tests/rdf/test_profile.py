@@ -1,16 +1,23 @@
-"""The rules of OWL 2 RL: cases from the specification, and other reasoners as judges."""
+"""The rules of OWL 2 RL: cases from the specification, and other reasoners as judges; a department of LUBM, closed
+as owlrl closes it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
 
+import elastalog.rdf
+from benchmarks.rdf.__main__ import SCHEMA, digest
+from benchmarks.rdf.generate import universities
+from elastalog.rdf.loading import all_triples
+from elastalog.rdf.vocabulary import Names
 from tests.rdf.judges import (
     VERDICTS,
     RandomOntology,
@@ -158,3 +165,25 @@ def test_triples_of_the_schema_are_those_of_owlrl(seed: int) -> None:
 def test_keys_mean_the_same_in_both_forms(seed: int, tmp_path: Path) -> None:
     graph = united(range(1000 * seed, 1000 * seed + 10), has_keys=True)
     assert about_individuals(by_relations(graph, tmp_path)[0]) == about_individuals(by_triples(graph)[0])
+
+
+BY_OWLRL = (11515, "e0f808275f90")
+"""What `python -m benchmarks.rdf --one owlrl --data FILE` says of the file of the test."""
+
+
+def test_a_department_is_closed_as_owlrl_closes_it_and_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "department.nt"
+    lines = list(islice(universities(1), 8000))
+    path.write_text("".join(lines))
+    with elastalog.rdf.load(SCHEMA, path) as db:
+        names = Names.in_program(db)
+        assert digest(all_triples(db, names)) == BY_OWLRL
+        for sign in "-+":
+            elastalog.rdf.apply(db, "".join(f"{sign} {line}" for line in lines[::100]))
+        assert digest(all_triples(db, names)) == BY_OWLRL
+        assert not list(db["inconsistent"])
+
+
+def test_the_same_seed_gives_the_same_universities() -> None:
+    assert list(islice(universities(2, 7), 3000)) == list(islice(universities(2, 7), 3000))
+    assert list(islice(universities(1, 7), 3000)) != list(islice(universities(1, 8), 3000))

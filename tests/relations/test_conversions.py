@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from pyarrow import parquet
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
+from tests.commands import run
 
 HALVES = pa.array([np.float16(1), np.float16(-2)])
 NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
@@ -109,5 +108,5 @@ def test_half_floats_of_data_frames_and_files(tmp_path: Path) -> None:
         with elastalog.open(program, facts) as db:
             assert set(db["r"]) == {(1,), (-2,)}
     (tmp_path / "p.dl").write_text(program)
-    result = CliRunner().invoke(cli, ["query", str(tmp_path / "p.dl"), "-F", str(tmp_path), "r(X)"])
+    result = run("query", tmp_path / "p.dl", "-F", tmp_path, "r(X)")
     assert (result.exit_code, sorted(result.output.split())) == (0, ["-2", "1"])

@@ -9,11 +9,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.cli.main import cli
+from tests.commands import run
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -190,7 +190,7 @@ def test_repair_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
 
     def debug(*words: str) -> Result:
-        return CliRunner().invoke(cli, ["debug", str(tmp_path / "reach.dl"), "-F", str(tmp_path), *words])
+        return run("debug", tmp_path / "reach.dl", "-F", tmp_path, *words)
 
     assert debug("--unwanted", "path(1, _)").stdout == (
         "change 1 explicit fact (verified, minimum):\n  delete edge(1, 2)\n"

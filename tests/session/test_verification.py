@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import elastalog
 from elastalog.backends.kernel import strata
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.cli.main import cli
+from tests.commands import run
 from tests.engine.judging import LEVEL_KINDS, Kind
 from tests.generators.construction import EVERYTHING, Features
 from tests.generators.seeded import seeded_case
@@ -55,7 +54,7 @@ def test_a_store_that_the_engine_derives_wrongly_is_found_out(tmp_path: Path) ->
         assert len(db["path"]) < 78
         found = db.verify()
     assert found.missing["path"] == 78 - len(db["path"])
-    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "store"), "--recompute"])
+    told = run("verify", tmp_path / "store", "--recompute")
     assert told.exit_code == 1
     assert f"path: {found.missing['path']:,} facts missing" in told.stderr
 
@@ -72,7 +71,7 @@ def test_facts_that_a_store_lacks_or_has_too_many_are_found(tmp_path: Path) -> N
 def test_the_command_says_how_it_looked(tmp_path: Path) -> None:
     chosen = ".decl one(x: number) choice-domain x\none(x) :- edge(x, _).\n"
     elastalog.open(PATHS + chosen, {"edge": EDGES}, store=tmp_path / "store").close()
-    told = CliRunner().invoke(cli, ["verify", str(tmp_path / "store"), "--recompute"])
+    told = run("verify", tmp_path / "store", "--recompute")
     assert told.exit_code == 0, told.stderr
     assert told.stderr.endswith(", by sorted joins (one: in the way that derived them)\n")
 

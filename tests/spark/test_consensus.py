@@ -1,8 +1,10 @@
-"""Tasks that exchange and make values: they agree on the numbers of these, and the result is that of the kernel."""
+"""Tasks that exchange and make values: they agree on the numbers of these, and the result is that of the kernel;
+texts and wide numbers that tasks make: the driver gives them its own numbers afterwards."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,16 @@ import pytest
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.backends.spark import consensus, strata
+from elastalog.backends.spark import consensus, strata, values
+from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.consensus import IdConsensus
-from elastalog.backends.spark.jobs import NoBarrier
+from elastalog.backends.spark.jobs import NoBarrier, run_tasks
 from elastalog.backends.spark.placement import EXCHANGE_SETTING
 from elastalog.backends.spark.values import Values
+from elastalog.backends.watch import Watch
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 from tests.engine.judging import levels_of
 from tests.spark.following import follow_edges
 from tests.spark.without_spark import tasks_in_this_process
@@ -158,3 +163,265 @@ def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path) -> None:
             assert together == [True, True, False]
             assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]  # type: ignore[attr-defined]
             assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
+
+
+WORDS = """
+.decl part(owner: symbol, text: symbol)
+.decl word(owner: symbol, text: symbol, size: number)
+word(o, t, 1) :- part(o, t).
+word(o, cat(t, u), n + 1) :- word(o, t, n), part(o, u), n < 3.
+.decl longest(owner: symbol, text: symbol)
+longest(o, cat("=", t)) :- word(o, t, 3).
+"""
+PARTS = {"part": [(owner, text) for owner in ("ann", "bob", "cid", "dan", "eve") for text in ("x", "y", owner)]}
+POWERS = """
+.decl start(x: number, y: number)
+.decl power(x: number, y: number)
+power(x, y) :- start(x, y).
+power(x, y * 2) :- power(x, y), y < 1000000000000.
+"""
+STARTS = {"start": [(x, 10**9 + x) for x in range(12)]}
+LISTS = """
+.type List = [head: symbol, size: float, rest: List]
+.decl part(owner: symbol, text: symbol)
+.decl list(owner: symbol, of: List, n: number)
+list(o, [t, 0.5, nil], 1) :- part(o, t).
+list(o, [cat(t, "'"), to_float(n), l], n + 1) :- list(o, l, n), part(o, t), n < 3.
+.decl second(owner: symbol, text: symbol, size: float)
+second(o, t, s) :- list(o, [_, _, [t, s, _]], _).
+.decl none(owner: symbol)
+none(o) :- list(o, l, _), l = [_, _, nil].
+"""
+TREES = """
+.type Tree = Leaf { x: number } | Node { left: Tree, right: Tree }
+.decl leaf(owner: number, x: number)
+.decl tree(owner: number, t: Tree, n: number)
+tree(o, $Leaf(x * 1000000007), 1) :- leaf(o, x).
+tree(o, $Node(a, b), 2) :- tree(o, a, 1), tree(o, b, 1).
+tree(o, $Node(a, a), 3) :- tree(o, a, 2).
+.decl left(owner: number, x: number)
+left(o, x) :- tree(o, $Node($Node($Leaf(x), _), _), 3).
+"""
+LEAVES = {"leaf": [(o, x) for o in range(7) for x in (3, o + 10)]}
+MADE = """
+.functor shout(text: symbol, times: number): symbol
+.functor third(x: number): number
+.decl part(owner: symbol, text: symbol)
+.decl loud(owner: symbol, text: symbol)
+loud(o, @shout(t, 2)) :- part(o, t).
+.decl size(owner: symbol, n: number)
+size(o, @third(strlen(t))) :- loud(o, t).
+"""
+
+
+def shout(text: str, times: int) -> str:
+    return (text + "!") * times
+
+
+def third(number: int) -> int | None:
+    return number // 3 if number % 2 == 0 else None
+
+
+def wheres(db: elastalog.Session) -> set[str]:
+    assert isinstance(db._backend, SparkBackend)
+    return {placement.where for placement in db._backend.placements.values()}
+
+
+@pytest.mark.parametrize("options", [{}, {"levels": "global", "budget": None}, {"strategy": "recompute"}], ids=str)
+@pytest.mark.parametrize(
+    ("text", "facts", "updates"),
+    [
+        (WORDS, PARTS, [([("bob", "z")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "z")])]),
+        (POWERS, STARTS, [([(3, 10**10)], [(4, 10**9 + 4)]), ([(4, 10**9 + 4), (99, 2**42)], [(3, 10**10)])]),
+        (LISTS, PARTS, [([("bob", "z")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "z")])]),
+        (TREES, LEAVES, [([(3, 5)], [(2, 3)]), ([(9, 9), (2, 3)], [(3, 5)])]),
+        (MADE, PARTS, [([("bob", "long")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "long")])]),
+    ],
+    ids=["texts", "numbers", "records", "branches", "functors"],
+)
+def test_new_values_are_the_same_as_in_the_kernel(
+    tmp_path: Path, text: str, facts: Any, updates: Any, options: dict[str, Any]
+) -> None:
+    relation = next(iter(facts))
+    if text is MADE:
+        options = {**options, "functors": {"shout": shout, "third": third}}
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, engine="spark", spark=session, **options) as db,
+        elastalog.open(text, facts, **options) as local,
+    ):
+        for inserted, deleted in [([], []), *updates]:
+            changes = db.apply({relation: inserted}, {relation: deleted})
+            wanted = local.apply({relation: inserted}, {relation: deleted})
+            assert wheres(db) == {"tasks"}
+            for name in local:
+                assert set(changes[name].inserted) == set(wanted[name].inserted)
+                assert set(changes[name].deleted) == set(wanted[name].deleted)
+                assert set(db[name]) == set(local[name])
+        if "strategy" not in options:
+            assert levels_of(db) == levels_of(local)
+
+
+def test_on_spark_tasks_that_give_one_number_to_two_texts_do_no_harm(spark: Any) -> None:
+    with elastalog.open(WORDS, PARTS, engine="spark", spark=spark) as db:
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(elastalog.open(WORDS, PARTS))
+
+
+@pytest.mark.parametrize("text", [LISTS, MADE], ids=["records", "functors"])
+def test_records_and_functors_on_spark(spark: Any, text: str) -> None:
+    """Functions of a module that workers cannot import, such as this one, travel with their code."""
+    options: dict[str, Any] = {"functors": {"shout": shout, "third": third}} if text is MADE else {}
+    with elastalog.open(text, PARTS, engine="spark", spark=spark, **options) as db:
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(elastalog.open(text, PARTS, **options))
+        db.apply({"part": [("bob", "zz")]})
+        assert ("bob", "zz") in set(db["part"])
+
+
+def test_arithmetic_that_wraps_around_is_done_by_tasks(tmp_path: Path) -> None:
+    text = '.pragma "arithmetic" "wrap"\n' + POWERS.replace("y < 1000000000000", "y > 0")
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, STARTS, engine="spark", spark=session) as db,
+    ):
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(elastalog.open(text, STARTS))
+
+
+def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
+    lock = Lock()
+
+    def locked(text: str, times: int) -> str:
+        with lock:
+            return shout(text, times)
+
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(MADE, PARTS, engine="spark", spark=session, functors={"shout": locked, "third": third}) as db,
+    ):
+        placements = db._backend.placements.values()  # type: ignore[attr-defined]
+        assert {p.why for p in placements if p.where == "driver"} == {"functor `@shout` cannot be sent to tasks"}
+        assert len(db["loud"]) == len(PARTS["part"])
+
+
+EDGES = ".decl edge(x: number, y: number)\n"
+PAIRS = """
+.type Pair = [x: number, y: number]
+.decl way(p: Pair)
+way([x, y]) :- edge(x, y).
+way([x, z]) :- way([x, y]), way([y, z]).
+"""
+NAMES = """
+.decl name(x: symbol)
+name(cat(to_string(x), to_string(y))) :- edge(x, y).
+name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
+"""
+
+
+@pytest.mark.parametrize("way", ["files", "network", "stages"])
+@pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
+def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+    agrees = text is NAMES and way != "stages"
+    facts = {"edge": [(i, i + 1) for i in range(6)]}
+    with (
+        tasks_in_this_process(tmp_path, **{EXCHANGE_SETTING: way}) as session,
+        elastalog.open(EDGES + text, facts, budget=None, engine="spark", spark=session) as db,
+        elastalog.open(EDGES + text, facts, budget=None) as local,
+    ):
+        for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
+            for each in (db, local):
+                each.apply({"edge": inserted}, {"edge": deleted})
+            assert wheres(db) == {"exchanging tasks" if agrees else "tasks"}
+            assert db._backend.kernel.evicted  # type: ignore[attr-defined]
+        (placement,) = db._backend.placements.values()  # type: ignore[attr-defined]
+        if agrees:
+            assert placement.why.endswith("; they agree on the numbers of new values")
+        else:
+            assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
+        assert levels_of(db) == levels_of(local)
+
+
+def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
+    text = EDGES + (
+        ".decl far(x: number, y: number)\nfar(x, y) :- edge(x, y).\n"
+        "far(x, z) :- far(x, y), far(y, z).\nfar(y * 1000000, x) :- far(x, y), y > 5000, y < 10000.\n"
+    )
+    facts = {"edge": [(i, i + 1) for i in range(6)]}
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, budget=None, engine="spark", spark=session) as db,
+        elastalog.open(text, facts, budget=None) as local,
+    ):
+        assert wheres(db) == {"exchanging tasks"}
+        for each in (db, local):
+            each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
+        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")  # type: ignore[attr-defined]
+        assert db._backend.kernel.evicted == {"far"}  # type: ignore[attr-defined]
+        assert levels_of(db) == levels_of(local)
+
+
+@pytest.mark.parametrize(("text", "facts"), [(WORDS, PARTS), (LISTS, PARTS)], ids=["texts", "records"])
+def test_tasks_read_many_texts_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, facts: Any
+) -> None:
+    monkeypatch.setattr(SETTINGS, "spark_few_texts", 0)
+    monkeypatch.setattr(values, "MOST_IN_A_FILE", 3)
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, engine="spark", spark=session) as db,
+        elastalog.open(text, facts) as local,
+    ):
+        for inserted in ([("bob", "zz")], [("new", "n"), ("newer", "m"), ("ann", "k")]):
+            for each in (db, local):
+                each.apply({"part": inserted})
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(local)
+        # One that is not full is written anew: none but the last is.
+        number = len(db._dictionary.symbols)
+        assert len(list(tmp_path.rglob("texts-*.parquet"))) <= number // 3 + 1
+
+
+def test_what_is_computed_with_the_numbers_of_new_texts_is_done_by_one_task(tmp_path: Path) -> None:
+    text = """
+.decl part(owner: symbol, text: symbol)
+.decl known(owner: symbol, text: symbol, id: number)
+known(o, cat(t, "!"), ord(cat(t, "!"))) :- part(o, t).
+.decl same(id: number)
+same(n) :- known(_, _, n).
+"""
+    facts = {"part": [(owner, text) for owner in ("a", "b", "c", "d") for text in ("p", "q")]}
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, engine="spark", spark=session) as db,
+    ):
+        for number, inserted in enumerate(([], [("a", "r")], [("e", "r"), ("e", "s")])):
+            db.apply({"part": inserted})
+            assert wheres(db) == {"tasks"}
+            # So many texts, and each has the number that the session knows it by.
+            symbols = db._dictionary.symbols
+            assert {(text, n) for _, text, n in db["known"]} == {
+                (text, symbols.encode_one(text)) for text in ("p!", "q!", "r!", "s!")[: 2 + number]
+            }
+            assert len(db["same"]) == 2 + number
+        (placement,) = {p.why for p in db._backend.placements.values() if p.why.startswith("one task")}  # type: ignore[attr-defined]
+        assert placement == "one task: rules make texts that have no number yet, and look at their numbers"
+
+
+def test_a_failure_while_new_values_are_numbered_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tasks_in_this_process(tmp_path) as session, monkeypatch.context() as patch:
+
+        def fails(*_: Any) -> None:
+            raise OSError("the disk is full")
+
+        patch.setattr(strata, "with_numbers_of_driver", fails)
+        with pytest.raises(OSError, match="the disk is full"):
+            elastalog.open(WORDS, PARTS, engine="spark", spark=session)
+        assert list(tmp_path.rglob("stratum-*")) == []
+
+
+def test_without_shares_there_is_no_job() -> None:
+    no_spark: Any = None
+    assert run_tasks(no_spark, lambda share: iter(()), (), Watch(), are_together=False) == []

@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.errors import StoreDamaged
+from tests.commands import run
 from tests.object_store import Bucket
 
 PROGRAM = """
@@ -40,7 +41,7 @@ def test_facts_at_an_address(bucket: Bucket, tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, bucket.address("facts")) as db:
         assert set(db["path"]) == {(1, 2), (2, 3), (1, 3)}
     (tmp_path / "reach.dl").write_text(PROGRAM + ".output path\n")
-    result = CliRunner().invoke(cli, ["run", str(tmp_path / "reach.dl"), "-F", bucket.address("facts"), "-D", "-"])
+    result = run("run", tmp_path / "reach.dl", "-F", bucket.address("facts"), "-D", "-")
     assert result.exit_code == 0, result.output
     assert "1\t3" in result.stdout
 
@@ -52,7 +53,7 @@ def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path)
         assert [entry.epoch for entry in db.log()] == [1, 2]
     with elastalog.open(store=elastalog.Store(bucket.address("store"), at=1)) as db:
         assert set(db["path"]) == {(1, 2)}
-    result = CliRunner().invoke(cli, ["query", bucket.address("store"), "path(1, X)"])
+    result = run("query", bucket.address("store"), "path(1, X)")
     assert result.exit_code == 0, result.output
     assert "3" in result.stdout
 

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import elastalog
-from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.remote import Patience
 from elastalog.storage import filesystem
 from elastalog.storage.objects.lease import Lease
+from tests.commands import run as command
 from tests.object_server import Trouble
 from tests.object_store import Bucket
 
@@ -277,7 +276,7 @@ def test_commands(bucket: Bucket, address: str, tmp_path: Path) -> None:
     (tmp_path / "one.diff").write_text('+edge(2,"b").\n')
 
     def run(*words: str) -> Any:
-        result = CliRunner().invoke(cli, list(words))
+        result = command(*words)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert "secret-word" not in result.output
         return result

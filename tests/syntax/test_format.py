@@ -12,6 +12,7 @@ from elastalog.cli.main import cli
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.format import format_program
 from elastalog.syntax.tokens import tokenize
+from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted([*ROOT.glob("tests/programs/*/program.dl"), *ROOT.glob("examples/**/*.dl")])
@@ -94,7 +95,7 @@ def test_the_command_prints_checks_and_writes(tmp_path: Path) -> None:
 def test_a_text_with_errors_is_refused_and_left_alone(tmp_path: Path) -> None:
     program = tmp_path / "p.dl"
     program.write_text("p( 1 .")
-    result = CliRunner().invoke(cli, ["format", "--write", str(program)])
+    result = run("format", "--write", program)
     assert result.exit_code == 1
     assert "E0110" in result.output
     assert program.read_text() == "p( 1 ."

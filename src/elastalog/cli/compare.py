@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
-from elastalog.cli.options import duration, format_option, program_argument, verbosity_options
+from elastalog.cli.options import duration, program_argument, report_options
+from elastalog.cli.reports import aligned
 from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ _PHASES = (
     "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, as 30s or 5m."
 )
 @click.option("--plot", metavar="FILE", help="Plot the times of the updates to an .svg or .png file.")
-@format_option
-@verbosity_options
+@report_options
 def compare(
     program: str,
     facts: str,
@@ -115,8 +115,7 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         cells += [f"{value:.2f}" for value in (min(times), median(times), max(times))]
         cells += [f"{outcome.memory / 2**20:,.0f}", *(f"{outcome.counters.get(name, 0):,}" for name in used)]
         rows.append([outcome.strategy, *cells])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    lines = aligned(rows, left=(0,))
     faults: dict[str, list[str]] = {}
     for outcome in outcomes:
         if outcome.fault is not None:

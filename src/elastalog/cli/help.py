@@ -28,7 +28,7 @@ OPTIONAL: Final = {
     "prompt_toolkit": "history and completion in the shell",
     "pygls": "the language server",
     "IPython": "notebooks",
-    "cupy": "engine gpu",
+    "nvidia-cuda-nvrtc-cu12": "compiling the GPU's module where no wheel brought it",
 }
 _PROGRAM = """
 .decl edge(from: number, to: number)
@@ -113,7 +113,7 @@ def _device() -> str:
 
     arrays = on_device()
     if arrays is None:
-        return "none; engine gpu would run on NumPy (a CUDA device and `pip install 'elastalog[gpu]'` mend that)"
+        return "none; engine gpu would run on NumPy"
     return f"{arrays.name}, of whose memory {(arrays.room or 0) >> 20:,} MiB may be used"
 
 
@@ -143,11 +143,10 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from elastalog.cli.main import cli
-
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(cli, {}, "elastalog", "_ELASTALOG_COMPLETE").source())
+    commands = click.get_current_context().find_root().command
+    click.echo(kind(commands, {}, "elastalog", "_ELASTALOG_COMPLETE").source())
 
 
 @click.command("explain-error")

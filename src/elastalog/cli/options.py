@@ -58,6 +58,11 @@ def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
     return _flags(judged)
 
 
+def report_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--format`, which the command takes as `form`, and those of `verbosity_options`."""
+    return format_option(verbosity_options(command))
+
+
 def _verbosity(verbose: bool, quiet: bool) -> Verbosity:
     """What the options of the command and of the group before it come down to."""
     if verbose and quiet:

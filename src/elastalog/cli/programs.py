@@ -12,13 +12,12 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import (
-    format_option,
     preprocessing_given,
     preprocessor_options,
     program_argument,
     read_program,
     read_source,
-    verbosity_options,
+    report_options,
 )
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
@@ -154,85 +153,6 @@ def _source(path: str, is_store: bool) -> Source:
         return session.program.tree.source
 
 
-@click.command()
-@program_argument
-@click.argument("relation", required=False)
-@click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
-@click.option(
-    "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
-    help="Engine whose plan to show; with spark also which strata are split into tasks, and why others are not.",
-)  # fmt: skip
-@format_option
-@verbosity_options
-def show(
-    program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
-) -> None:  # fmt: skip
-    """Show the stages of a program, or a relation of a store.
-
-    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of its program as it is
-    now, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
-
-    \b
-    Stages:
-      text      the text after preprocessing
-      tokens    the words of the text, with line and column
-      tree      what was written, as a tree
-      flat      the same as text, components and inline relations written out
-      checked   what it means: one head and one conjunction a rule, every variable typed
-      magic     the same, with only what its outputs need derived (as `.pragma "magic-transform" "*"` has it run)
-      strata    the order in which relations are evaluated
-      plan      how each version of a rule is joined, before the sizes of relations are known
-
-    \b
-    Examples:
-      elastalog show reach.dl --stage strata
-      elastalog show reach.dl --stage tokens | head
-      elastalog show reach.dl --stage plan --engine spark
-      elastalog show reach.store path@17
-    """
-    with exit_codes(form, verbosity):
-        from elastalog.cli.session_options import is_store
-
-        if relation is not None:
-            if not is_store(program):
-                raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
-            lines = _facts(program, relation)
-        else:
-            stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
-            lines = stages(_source(program, is_store(program)))
-        for line in lines:
-            click.echo(line)
-
-
-@click.command()
-@program_argument
-@format_option
-@verbosity_options
-def check(program: str, form: str, verbosity: Verbosity) -> None:
-    """Check a program and report its faults.
-
-    Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
-    Diagnostics go to standard error. The exit code
-    is 0 when the program has no error, 1 otherwise.
-
-    \b
-    Examples:
-      elastalog check reach.dl
-      elastalog check -v reach.dl                   notes too: hints that have no effect
-      elastalog check --format json reach.dl        for editors and scripts
-    """
-    with exit_codes(form, verbosity):
-        from elastalog.analysis.growth import warnings_of_growth
-        from elastalog.planning.lower import lower
-
-        loaded = read_program(program)
-        # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
-        lower(loaded.checked)
-        warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
-        if warnings or form == "json":
-            show_diagnostics(warnings, form, verbosity)
-
-
 def outline(tree: Tree) -> Iterator[str]:
     """The nodes from the top, in the order written. Works with a stack, since trees may be deep."""
     pending: list[tuple[object, int, str]] = [(item, 0, "") for item in reversed(tree.items)]
@@ -286,12 +206,88 @@ def _place(span: Span | None, source: Source) -> str:
     return f" @{line}:{column}"
 
 
+@click.command()
+@program_argument
+@click.argument("relation", required=False)
+@click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
+@click.option(
+    "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
+    help="Engine whose plan to show; with spark also which strata are split into tasks, and why others are not.",
+)  # fmt: skip
+@report_options
+def show(
+    program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
+) -> None:  # fmt: skip
+    """Show the stages of a program, or a relation of a store.
+
+    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of its program as it is
+    now, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
+
+    \b
+    Stages:
+      text      the text after preprocessing
+      tokens    the words of the text, with line and column
+      tree      what was written, as a tree
+      flat      the same as text, components and inline relations written out
+      checked   what it means: one head and one conjunction a rule, every variable typed
+      magic     the same, with only what its outputs need derived (as `.pragma "magic-transform" "*"` has it run)
+      strata    the order in which relations are evaluated
+      plan      how each version of a rule is joined, before the sizes of relations are known
+
+    \b
+    Examples:
+      elastalog show reach.dl --stage strata
+      elastalog show reach.dl --stage tokens | head
+      elastalog show reach.dl --stage plan --engine spark
+      elastalog show reach.store path@17
+    """
+    with exit_codes(form, verbosity):
+        from elastalog.cli.session_options import is_store
+
+        if relation is not None:
+            if not is_store(program):
+                raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
+            lines = _facts(program, relation)
+        else:
+            stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
+            lines = stages(_source(program, is_store(program)))
+        for line in lines:
+            click.echo(line)
+
+
+@click.command()
+@program_argument
+@report_options
+def check(program: str, form: str, verbosity: Verbosity) -> None:
+    """Check a program and report its faults.
+
+    Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
+    Diagnostics go to standard error. The exit code
+    is 0 when the program has no error, 1 otherwise.
+
+    \b
+    Examples:
+      elastalog check reach.dl
+      elastalog check -v reach.dl                   notes too: hints that have no effect
+      elastalog check --format json reach.dl        for editors and scripts
+    """
+    with exit_codes(form, verbosity):
+        from elastalog.analysis.growth import warnings_of_growth
+        from elastalog.planning.lower import lower
+
+        loaded = read_program(program)
+        # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
+        lower(loaded.checked)
+        warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
+        if warnings or form == "json":
+            show_diagnostics(warnings, form, verbosity)
+
+
 @click.command(name="format")
 @click.argument("programs", type=click.Path(), nargs=-1, required=True, metavar="PROGRAM...")
 @click.option("--write", "-w", is_flag=True, help="Rewrite the files instead of printing.")
 @click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
-@format_option
-@verbosity_options
+@report_options
 def format_command(programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbosity: Verbosity) -> None:
     """Print programs in one layout.
 

@@ -15,7 +15,7 @@ from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, exit_codes
-from elastalog.cli.options import duration, format_option, program_argument, together, verbosity_options
+from elastalog.cli.options import duration, program_argument, report_options, together, verbosity_options
 from elastalog.cli.reports import value_text
 from elastalog.cli.session_options import (
     SessionOptions,
@@ -116,8 +116,7 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 )  # fmt: skip
 @at_option
 @session_options
-@format_option
-@verbosity_options
+@report_options
 def query(
     program: str,
     query: str,
@@ -332,8 +331,7 @@ def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, 
 @at_option
 @click.option("--apply", "applies", is_flag=True, help="Apply the repair to the store, as a new epoch.")
 @click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
-@format_option
-@verbosity_options
+@report_options
 def debug(
     program: str,
     updates: tuple[str, ...],

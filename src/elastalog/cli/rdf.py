@@ -9,7 +9,7 @@ import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, together, verbosity_options
+from elastalog.cli.options import report_options, together, verbosity_options
 from elastalog.cli.session_options import (
     Jobs,
     announcing,
@@ -64,8 +64,7 @@ def _imported(given: tuple[str, ...]) -> dict[str, str]:
 @click.option("-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto.")
 @bad_rows_option
 @max_bad_rows_option
-@format_option
-@verbosity_options
+@report_options
 def import_(
     ontology: str,
     data: tuple[str, ...],
@@ -116,8 +115,7 @@ def import_(
 
 @rdf.command()
 @_files
-@format_option
-@verbosity_options
+@report_options
 def check(
     ontology: str, data: tuple[str, ...], base: str | None, imports: tuple[str, ...], form: str, verbosity: Verbosity
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -57,30 +57,25 @@ def changed_lines(changes: Iterable[RelationChanges | Difference]) -> Iterator[s
 def profile_lines(statistics: Statistics) -> Iterator[str]:
     """A table of the rules, the slowest first, and one of the relations."""
     slowest = sorted(statistics.rules, key=lambda rule: -rule.seconds)
-    yield from _table(
-        ("seconds", "derivations", "rule", ""),
-        [
-            (f"{rule.seconds:.3f}", f"{rule.derivations:,}", "" if rule.number is None else str(rule.number), rule.text)
-            for rule in slowest
-        ],
-    )
+    rules = [("seconds", "derivations", "rule", "")]
+    for rule in slowest:
+        number = "" if rule.number is None else str(rule.number)
+        rules.append((f"{rule.seconds:.3f}", f"{rule.derivations:,}", number, rule.text))
+    yield from aligned(rules, left=(3,))
     yield ""
-    rows = [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
+    rows = [("facts", "bytes", "relation")]
+    rows += [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
     if statistics.hidden_bytes:
         rows.append(("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)"))
-    yield from _table(("facts", "bytes", "relation"), rows)
+    yield from aligned(rows, left=(2,))
     if statistics.elsewhere:
         yield ""
-        yield from _table(
-            ("seconds", "transfer", "rounds", "derivations", "peak bytes", "stratum evaluated elsewhere"),
-            [
-                (
-                    f"{part.seconds:.3f}", f"{part.transfer:.3f}", f"{part.rounds:,}", f"{part.derivations:,}",
-                    f"{part.peak:,}", f"{part.place}: " + ", ".join(f"{n} {size:,}" for n, size in part.bytes.items()),
-                )
-                for part in statistics.elsewhere
-            ],
-        )  # fmt: skip
+        parts = [("seconds", "transfer", "rounds", "derivations", "peak bytes", "stratum evaluated elsewhere")]
+        for part in statistics.elsewhere:
+            sizes = ", ".join(f"{name} {size:,}" for name, size in part.bytes.items())
+            numbers = f"{part.seconds:.3f}", f"{part.transfer:.3f}", f"{part.rounds:,}", f"{part.derivations:,}"
+            parts.append((*numbers, f"{part.peak:,}", f"{part.place}: {sizes}"))
+        yield from aligned(parts, left=(5,))
 
 
 def profile_json(session: Session) -> str:
@@ -107,12 +102,15 @@ def latest_entry(session: Session) -> LogEntry:
     return session.log()[-1]
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns to the right, the last to the left."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header) - 1)]
-    for row in (header, *rows):
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=False)]
-        yield "  ".join((*cells, row[-1])).rstrip()
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> Iterator[str]:
+    """The rows of a table as lines: cells to the right, but for the columns that are to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
 
 
 _INTERVAL = 0.1
@@ -206,6 +204,5 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     total = {name: sum(row[name] for row in rows) for name in shown if name not in ("batch", "epoch")}
     lines = [shown, *([str(row[name]) for name in shown] for row in rows)]
     lines.append([str(total.get(name, "total" if name == "batch" else "")) for name in shown])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
-    for line in lines:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), err=True)
+    for line in aligned(lines):
+        click.echo(line, err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, preprocessor_options, together, verbosity_options
+from elastalog.cli.options import preprocessor_options, report_options, together
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 
@@ -103,8 +103,7 @@ _TO_TERMINAL = "-"
     "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
     help="Print what rules and relations cost, or write it to FILE.json.",
 )  # fmt: skip
-@format_option
-@verbosity_options
+@report_options
 @souffle_options
 def run(
     program: str | None,

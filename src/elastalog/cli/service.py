@@ -18,11 +18,10 @@ import click
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import (
     duration,
-    format_option,
     memory_size,
     preprocessor_options,
+    report_options,
     together,
-    verbosity_options,
 )
 from elastalog.cli.session_options import (
     SessionOptions,
@@ -194,8 +193,7 @@ def _is_own(host: str) -> bool:
 @preprocessor_options
 @service_options
 @session_options
-@format_option
-@verbosity_options
+@report_options
 def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Offer a program over the fact files of a folder, or a store, to other programs, over HTTP.
 
@@ -244,8 +242,7 @@ def require_web() -> None:
 @preprocessor_options
 @service_options
 @session_options
-@format_option
-@verbosity_options
+@report_options
 def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Work on a program over the fact files of a folder, or on a store, in a browser.
 

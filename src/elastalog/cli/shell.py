@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, program_argument, update_budget, verbosity_options
+from elastalog.cli.options import program_argument, report_options, update_budget
 from elastalog.cli.outputs import checked_output
 from elastalog.cli.session_options import (
     SessionOptions,
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     "--budget", default="auto", show_default=True, callback=update_budget, metavar="auto|FRACTION|none",
     help="What an update may cost before a stratum is recomputed; a number is a fraction of a bootstrap.",
 )  # fmt: skip
-@format_option
-@verbosity_options
+@report_options
 def shell(
     program: str,
     budget: Budget,

@@ -14,8 +14,14 @@ import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import NAME, format_option, program_argument, standard_input, verbosity_options
-from elastalog.cli.reports import changed_lines, fact_text
+from elastalog.cli.options import (
+    NAME,
+    program_argument,
+    report_options,
+    standard_input,
+    verbosity_options,
+)
+from elastalog.cli.reports import aligned, changed_lines, fact_text
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -51,8 +57,7 @@ if TYPE_CHECKING:
     "--retention", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
     help="Number of past epochs to keep.",
 )  # fmt: skip
-@format_option
-@verbosity_options
+@report_options
 def init(
     store: str,
     program: str,
@@ -100,8 +105,7 @@ def init(
     help="Folder of the bad rows that are set aside.  [default: the current one]",
 )  # fmt: skip
 @functors_option
-@format_option
-@verbosity_options
+@report_options
 def apply(
     store: str,
     updates: tuple[str, ...],
@@ -185,8 +189,7 @@ def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:
 @click.option(
     "--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level."
 )
-@format_option
-@verbosity_options
+@report_options
 def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Verbosity) -> None:
     """List the epochs of a store, the latest first.
 
@@ -242,12 +245,7 @@ def _table(entries: Sequence[LogEntry]) -> list[str]:
         origin = ["" if word is None else str(word) for word in (entry.source, entry.batch)]
         cells = (str(entry.epoch), _time(entry), explicit, f"{entry.impact:,}", how, f"{entry.seconds:.3f}", *origin)
         rows.append(cells)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(_aligned, range(len(row)), row, widths)).rstrip() for row in rows]
-
-
-def _aligned(place: int, cell: str, width: int) -> str:
-    return cell.rjust(width) if place in (0, 3, 5) else cell.ljust(width)  # numbers stand right
+    return list(aligned(rows, left=(1, 2, 4, 6, 7)))
 
 
 def _turn_line(turn: Turn) -> str:
@@ -265,8 +263,7 @@ def _time(entry: LogEntry) -> str:
 @click.argument("last", type=click.IntRange(1), metavar="B")
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
-@format_option
-@verbosity_options
+@report_options
 def diff(
     store: str,
     first: int,
@@ -313,8 +310,7 @@ def diff(
 @click.option("--preview", is_flag=True, help="Only show what would change.")
 @click.option("--show-changes", is_flag=True, help="Print every fact that comes (+) or goes (-).")
 @functors_option
-@format_option
-@verbosity_options
+@report_options
 def upgrade(
     store: str,
     program: str,
@@ -398,8 +394,7 @@ def export(
 @click.command()
 @store_argument
 @click.argument("to", type=click.Path(), metavar="TO")
-@format_option
-@verbosity_options
+@report_options
 def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
     """Copy a store into the new folder TO, while it may be in use.
 
@@ -424,8 +419,7 @@ def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
 @store_argument
 @click.option("--recompute", is_flag=True, help="Also recompute the program in another way, and compare.")
 @functors_option
-@format_option
-@verbosity_options
+@report_options
 def verify(store: str, recompute: bool, functors: str | None, form: str, verbosity: Verbosity) -> None:
     """Check a store.
 

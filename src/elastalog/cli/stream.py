@@ -16,7 +16,7 @@ import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, program_argument, together, verbosity_options
+from elastalog.cli.options import program_argument, report_options, together
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.reports import TO_TERMINAL, print_changes, report_stats, stats_row
 from elastalog.cli.session_options import (
@@ -268,8 +268,7 @@ def _refuse_old_checkpoint(asked: SparkStream) -> None:
     "--stats", is_flag=False, flag_value=TO_TERMINAL, metavar="[FILE.json]",
     help="Print what every update did and cost, or write it to FILE.json.",
 )  # fmt: skip
-@format_option
-@verbosity_options
+@report_options
 def stream(
     program: str,
     updates: str | None,

@@ -27,15 +27,89 @@ from elastalog.pipeline.files.parquet import read_in_batches
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.program import Program, RuleEdits, change_rules
 from elastalog.relations import faults
-from elastalog.relations.column_order import columns_given, places_by_name
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.schema import Schema, schemas_of
+from elastalog.relations.schema import Schema, columns_given, places_by_name, schemas_of
 from elastalog.relations.tables import joined, table_of_columns
 
 OPERATION = "op"
 RELATION = "relation"
 _NAMES_OF_RELATION = (RELATION, "pred")
 _ROW = "@row"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedUpdate:
+    """`batch` identifies the update within its stream: the name of its file, or its step."""
+
+    batch: str
+    diff: Diff
+
+
+def read_stream(path: Path | str, program: Program, *, keep_bad: bool = False) -> Iterator[StreamedUpdate]:
+    """The updates of a stream of a program in order. Those of a folder are read when they are asked for; facts may
+    belong to relations that an update before declares. `keep_bad` as in `read_diff`; a single file of all updates is
+    right or wrong as a whole."""
+    path = Path(path)
+    if path.is_file():
+        for step, diff in read_steps(path, schemas_of(program.checked)):
+            yield StreamedUpdate(str(step), diff)
+        return
+    for part in update_files(path):
+        update = StreamedUpdate(part.name, _read_part(part, program, keep_bad))
+        yield update
+        if update.diff.changes_rules:
+            edits = RuleEdits(update.diff.added_rules, update.diff.removed_rules)
+            with noted(f"in {part.name}"):
+                program = change_rules(program, edits).after
+
+
+def _read_part(part: Path, program: Program, keep_bad: bool) -> Diff:
+    def with_added(rules: tuple[str, ...]) -> Mapping[str, Schema]:
+        return schemas_of(change_rules(program, RuleEdits(rules)).after.checked)
+
+    return read_diff(part, schemas_of(program.checked), with_added, keep_bad=keep_bad)
+
+
+def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
+    """Each item with the one after it, None after the last. At most one item is read ahead."""
+    iterator = iter(items)
+    try:
+        present = next(iterator)
+    except StopIteration:
+        return
+    for following in iterator:
+        yield present, following
+        present = following
+    yield present, None
+
+
+def read_steps(path: Path, schemas: Mapping[str, Schema]) -> Iterator[tuple[int, Diff]]:
+    """The updates of a table, in order of their steps."""
+    table, place = _read(path), str(path)
+    for wanted in ("step", "op"):
+        if wanted not in table.column_names:
+            raise fault(place, f"`{path.name}` has no column `{wanted}`", "every row needs a `step` and an `op`")
+    table = numbered(table)
+    steps = column_as(place, table, "step", pa.int64())
+    for step in sorted(pc.unique(steps).to_pylist()):
+        yield int(step), read_changes(table.filter(pc.equal(steps, step)), schemas, path.stem, place)
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        data = read_bounded(path, is_gzip=False)
+        if path.suffix.lower() == ".parquet":
+            table = read_in_batches(data, str(path))
+            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+            return pa.table(plain, names=table.column_names)
+        from pyarrow import csv
+
+        form = csv.ParseOptions(delimiter="\t" if b"\t" in data.split(b"\n", 1)[0] else ",")
+        names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
+        text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+        return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        raise fault(str(path), f"`{path.name}` cannot be read: {error}", "it must be CSV, TSV or Parquet") from None
 
 
 def relation_column(columns: Sequence[str]) -> str | None:
@@ -170,79 +244,4 @@ def fault(place: str, message: str, advice: str) -> ElastalogError:
     return ElastalogError([Diagnostic("E0904", message, help=advice, location=place)])
 
 
-def read_steps(path: Path, schemas: Mapping[str, Schema]) -> Iterator[tuple[int, Diff]]:
-    """The updates of a table, in order of their steps."""
-    table, place = _read(path), str(path)
-    for wanted in ("step", "op"):
-        if wanted not in table.column_names:
-            raise fault(place, f"`{path.name}` has no column `{wanted}`", "every row needs a `step` and an `op`")
-    table = numbered(table)
-    steps = column_as(place, table, "step", pa.int64())
-    for step in sorted(pc.unique(steps).to_pylist()):
-        yield int(step), read_changes(table.filter(pc.equal(steps, step)), schemas, path.stem, place)
-
-
-def _read(path: Path) -> pa.Table:
-    try:
-        data = read_bounded(path, is_gzip=False)
-        if path.suffix.lower() == ".parquet":
-            table = read_in_batches(data, str(path))
-            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
-            return pa.table(plain, names=table.column_names)
-        from pyarrow import csv
-
-        form = csv.ParseOptions(delimiter="\t" if b"\t" in data.split(b"\n", 1)[0] else ",")
-        names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
-        text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-        raise fault(str(path), f"`{path.name}` cannot be read: {error}", "it must be CSV, TSV or Parquet") from None
-
-
 T = TypeVar("T")
-
-
-def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
-    """Each item with the one after it, None after the last. At most one item is read ahead."""
-    iterator = iter(items)
-    try:
-        present = next(iterator)
-    except StopIteration:
-        return
-    for following in iterator:
-        yield present, following
-        present = following
-    yield present, None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedUpdate:
-    """`batch` identifies the update within its stream: the name of its file, or its step."""
-
-    batch: str
-    diff: Diff
-
-
-def read_stream(path: Path | str, program: Program, *, keep_bad: bool = False) -> Iterator[StreamedUpdate]:
-    """The updates of a stream of a program in order. Those of a folder are read when they are asked for; facts may
-    belong to relations that an update before declares. `keep_bad` as in `read_diff`; a single file of all updates is
-    right or wrong as a whole."""
-    path = Path(path)
-    if path.is_file():
-        for step, diff in read_steps(path, schemas_of(program.checked)):
-            yield StreamedUpdate(str(step), diff)
-        return
-    for part in update_files(path):
-        update = StreamedUpdate(part.name, _read_part(part, program, keep_bad))
-        yield update
-        if update.diff.changes_rules:
-            edits = RuleEdits(update.diff.added_rules, update.diff.removed_rules)
-            with noted(f"in {part.name}"):
-                program = change_rules(program, edits).after
-
-
-def _read_part(part: Path, program: Program, keep_bad: bool) -> Diff:
-    def with_added(rules: tuple[str, ...]) -> Mapping[str, Schema]:
-        return schemas_of(change_rules(program, RuleEdits(rules)).after.checked)
-
-    return read_diff(part, schemas_of(program.checked), with_added, keep_bad=keep_bad)

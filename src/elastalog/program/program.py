@@ -45,6 +45,10 @@ LARGEST_FILE: Final = 256 * 2**20
 class Program:
     """A program without errors.
 
+    >>> program = Program.parse(".decl edge(x: number, y: number)\\nedge(1, 2).")
+    >>> "edge" in program.checked.relations
+    True
+
     `tree`: what was written, components written out for their instances, inline relations replaced by their rules, and
     with the rules that `eqrel` stands for. `checked`: what it means. `warnings`: what is worth a look (warnings and
     notes, sorted by place). `is_flattened`: there were components or inline relations, so that the items of the tree

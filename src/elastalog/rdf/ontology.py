@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
+from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import FAIL, BadRows, Report, settle
 from elastalog.pipeline.files.rdf import FORMATS, Triples, format_of, joined_triples, read_triples
-from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.rdf.vocabulary import TYPE, XSD, iri
 
 FIRST, REST, NIL = iri("rdf:first"), iri("rdf:rest"), iri("rdf:nil")

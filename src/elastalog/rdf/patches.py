@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elastalog.diagnostics.arguments import require_package
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.read import file_bytes, is_packed
+from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.rdf.loading import Files, declaration
 from elastalog.rdf.ontology import is_schema
 from elastalog.rdf.rules import equality_rules

@@ -26,6 +26,24 @@ from elastalog.rdf.vocabulary import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A relation, by kind and term or by its own name, and arguments: variables, terms of RDF, and
+    plain texts behind a `=`."""
+
+    relation: tuple[str, str]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, and which ones of the profile it comes from."""
+
+    head: Atom
+    body: tuple[Atom, ...]
+    origin: str
+
+
 def _class(node: str, x: str) -> Atom:
     return Atom((CLASS, node), (x,))
 
@@ -263,24 +281,6 @@ def _with_thing(graph: Graph, rules: list[Rule]) -> list[Rule]:
 UNEQUAL: Final = "!="
 _MOST: Final = 12
 """A class without a name goes if at most so many rules more come of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """A relation, by kind and term or by its own name, and arguments: variables, terms of RDF, and
-    plain texts behind a `=`."""
-
-    relation: tuple[str, str]
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule, and which ones of the profile it comes from."""
-
-    head: Atom
-    body: tuple[Atom, ...]
-    origin: str
 
 
 _Key = tuple[Atom, tuple[Atom, ...]]

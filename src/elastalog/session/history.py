@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog import late
-from elastalog.backends.changed_words import ChangedWords, impact_of
-from elastalog.backends.protocol import Matrix
+from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import RuleTexts, Update

@@ -23,7 +23,7 @@ from elastalog.planning.logical import Clause
 from elastalog.relations.facts import Relation
 from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
-from elastalog.relations.record_types import NotOfType
+from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 

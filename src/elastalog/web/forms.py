@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pyarrow as pa
 from fastapi import Request, Response
@@ -23,7 +23,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
-from elastalog.relations.json_rows import row_from_json
+from elastalog.relations.rows import row_from_json
 from elastalog.relations.schema import Schema
 from elastalog.web.feed import AT_ONCE, Event
 from elastalog.web.paging import Page
@@ -103,25 +103,17 @@ async def _blocks(form: str, page: Page, service: Service) -> AsyncIterator[byte
         yield block
 
 
-class _Writer(Protocol):
-    def write_table(self, table: pa.Table) -> None: ...
-    def close(self) -> None: ...
-
-
 def _written(form: str, page: Page) -> Iterator[bytes]:
     sink = _Sink()
-    writer: _Writer | None = None
-    schema: pa.Schema | None = None
-    words = page.facts.fact_words().words
-    for first in range(0, max(1, len(words)), BLOCK):
+    writer: Any = None
+    for first in range(0, max(1, len(page.facts.fact_words().words)), BLOCK):
         table = _table(page, slice(first, first + BLOCK))
         if form == CSV:
             table = _flat(table, page, slice(first, first + BLOCK))
-        if writer is None or schema is None:
+        if writer is None:
             schema, writer = table.schema, _writer(form, sink, table.schema)
         writer.write_table(table.cast(schema))
         yield sink.taken()
-    assert writer is not None
     writer.close()
     yield sink.taken()
 
@@ -145,26 +137,17 @@ def _flat(table: pa.Table, page: Page, rows: slice) -> pa.Table:
     return table
 
 
-def _writer(form: str, sink: _Sink, schema: pa.Schema) -> _Writer:
-    makers: dict[str, Callable[[], Any]] = {
-        CSV: lambda: _csv(sink, schema),
-        ARROW: lambda: pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema),
-        PARQUET: lambda: _parquet(sink, schema),
-    }
-    writer: _Writer = makers[form]()
-    return writer
+def _writer(form: str, sink: _Sink, schema: pa.Schema) -> Any:
+    out = pa.PythonFile(sink, "w")
+    if form == CSV:
+        from pyarrow import csv
 
+        return csv.CSVWriter(out, schema)
+    if form == PARQUET:
+        from pyarrow import parquet
 
-def _csv(sink: _Sink, schema: pa.Schema) -> Any:
-    from pyarrow import csv
-
-    return csv.CSVWriter(pa.PythonFile(sink, "w"), schema)
-
-
-def _parquet(sink: _Sink, schema: pa.Schema) -> Any:
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(pa.PythonFile(sink, "w"), schema)
+        return parquet.ParquetWriter(out, schema)
+    return pa.ipc.new_stream(out, schema)
 
 
 class _Sink(io.RawIOBase):

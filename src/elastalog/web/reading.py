@@ -4,7 +4,7 @@ broke it, what to mend, and what rests on a fact, which are answered by trying t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
@@ -41,14 +41,67 @@ Moment: TypeAlias = int | datetime | None
 """An epoch by its number, or by a time at which it was in force; None: the last one."""
 
 
-class Access:
-    """A question whose time or memory is used up gets LimitReached, and its thread is free again."""
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What came of an update: `record` says what was done and what it cost (`is_repeated`: it had been done before;
+    `is_unchanged`: there was nothing to do), `changes` what the epoch changed."""
+
+    record: EpochRecord
+    changes: Changes
+
+    @property
+    def epoch(self) -> int:
+        return self.record.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSummary:
+    """A relation at an epoch. `inserted` and `deleted`: facts that came and went in this epoch, None where that is not
+    at hand. `rules`: how many derive it. `is_input`, `is_output`: declared so."""
+
+    schema: Schema
+    facts: int
+    inserted: int | None
+    deleted: int | None
+    rules: int
+    is_input: bool
+    is_output: bool
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    @staticmethod
+    def all_of(session: Session, last: EpochRecord | None) -> tuple[RelationSummary, ...]:
+        """Of every declared relation; `last` is the record of the epoch, if it is known."""
+        checked = session.program.checked
+        rules = dict.fromkeys(checked.relations, 0)
+        for rule in checked.rules:
+            rules[rule.head.relation] += 1
+        found = []
+        for name, schema in session.schemas.items():
+            changed = None if last is None else last.changes.get(name, ((), ()))
+            kinds = {directive.kind for directive in checked.relations[name].directives}
+            found.append(
+                RelationSummary(
+                    schema, len(session[name]), None if changed is None else len(changed[0]),
+                    None if changed is None else len(changed[1]), rules[name], "input" in kinds, "output" in kinds,
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+
+class Reading:
+    """Readers see the last committed epoch, or an earlier one, and never wait for a commit. Proofs and absences that
+    are handed out stay as they are; to go further down, ask again with a fact of theirs. A question whose time or
+    memory is used up gets LimitReached, and its thread is free again."""
 
     def __init__(self, replicas: Replicas, worker: Worker, earlier: Earlier, limits: Limits) -> None:
         self.replicas = replicas
         self.worker = worker
         self._earlier = earlier
         self.limits = limits
+        self._pager = Pager(replicas, limits)
 
     def question(self, seconds: float | None = None) -> Quota:
         """What a block that answers a question may take: so many seconds, if that is within the limits."""
@@ -110,75 +163,6 @@ class Access:
             raise errors.too_slow(limit)
         return left
 
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What came of an update: `record` says what was done and what it cost (`is_repeated`: it had been done before;
-    `is_unchanged`: there was nothing to do), `changes` what the epoch changed."""
-
-    record: EpochRecord
-    changes: Changes
-
-    @property
-    def epoch(self) -> int:
-        return self.record.epoch
-
-
-@dataclass(frozen=True, slots=True)
-class RelationSummary:
-    """A relation at an epoch. `inserted` and `deleted`: facts that came and went in this epoch, None where that is not
-    at hand. `rules`: how many derive it. `is_input`, `is_output`: declared so."""
-
-    schema: Schema
-    facts: int
-    inserted: int | None
-    deleted: int | None
-    rules: int
-    is_input: bool
-    is_output: bool
-
-    @property
-    def name(self) -> str:
-        return self.schema.name
-
-    @staticmethod
-    def all_of(session: Session, last: EpochRecord | None) -> tuple[RelationSummary, ...]:
-        """Of every declared relation; `last` is the record of the epoch, if it is known."""
-        checked = session.program.checked
-        rules = dict.fromkeys(checked.relations, 0)
-        for rule in checked.rules:
-            rules[rule.head.relation] += 1
-        found = []
-        for name, schema in session.schemas.items():
-            changed = None if last is None else last.changes.get(name, ((), ()))
-            kinds = {directive.kind for directive in checked.relations[name].directives}
-            found.append(
-                RelationSummary(
-                    schema, len(session[name]), None if changed is None else len(changed[0]),
-                    None if changed is None else len(changed[1]), rules[name], "input" in kinds, "output" in kinds,
-                )
-            )  # fmt: skip
-        return tuple(found)
-
-
-class Reading:
-    """Readers see the last committed epoch, or an earlier one, and never wait for a commit. Proofs and absences that
-    are handed out stay as they are; to go further down, ask again with a fact of theirs."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._limits = access.limits
-        self._pager = Pager(access.replicas, access.limits)
-
-    def at(self, epoch: Moment = None) -> AbstractContextManager[Session]:
-        """A block in which the session of an epoch is read: only read, and only briefly. Raises ElastalogError if the
-        epoch is not kept."""
-        return self._access.at(epoch)
-
-    def ask(self, question: Callable[[Session], T], epoch: Moment = None) -> T:
-        """Asks a session of an epoch what may take longer; a second time, if it was in the way of a commit."""
-        return self._access.ask(question, epoch)
-
     # --- facts -----------------------------------------------------------------------------------------------------
 
     def program(self, epoch: Moment = None) -> Program:
@@ -202,7 +186,7 @@ class Reading:
     def relations_at(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
         """The same, and the epoch."""
         with self.at(epoch) as session:
-            return RelationSummary.all_of(session, self._access.replicas.record_of(session.epoch)), session.epoch
+            return RelationSummary.all_of(session, self.replicas.record_of(session.epoch)), session.epoch
 
     def require_relations(self, names: Iterable[str]) -> None:
         """Raises ElastalogError if there is no relation of a name."""
@@ -228,7 +212,7 @@ class Reading:
         descending; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
         many rows a page may have, and has without a `limit`, instead of what the limits say."""
         cut = self._pager.cut(offset, limit, order, most)
-        with self._access.question():
+        with self.question():
             with self.at(epoch) as session:
                 make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
             return make()
@@ -252,7 +236,7 @@ class Reading:
         most: int | None = None,
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
-        with self._access.question(seconds):
+        with self.question(seconds):
             answer, number = self.ask(lambda session: (session.engine.asking(text, parameters), session.epoch), epoch)
             return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
 
@@ -260,14 +244,14 @@ class Reading:
         """What rules and relations cost."""
         with self.at(epoch) as session:
             found = session.statistics()
-        return found if found.rules or epoch is not None else replace(found, rules=self._access.replicas.rule_costs)
+        return found if found.rules or epoch is not None else replace(found, rules=self.replicas.rule_costs)
 
     # --- why -------------------------------------------------------------------------------------------------------
 
     @asks
     def proof(self, fact: Written, depth: int | None = None, epoch: Moment = None) -> Proof:
         """Why a fact holds, to a depth (that of the limits unless given)."""
-        return self.ask(lambda session: session.explain(fact, self._limits.depth if depth is None else depth), epoch)
+        return self.ask(lambda session: session.explain(fact, self.limits.depth if depth is None else depth), epoch)
 
     @asks
     def derivations(self, fact: Written, epoch: Moment = None) -> tuple[Proof, ...]:
@@ -326,8 +310,8 @@ SEARCHED = 0.8
 class Debugging:
     """`undo` applies a suggestion. `epoch`: as if that were the last one."""
 
-    def __init__(self, access: Access, undo: Callable[[Suggestion], Changes]) -> None:
-        self._access = access
+    def __init__(self, reading: Reading, undo: Callable[[Suggestion], Changes]) -> None:
+        self._reading = reading
         self._undo = undo
 
     @asks
@@ -339,7 +323,7 @@ class Debugging:
         epoch: Moment = None,
     ) -> tuple[Fact, ...]:
         """The facts that follow directly from a fact; with `all`, those that would go with it."""
-        return self._access.ask(lambda session: tuple(session.uses(fact, all=all)), epoch, seconds, changes=all)
+        return self._reading.ask(lambda session: tuple(session.uses(fact, all=all)), epoch, seconds, changes=all)
 
     @asks
     def localise(
@@ -352,7 +336,7 @@ class Debugging:
         epoch: Moment = None,
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        return self._access.ask(
+        return self._reading.ask(
             lambda session: session.localise(unwanted, missing, epochs=epochs, time_limit=self._time_to_search()),
             epoch,
             seconds,
@@ -373,7 +357,7 @@ class Debugging:
         epoch: Moment = None,
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`."""
-        found = self._access.ask(
+        found = self._reading.ask(
             lambda session: session.suggest(
                 unwanted, missing, rejected, weights, self._time_to_search(), epochs=epochs, over=over
             ),
@@ -386,7 +370,7 @@ class Debugging:
     @asks
     def blame(self, fact: Written, seconds: float | None = None, epoch: Moment = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self._access.ask(lambda session: session.blame(fact), epoch, seconds, changes=True)
+        return self._reading.ask(lambda session: session.blame(fact), epoch, seconds, changes=True)
 
     def _time_to_search(self) -> float:
-        return SEARCHED * self._access.time()
+        return SEARCHED * self._reading.time()

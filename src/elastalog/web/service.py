@@ -17,7 +17,7 @@ from elastalog.session import Session
 from elastalog.web.calls import Calls, Worker, asks, commits
 from elastalog.web.feed import Event, Feed
 from elastalog.web.metrics import Metrics
-from elastalog.web.reading import Access, Debugging, Reading
+from elastalog.web.reading import Debugging, Reading
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
@@ -38,10 +38,9 @@ class Service:
         self._worker = Worker(self.limits.waiting)
         self._calls = Calls(self.limits)
         self._earlier = Earlier(session.engine.store, self.limits.earlier)
-        access = Access(self._replicas, self._worker, self._earlier, self.limits)
-        self.reading = Reading(access)
-        self.writing = Writing(access, self._committed, self.reading.epochs)
-        self.debugging = Debugging(access, lambda suggestion: self.writing.undo(suggestion).changes)
+        self.reading = Reading(self._replicas, self._worker, self._earlier, self.limits)
+        self.writing = Writing(self.reading, self._committed)
+        self.debugging = Debugging(self.reading, lambda suggestion: self.writing.undo(suggestion).changes)
         self.feed = Feed(session.epoch, self.reading.changes_since)
         self.began = time.time()
         self._worker.afterwards(self._replicas.prepare)

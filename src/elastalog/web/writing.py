@@ -13,25 +13,21 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
-from elastalog.storage.entries import LogEntry
 from elastalog.web import errors, rules
 from elastalog.web.calls import asks, commits
-from elastalog.web.reading import Access, Committed, Moment
+from elastalog.web.reading import Committed, Moment, Reading
 
 SOURCE = "http"
 """Where updates with a key come from, unless they say."""
 
 
 class Writing:
-    """`committed` is called with every epoch that is made, when readers see it. `log` tells what is known of epochs."""
+    """`committed` is called with every epoch that is made, when readers see it."""
 
-    def __init__(
-        self, access: Access, committed: Callable[[EpochRecord], None], log: Callable[[], tuple[LogEntry, ...]]
-    ) -> None:
-        self._access = access
-        self._replicas = access.replicas
+    def __init__(self, reading: Reading, committed: Callable[[EpochRecord], None]) -> None:
+        self._reading = reading
+        self._replicas = reading.replicas
         self._committed = committed
-        self._log = log
 
     # --- what if ---------------------------------------------------------------------------------------------------
 
@@ -48,7 +44,7 @@ class Writing:
     ) -> Changes:
         """What an update would change, or would have changed at an earlier epoch; also with rules that come and go."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.ask(
+        return self._reading.ask(
             lambda session: session.preview(inserted, deleted, added=texts, removed=gone), epoch, seconds, changes=True
         )
 
@@ -63,7 +59,7 @@ class Writing:
     ) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches first."""
         texts, gone = _refused_or(added), list(removed)
-        return self._access.ask(
+        return self._reading.ask(
             lambda session: session.forecast(inserted, deleted, added=texts, removed=gone), changes=True
         )
 
@@ -74,7 +70,7 @@ class Writing:
         def preview(session: Session) -> Changes:
             return session.upgrade(rules.read_text(program, session.program), preview=True)
 
-        return self._access.ask(preview, None, seconds, changes=True)
+        return self._reading.ask(preview, None, seconds, changes=True)
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
@@ -125,7 +121,7 @@ class Writing:
         from elastalog.session.repair import fill_undoing
 
         def fill(update: PendingUpdate) -> None:
-            fill_undoing(update, suggestion, self._replicas.epoch, self._log)
+            fill_undoing(update, suggestion, self._replicas.epoch, self._reading.epochs)
 
         return self._commit(fill, None, "repair", ())
 
@@ -142,8 +138,8 @@ class Writing:
             return Committed(record, self._replicas.changes_of(record))
 
         with self._replicas.wanting():
-            done = self._access.worker.do(commit)
-        self._access.worker.afterwards(self._replicas.follow)
+            done = self._reading.worker.do(commit)
+        self._reading.worker.afterwards(self._replicas.follow)
         return done
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.bootstrap.fixpoint import OtherPlace
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.epochs import KernelReplays, KernelShifts
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.resident import Fetched
+from elastalog.backends.kernel.store.snapshot import Fetched
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import lifted
@@ -141,7 +141,7 @@ class KernelBackend:
         self.updates.maintenance.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
-        return [self.updates.maintain(stratum, procedure)]
+        return [self.updates.maintenance.maintain(stratum, procedure)]
 
     def refold(self, stratum: LogicalStratum) -> None:
         self.updates.refold(stratum)

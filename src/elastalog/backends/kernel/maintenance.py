@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -15,9 +15,8 @@ from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.kernel.store.transaction import Impulse, Transaction
 from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -192,7 +191,6 @@ class KernelReach:
 
     def follow(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
-        self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
         self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
         self._readers: dict[str, list[int]] = {}
@@ -200,8 +198,6 @@ class KernelReach:
             for name in stratum.reads:
                 self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
-        self._concerned: set[int] = set()
-        self._changes_followed = 0
 
     def begin(self, done: Transaction) -> None:
         """An update begins, for which there was nothing."""
@@ -210,25 +206,16 @@ class KernelReach:
             for name in names:
                 if name in owner:
                     given.add(owner[name])
-        self._concerned.update(given)
 
     def end(self) -> Transaction:
         """There is no update under way. Returns what is for the next one."""
-        self._changes_followed = 0
         self.given.clear()
-        self._concerned.clear()
         self.done = Transaction()
         return self.done
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `UpdateChanges.reached`."""
-        done = self.done
-        if len(done.changed) != self._changes_followed:
-            self._follow_changes()
-        place = self.place[stratum.number]
-        if place not in self._concerned:
-            return None
-        if place not in self.given and self._reads[stratum.number].isdisjoint(done.changed):
+        if self.place[stratum.number] not in self.given and self.done.changed.keys().isdisjoint(stratum.reads):
             return None
         return Reach(self.size_of(stratum), self.must_rebuild(stratum))
 
@@ -237,7 +224,7 @@ class KernelReach:
         done, size = self.done, 0
         for name in stratum.relations:
             size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
-        for name in self._reads[stratum.number]:
+        for name in stratum.reads:
             size += len(done.changed.get(name, ()))
         return size
 
@@ -245,8 +232,7 @@ class KernelReach:
         """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
         not on that of all strata."""
         strata, changed = self._evaluation.program.strata, self.done.changed
-        places = list(self._concerned)
-        heapify(places)
+        places = sorted(self.given)
         known = set(places)
         followed = 0
         while places:
@@ -260,17 +246,6 @@ class KernelReach:
                         known.add(place)
                         heappush(places, place)
             followed = len(changed)
-
-    def follow_again(self) -> None:
-        """Somebody has taken changes back."""
-        self._changes_followed = 0
-
-    def _follow_changes(self) -> None:
-        """Finds the strata that read what has changed meanwhile: most do not, and are asked about all the same."""
-        changed = self.done.changed
-        for name in islice(changed, self._changes_followed, None):
-            self._concerned.update(self._readers.get(name, ()))
-        self._changes_followed = len(changed)
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice

@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import GONE, ChangedWords, Procedure, StateChanges
+from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
 from elastalog.backends.rows import are_in, distinct
 from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import GIVEN, LogicalProgram, LogicalStratum
@@ -77,10 +77,6 @@ class KernelUpdates:
         self.reach.begin(done)
         self.maintenance.scheduler.begin_update()
 
-    def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
-        """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        return self.maintenance.maintain(stratum, procedure)
-
     def size_now(self, relation: str) -> int:
         """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""
         stored = self.held.relations[relation]
@@ -116,7 +112,7 @@ class KernelUpdates:
                 done.vectors[name] = held.vectors[name]
             indexed = variants.indexes_of(name) if variants is not None else ()
             # Facts of an aggregate are never explicit, though that of an empty group may have level 0.
-            explicit = self._explicit_in(old) if stratum.aggregate is None else old.rows[:0]
+            explicit = self.explicit_facts(name) if stratum.aggregate is None else old.rows[:0]
             if stratum.numbering is not None:
                 explicit = old.rows[old.present_rows()]  # derivations that stay keep their numbers
             held.relations[name] = rebuild.successor(old, explicit, indexed)
@@ -142,12 +138,10 @@ class KernelUpdates:
 
     def explicit_facts(self, relation: str) -> Matrix:
         """The explicit facts of a relation after the update under way, which has not reached it yet."""
-        return self._explicit_in(self.held.relations[relation])
-
-    def _explicit_in(self, old: KernelRelation) -> Matrix:
-        if old.name in self.evaluation.program.given:
+        old = self.held.relations[relation]
+        if relation in self.evaluation.program.given:
             return old.rows[:0]  # they are elsewhere
-        deleted, inserted = self.transaction.deleted.get(old.name), self.transaction.inserted.get(old.name)
+        deleted, inserted = self.transaction.deleted.get(relation), self.transaction.inserted.get(relation)
         return rebuild.explicit_facts(old, self.held.explicit_rows(old), deleted, inserted)
 
     def forget(self, stratum: LogicalStratum) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elastalog.backends.watch import Watch, most_of_memory
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
 
 MOST_EXPANSION = 200
@@ -73,46 +73,67 @@ def reading_within(allowed: Allowance) -> Iterator[None]:
 def read_bounded(path: Path, is_gzip: bool) -> bytes:
     """The contents of a file, unpacked. Raises OSError, EOFError or zlib.error when it cannot be had, LimitReached when
     it is too much."""
-    allowed = allowance()
     with path.open("rb") as file:
         found = path.stat()
-        if not is_gzip and stat.S_ISREG(found.st_mode):
-            allowed.require(found.st_size)
-        plain = min(found.st_size + 1, _PLAIN_PIECE) if stat.S_ISREG(found.st_mode) else PIECE
-        pieces: list[bytes] = []
-        total = 0
-        for piece in _unpacked(_pieces(file)) if is_gzip else _pieces(file, plain):
-            pieces.append(piece)
-            total += len(piece)
-            allowed.check()
-            if is_gzip:
-                allowed.check_expansion(str(path), found.st_size, total)
-    allowed.require(total)
-    return b"".join(pieces)
+        if is_gzip:
+            return _gathered(_unpacked(_pieces(file)), (str(path), found.st_size))
+        if not stat.S_ISREG(found.st_mode):
+            return _gathered(_pieces(file))
+        allowance().require(found.st_size)
+        return _gathered(_pieces(file, min(found.st_size + 1, _PLAIN_PIECE)))
+
+
+def file_bytes(path: Path, is_gzip: bool) -> bytes:
+    """The contents of a file, unpacked; a diagnostic if it cannot be read."""
+    try:
+        return read_bounded(path, is_gzip)
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
+        raise ElastalogError([unreadable(path, error, is_gzip)]) from None
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+    except (OSError, ValueError):
+        return False  # reading it will tell why
+
+
+def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
+    """Says that a file cannot be read, and why."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Diagnostic(
+        code="E0515",
+        message=f"cannot read `{path}`: {reason}",
+        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
+        location=str(path),
+    )
 
 
 def unpacked(data: bytes, file: str) -> bytes:
     """What gzip has packed. Raises EOFError or zlib.error when it is not whole, LimitReached when it is too much."""
-    allowed = allowance()
-    pieces: list[bytes] = []
-    total = 0
-    for piece in _unpacked(iter([data])):
-        pieces.append(piece)
-        total += len(piece)
-        allowed.check()
-        allowed.check_expansion(file, len(data), total)
-    return b"".join(pieces)
+    return _gathered(_unpacked(iter([data])), (file, len(data)))
 
 
 def read_stream(stream: BinaryIO) -> bytes:
     """All that comes from a stream. Raises LimitReached when it is too much."""
+    return _gathered(_pieces(stream))
+
+
+def _gathered(pieces: Iterator[bytes], packed: tuple[str, int] | None = None) -> bytes:
+    """Pieces as one, while the limits hold. `packed`: the file that they were packed in, and its size."""
     allowed = allowance()
-    pieces: list[bytes] = []
-    for piece in _pieces(stream):
-        pieces.append(piece)
+    found: list[bytes] = []
+    total = 0
+    for piece in pieces:
+        found.append(piece)
+        total += len(piece)
         allowed.check()
-    allowed.require(sum(map(len, pieces)))
-    return b"".join(pieces)
+        if packed is not None:
+            allowed.check_expansion(*packed, total)
+    allowed.require(total)
+    return b"".join(found)
 
 
 def _pieces(file: BinaryIO, size: int = PIECE) -> Iterator[bytes]:

@@ -22,12 +22,11 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, BadRows, settle
-from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array

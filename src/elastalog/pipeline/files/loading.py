@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Base, CheckedProgram, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, is_like_a_header, medium
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, BadRows, Report, settle
-from elastalog.pipeline.files.read import FactsRead, read_input, unreadable
+from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.files.text import read_lines
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema

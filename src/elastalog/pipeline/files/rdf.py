@@ -23,10 +23,9 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.arguments import require_package
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import allowance
+from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
 from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.pipeline.files.read import file_bytes, is_packed
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.schema import Schema

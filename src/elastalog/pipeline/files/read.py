@@ -6,8 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
 from elastalog.pipeline.files.format import Format, Kind, look_at, medium
 from elastalog.pipeline.files.paths import find_facts, natural_order, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, BadRows, Report, settle
@@ -75,36 +74,9 @@ def read_input(
             continue
         parameters = directive.parameters
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf"))
-        if source == "sqlite":
-            from elastalog.pipeline.files.sqlite import database_of, read_sqlite
-
-            path = required(database_of(parameters, relation.name))
-            table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
-            files.append(str(path))
-        elif source in ("json", "jsonfile"):
-            from elastalog.pipeline.files.json_files import read_json_list
-
-            path = required(parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, is_packed(path)), str(path))
-            files.append(str(path))
-        elif source == "rdf":
-            from elastalog.pipeline.files.rdf import read_rdf
-
-            path = required(parameters.get("filename", f"{relation.name}.nt"))
-            table, bad_here = read_rdf(schema, path, parameters)
-            files.append(str(path))
-        elif source == "stdin":
-            data = read_stream(stdin or sys.stdin.buffer)
-            table, bad_here, given = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
-            converted += given
-            files.append("<stdin>")
-        else:
-            named = parameters.get("filename")
-            path = find_facts(root, relation.name) if named is None else required(named)
-            table, bad_here, given = _read_file(schema, path, parameters)
-            converted += given
-            files.append(str(path))
+        table, bad_here, given, place = _read_medium(schema, relation.name, root, parameters, required, stdin)
+        files.append(place)
+        converted += given
         tables.append(table)
         bad += bad_here
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
@@ -117,17 +89,43 @@ def read_input(
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
 
 
+def _read_medium(
+    schema: Schema,
+    name: str,
+    root: Path | str,
+    parameters: Mapping[str, str],
+    required: Callable[[str], Path],
+    stdin: BinaryIO | None,
+) -> tuple[pa.Table, list[BadRow], int, str]:
+    """What one `.input` directive names: as `_Read`, and where it is. `required`: the file of a name."""
+    match medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite", "rdf")):
+        case "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of, read_sqlite
+
+            path = required(database_of(parameters, name))
+            return *read_sqlite(schema, path, parameters.get("name", name)), 0, str(path)
+        case "json" | "jsonfile":
+            from elastalog.pipeline.files.json_files import read_json_list
+
+            path = required(parameters.get("filename", f"{name}.json"))
+            return *read_json_list(schema, file_bytes(path, is_packed(path)), str(path)), 0, str(path)
+        case "rdf":
+            from elastalog.pipeline.files.rdf import read_rdf
+
+            path = required(parameters.get("filename", f"{name}.nt"))
+            return *read_rdf(schema, path, parameters), 0, str(path)
+        case "stdin":
+            data = read_stream(stdin or sys.stdin.buffer)
+            return *_read_bytes(schema, data, "<stdin>", Format.of(parameters, "")), "<stdin>"
+        case _:
+            named = parameters.get("filename")
+            path = find_facts(root, name) if named is None else required(named)
+            return *_read_file(schema, path, parameters), str(path)
+
+
 def _without_dictionaries(table: pa.Table) -> pa.Table:
     fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table
-
-
-def file_bytes(path: Path, is_gzip: bool) -> bytes:
-    """The contents of a file, unpacked; a diagnostic if it cannot be read."""
-    try:
-        return read_bounded(path, is_gzip)
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
-        raise ElastalogError([unreadable(path, error, is_gzip)]) from None
 
 
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
@@ -158,15 +156,6 @@ def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
 
     table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
     return table, bad, converted_values(schema, given)
-
-
-def is_packed(path: Path) -> bool:
-    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
-    try:
-        with path.open("rb") as file:
-            return file.read(2) == b"\x1f\x8b"
-    except (OSError, ValueError):
-        return False  # reading it will tell why
 
 
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
@@ -248,17 +237,6 @@ def _files_at(relation: str, path: Path) -> list[Path]:
         told = f"there are no facts of `{relation}` in the folder `{path}`"
         raise ElastalogError([Diagnostic("E0510", told, help="give a folder with files", location=str(path))])
     return found
-
-
-def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
-    """Says that a file cannot be read, and why."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return Diagnostic(
-        code="E0515",
-        message=f"cannot read `{path}`: {reason}",
-        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
-        location=str(path),
-    )
 
 
 def read_rows(schema: Schema, rows: Any, policy: BadRows) -> FactsRead:

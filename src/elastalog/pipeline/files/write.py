@@ -23,7 +23,7 @@ from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, mediu
 from elastalog.pipeline.files.paths import replacing, resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
-from elastalog.relations.record_types import record_texts
+from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table
 from elastalog.settings import SETTINGS
@@ -89,38 +89,33 @@ def write_output(
             continue
         parameters = directive.parameters
         resolved = partial(resolve_under, root, is_confined=directive.is_confined)
-        to = medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf"))
-        if to == "stdout":
-            print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
-            continue
-        if to == "stdoutprintsize":
-            print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
-            continue
-        if to == "sqlite":
-            from elastalog.pipeline.files.sqlite import database_of, write_sqlite
+        match medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite", "rdf")):
+            case "stdout":
+                print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
+                continue
+            case "stdoutprintsize":
+                print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
+                continue
+            case "sqlite":
+                from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 
-            path = resolved(database_of(parameters, relation.name))
-            write_sqlite(schema, table, path, parameters.get("name", relation.name))
-            written.append(path)
-            continue
-        if to == "rdf":
-            from elastalog.pipeline.files.rdf import write_rdf
+                path = resolved(database_of(parameters, relation.name))
+                write_sqlite(schema, table, path, parameters.get("name", relation.name))
+            case "rdf":
+                from elastalog.pipeline.files.rdf import write_rdf
 
-            path = resolved(parameters.get("filename", f"{relation.name}.nt"))
-            write_rdf(schema, table, path, parameters)
-            written.append(path)
-            continue
-        if to in ("json", "jsonfile"):
-            from elastalog.pipeline.files.json_files import json_list_bytes
+                path = resolved(parameters.get("filename", f"{relation.name}.nt"))
+                write_rdf(schema, table, path, parameters)
+            case "json" | "jsonfile":
+                from elastalog.pipeline.files.json_files import json_list_bytes
 
-            path = resolved(parameters.get("filename", f"{relation.name}.json"))
-            with replacing(path) as out:
-                out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
-            written.append(path)
-            continue
-        default = f"{relation.name}.csv" + (".gz" if parameters.get("compress", "").lower() == "true" else "")
-        path = resolved(parameters.get("filename", default))
-        write_facts(schema, table, path, parameters, doubt)
+                path = resolved(parameters.get("filename", f"{relation.name}.json"))
+                with replacing(path) as out:
+                    out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
+            case _:
+                is_packed = parameters.get("compress", "").lower() == "true"
+                path = resolved(parameters.get("filename", f"{relation.name}.csv{'.gz' * is_packed}"))
+                write_facts(schema, table, path, parameters, doubt)
         written.append(path)
     return written
 

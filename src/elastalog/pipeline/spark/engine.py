@@ -93,20 +93,17 @@ def read_spark_rows(
 ) -> FactsRead:
     """The facts of a DataFrame or source, and how the reading went; in files, if a destination is given and they are
     many."""
-    from elastalog.pipeline.spark.sources import Source, read_frame, read_source
+    from elastalog.pipeline.spark.sources import Source, facts_given, settled
 
-    if isinstance(rows, Source):
-        return read_source(require_session(spark), schema, rows, policy, into)
-    return read_frame(schema, rows, policy, into)
+    found = facts_given(require_session(spark) if isinstance(rows, Source) else None, schema, rows, into)
+    return settled(schema, found[:2], [found[2]], policy)
 
 
 def good_spark_rows(schema: Schema, rows: Any, spark: SparkSession | None) -> tuple[pa.Table, list[BadRow], str]:
     """The facts of a DataFrame or source, the rows that are none, and where they are from."""
-    from elastalog.pipeline.spark.sources import Source, facts_of_given_frame, facts_of_source, place_of_frame
+    from elastalog.pipeline.spark.sources import Source, facts_given
 
-    if isinstance(rows, Source):
-        return facts_of_source(require_session(spark), schema, rows)
-    return *facts_of_given_frame(schema, rows), place_of_frame(schema)
+    return facts_given(require_session(spark) if isinstance(rows, Source) else None, schema, rows)
 
 
 def read_facts_folder(

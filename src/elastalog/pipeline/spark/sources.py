@@ -65,39 +65,22 @@ Found: TypeAlias = tuple["pa.Table | FiledFacts", list[BadRow]]
 """Facts, in the driver or in files, and the rows that are none."""
 
 
-def read_source(
-    spark: SparkSession, schema: Schema, source: Source, policy: BadRows, into: Destination | None = None
-) -> FactsRead:
-    """The facts of a source, and how the reading went; in files, if a destination is given and they are many."""
-    place = without_secrets(source.place)
-    return _settled(schema, _read(spark, schema, source, into), [place], policy)
-
-
-def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow], str]:
-    """The facts of a source, in the driver, the rows that are none, and where they are from."""
-    return *_read(spark, schema, source, None), without_secrets(source.place)
-
-
-def read_frame(schema: Schema, frame: Any, policy: BadRows, into: Destination | None = None) -> FactsRead:
-    """The facts of a DataFrame, and how the reading went; in files, if a destination is given and they are many."""
-    place = place_of_frame(schema)
-    return _settled(schema, facts_of_given_frame(schema, frame, into), [place], policy)
-
-
-def place_of_frame(schema: Schema) -> str:
-    """Where rows of a DataFrame given for a relation are from, as diagnostics name it."""
-    return f"the DataFrame of `{schema.name}`"
-
-
-def facts_of_given_frame(schema: Schema, rows: Any, into: Destination | None = None) -> Found:
-    """The rows of a DataFrame that a user has made which are facts, and those that are not."""
-    frame = plain_frame(rows)
+def facts_given(
+    spark: SparkSession | None, schema: Schema, rows: Any, into: Destination | None = None
+) -> tuple[pa.Table | FiledFacts, list[BadRow], str]:
+    """The facts of a source, or of a DataFrame that a user has made, the rows that are none, and where they are from;
+    in files, if a destination is given and they are many. A source needs a session."""
+    if isinstance(rows, Source):
+        assert spark is not None
+        return *_read(spark, schema, rows, into), without_secrets(rows.place)
+    frame, place = plain_frame(rows), f"the DataFrame of `{schema.name}`"
     require_running(frame.sparkSession)
     with evaluating(schema.name):
-        return facts_of_frame(schema, frame, place_of_frame(schema), into)
+        return *facts_of_frame(schema, frame, place, into), place
 
 
-def _settled(schema: Schema, found: Found, files: list[str], policy: BadRows) -> FactsRead:
+def settled(schema: Schema, found: Found, files: list[str], policy: BadRows) -> FactsRead:
+    """What was found, bad rows dealt with as the policy says."""
     facts, bad = found
     report = settle(policy, schema.name, files, facts.num_rows, bad)
     if isinstance(facts, FiledFacts):
@@ -126,7 +109,7 @@ def read_inputs(
         source = _input_source(relation.name, root, directive)
         table, bad_here = _read(spark, schema, source, into if len(inputs) == 1 else None)
         if isinstance(table, FiledFacts):
-            return _settled(schema, (table, bad_here), [source.place], policy)
+            return settled(schema, (table, bad_here), [source.place], policy)
         tables.append(table)
         bad += bad_here
         files.append(source.place)

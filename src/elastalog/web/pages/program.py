@@ -14,7 +14,6 @@ from nicegui import ui
 
 from elastalog.analysis.findings import counted
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics
@@ -102,10 +101,9 @@ class _Program:
     async def _preview(self) -> None:
         service = self._window.bench.service
 
-        async def ask() -> Changes:
-            return await self._window.ask(service.writing.preview_program, self._editor.text)
-
-        changes = await self._window.attempt(ask, self._result)
+        changes = await self._window.attempt(
+            lambda: self._window.ask(service.writing.preview_program, self._editor.text), self._result
+        )
         if changes is not None:
             with self._result:
                 raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
@@ -114,10 +112,9 @@ class _Program:
     async def _commit(self) -> None:
         service = self._window.bench.service
 
-        async def ask() -> Committed:
-            return await self._window.ask(service.writing.become, self._editor.text, source="workbench")
-
-        done = await self._window.attempt(ask, self._result)
+        done = await self._window.attempt(
+            lambda: self._window.ask(service.writing.become, self._editor.text, source="workbench"), self._result
+        )
         if done is None:
             return
         self._text = self._editor.text

@@ -6,7 +6,7 @@ from functools import partial
 
 from nicegui import ui
 
-from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
+from elastalog.debugging.answers import Answer, Element, Suggestion
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
@@ -14,7 +14,6 @@ from elastalog.web.pages.markup import Address, empty, fact_html, html, link, si
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.why import ProofTree
 from elastalog.web.pages.window import Faults, Side, Window, box, button, card, choice, heading, raw
-from elastalog.web.reading import Committed
 
 _OVER = {"update": "the last update", "facts": "all given facts"}
 
@@ -136,10 +135,7 @@ class _Repair:
             async def add(side: Side) -> None:
                 text = (written.value or "").strip().rstrip(".")
 
-                async def check() -> str:
-                    return await self._window.ask(_checked, self._window, text, side)
-
-                fact = await self._window.attempt(check, wrong)
+                fact = await self._window.attempt(lambda: self._window.ask(_checked, self._window, text, side), wrong)
                 if fact is not None:
                     written.value = ""
                     self._change(self._window.bench.faults.with_(side, fact))
@@ -152,15 +148,15 @@ class _Repair:
     async def _localise(self) -> None:
         faults = self._window.bench.faults
 
-        async def ask() -> Localisation:
-            return await self._window.ask(
+        found = await self._window.attempt(
+            lambda: self._window.ask(
                 self._window.bench.service.debugging.localise,
                 list(faults.wrong),
                 list(faults.missing),
                 epoch=self._window.epoch,
-            )
-
-        found = await self._window.attempt(ask, self._answer)
+            ),
+            self._answer,
+        )
         if found is not None:
             with self._answer:
                 raw(
@@ -175,17 +171,17 @@ class _Repair:
     async def _suggest(self) -> None:
         faults = self._window.bench.faults
 
-        async def ask() -> Suggestion:
-            return await self._window.ask(
+        found = await self._window.attempt(
+            lambda: self._window.ask(
                 self._window.bench.service.debugging.suggest,
                 list(faults.wrong),
                 list(faults.missing),
                 list(self._rejected),
                 over=self._over,
                 epoch=self._window.epoch,
-            )
-
-        found = await self._window.attempt(ask, self._answer)
+            ),
+            self._answer,
+        )
         if found is None:
             return
         with self._answer:
@@ -243,10 +239,7 @@ class _Repair:
     async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
         service = self._window.bench.service
 
-        async def ask() -> Committed:
-            return await self._window.ask(service.writing.undo, suggestion)
-
-        done = await self._window.attempt(ask, place)
+        done = await self._window.attempt(lambda: self._window.ask(service.writing.undo, suggestion), place)
         if done is None:
             return
         self._rejected.clear()

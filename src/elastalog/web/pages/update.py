@@ -176,10 +176,9 @@ class _Update:
     async def _is_staged(self, line: str, wrong: ui.element) -> bool:
         """Stages a change, unless it is wrong by itself; then that is said in a place."""
 
-        async def check() -> Staged:
-            return await self._window.ask(staged_in, line, self._program)
-
-        is_fine = await self._window.attempt(check, wrong) is not None
+        is_fine = (
+            await self._window.attempt(lambda: self._window.ask(staged_in, line, self._program), wrong) is not None
+        )
         if is_fine:
             await self._append(line)
         return is_fine

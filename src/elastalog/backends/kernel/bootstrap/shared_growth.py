@@ -16,13 +16,13 @@ from typing import Final
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.signatures import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.machine.shares import Shared, wake
 from elastalog.backends.kernel.store.crew import Crew, Stopped
-from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, turn_for
+from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 

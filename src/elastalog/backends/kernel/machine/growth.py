@@ -12,9 +12,19 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, np_int32, operator
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    inlined,
+    int64,
+    matrix_at,
+    np_int32,
+    numbers_at,
+    operator,
+    piece,
+    record,
+    record_at,
+    words_at,
+)
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine import layout

@@ -4,16 +4,18 @@ dense strategy they move in the vectors of their heads, from the level where the
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import (
     GROUP,
     group_of_numbers,
     hash_columns,
     inlined,
     int64,
+    keys_at,
     np_int32,
+    piece,
     prefetch,
     uint64,
+    words_at,
 )
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine.bucket_queue import wait

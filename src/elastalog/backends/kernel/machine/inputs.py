@@ -3,8 +3,7 @@ that go and come. The records of relations say where their entries are."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import INT, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, operator, piece, types
 from elastalog.backends.kernel.machine.layout import (
     AGAINST,
     FORWARDS,

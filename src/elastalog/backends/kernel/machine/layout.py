@@ -5,13 +5,21 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, table_at, words_at
-from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
-from elastalog.backends.kernel.compile.signatures import inlined
+from elastalog.backends.kernel.compile.signatures import (
+    inlined,
+    keys_at,
+    matrix_at,
+    numbers_at,
+    record,
+    record_at,
+    record_of_words,
+    table_at,
+    words_at,
+)
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.memory import IndexWhereabouts, Place
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
 

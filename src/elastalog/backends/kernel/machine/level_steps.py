@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece
-from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
+from elastalog.backends.kernel.compile.signatures import (
+    flattened,
+    inlined,
+    int64,
+    matrix_at,
+    numbers_at,
+    piece,
+    prefetch,
+)
 from elastalog.backends.kernel.execution import delta_variant
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry

@@ -10,21 +10,19 @@ from typing import TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.expressions.comparisons import REVERSED
+from elastalog.backends.kernel.expressions.actions import REVERSED
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, IndexWhereabouts, Place, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe

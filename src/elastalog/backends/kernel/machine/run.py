@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table, dtype_of
+from elastalog.backends.kernel.compile.signatures import Table, address_of, dtype_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan

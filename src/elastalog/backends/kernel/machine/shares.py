@@ -14,9 +14,22 @@ from ctypes import Structure, addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, table_at, words_at
-from elastalog.backends.kernel.compile.records import Table, record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, types, uint32
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    Table,
+    address_of,
+    inlined,
+    int64,
+    numbers_at,
+    operator,
+    piece,
+    record,
+    record_at,
+    table_at,
+    types,
+    uint32,
+    words_at,
+)
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     VariantCode,
@@ -28,18 +41,18 @@ from elastalog.backends.kernel.machine.layout import (
     variant_at,
 )
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
-from elastalog.backends.kernel.store import inserting, turns
+from elastalog.backends.kernel.store import inserting
+from elastalog.backends.kernel.store.inserting import APART, size_of_turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE
-from elastalog.backends.kernel.store.turns import APART, size_of_turns
 from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
 from elastalog.jit.operators import view
 from elastalog.settings import SETTINGS
 
-_turn_for = piece(turns.turn_for)
-_give_out = piece(turns.give_out)
+_turn_for = piece(inserting.turn_for)
+_give_out = piece(inserting.give_out)
 _insert_together = piece(inserting.insert_together)
-_close_gaps = piece(turns.close_gaps)
+_close_gaps = piece(inserting.close_gaps)
 
 SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none

@@ -12,8 +12,7 @@ Most updates end after a few facts, and then what counts is how often Python is 
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, matrix_at, operator, piece
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
