@@ -6,16 +6,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu import starting
-from elastalog.backends.gpu.arrays import Arrays, Carrier, on_device, on_numpy, out_of_memory
-from elastalog.backends.gpu.folding import folded, why_not
 from elastalog.backends.gpu.forecast import forecast, is_worth_a_start
-from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -25,6 +22,9 @@ from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:  # what evaluates is imported when something is evaluated: with `auto`, that is rare
+    from elastalog.backends.gpu.arrays import Arrays, Carrier
 
 T = TypeVar("T")
 
@@ -91,6 +91,8 @@ class DevicePlace:
 
     def _is_there(self) -> bool:
         """Waits for the start of the device. Where it fails, NumPy takes the place of one that was asked for."""
+        from elastalog.backends.gpu.arrays import on_device, on_numpy
+
         if self._given is None:
             self._given = on_device(self._room)
         if self._given is None and self.is_asked:
@@ -150,6 +152,8 @@ class DevicePlace:
         levels: Mapping[str, npt.NDArray[np.int32]] | None,
         given: Mapping[str, Given] | None,
     ) -> Begun | None:
+        from elastalog.backends.gpu.rounds import StratumRounds
+
         known = {**facts, **{name: one.facts.words for name, one in (given or {}).items()}}
         statistics = KernelStatistics({name: _Held(words, len(words)) for name, words in known.items()})
         before = self._watch.derivations
@@ -177,6 +181,8 @@ class DevicePlace:
     def fold(
         self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
     ) -> Folded | None:
+        from elastalog.backends.gpu.folding import folded, why_not
+
         rule = stratum.aggregate
         assert rule is not None
         reason = why_not(rule)
@@ -216,6 +222,8 @@ class DevicePlace:
 
     def _tried(self, stratum: LogicalStratum, do: Callable[[Carrier], T]) -> tuple[T, float] | None:
         """What something on the device gives, and the seconds it took; None if there was no room or it failed."""
+        from elastalog.backends.gpu.arrays import Carrier, out_of_memory
+
         arrays = self._arrays
         arrays.peak, arrays.transfer = 0, 0.0
         began = time.perf_counter()

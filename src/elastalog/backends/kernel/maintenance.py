@@ -250,6 +250,6 @@ class KernelReach:
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
         domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
-        and nobody keeps levels, or a `.limitsize` may have to cut it short."""
+        and levels are not kept, or a `.limitsize` may have to cut it short."""
         is_maintained = self._evaluation.kinds[stratum.number].is_maintained
         return not is_maintained or not self.done.anew.isdisjoint(stratum.relations)

@@ -33,7 +33,7 @@ class KernelFacts:
     `equivalences`: those that are kept as classes, each with the relation of these. `set_aside`: pairs and classes of
     those of which, within an update, all pairs have been written out.
 
-    With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
+    With `fetch`, relations may be `evicted`: it gets one back when it is looked at."""
 
     def __init__(
         self,

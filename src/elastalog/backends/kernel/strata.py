@@ -95,7 +95,7 @@ class StrataContext:
             below = [name for name in stratum.reads if name not in stratum.relations]
             if held.annotation.is_kept:
                 levels = {name: held.levels_now(name) * (name not in flat) for name in below}
-            else:  # nobody looks at levels: all facts are there from the start
+            else:  # no level matters: all facts are there from the start
                 levels = {name: np.zeros(len(facts[name]), np.int32) for name in below}
         begun = self.place.evaluate(stratum, facts, self.program.limits, levels)
         if begun is not None:

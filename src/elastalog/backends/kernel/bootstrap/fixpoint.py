@@ -262,7 +262,7 @@ def _go_on_in_machine(
 
 
 _SPARSE = 8
-"""A set table that was made for so many times the facts that came is made anew when it is needed."""
+"""A set table that was made for this many times the facts that came is made anew when it is needed."""
 
 
 def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:

@@ -145,7 +145,7 @@ class MaintenancePlan:
         self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
     ) -> dict[Variant, tuple[Variant, int]]:
         """For variants that look for lost facts, the one by which their clause is enumerated, from the smallest
-        relation of the stratum, and how many rows that should take as long as nobody knows."""
+        relation of the stratum, and how many rows that should take as long as that is not known."""
         found: dict[Variant, tuple[Variant, int]] = {}
         for sought in recovering:
             starts = [

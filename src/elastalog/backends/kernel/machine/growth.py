@@ -71,7 +71,7 @@ _insert = piece(inserting.insert)
 
 @record
 class GrowthTask(Structure):
-    """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
+    """`most_found`, `most_work`: growth is left when that many facts have been found, and after an iteration that took
     more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
     record of what several machines share, of which this is number `thread`; 0 if it is alone. `passed`: how often all
     had come when this one last did. `is_solo`: it runs small iterations while the others wait.

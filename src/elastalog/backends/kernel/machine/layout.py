@@ -240,7 +240,7 @@ class Relation(Place):
 @record
 class IndexPlace(IndexWhereabouts):
     """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
-    whereabouts, 0 where it has none, or nobody says."""
+    whereabouts, 0 where it has none, or that is not known."""
 
     relation: int
     is_missing: int
@@ -263,8 +263,8 @@ class VariantCode(Structure):
     at lie together if its first probe looks for the same, 0 if there is none.
 
     `fork`: the number + 1 of the variant that takes some of the facts of the same start, 0 if there is none;
-    `is_other_way`: this is the one that was not planned first, and takes facts that meet so many times less on its way,
-    `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
+    `is_other_way`: this is the one that was not planned first, and takes facts that meet that many times less on its
+    way, `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
 
     start: int
     is_backward: int

@@ -124,7 +124,7 @@ class MachinePlan:
         if self._verified == STAMPS.last:
             return
         for number, name in enumerate(self.names):
-            # A set table that nobody looked facts up in may be made at any time.
+            # A set table that no facts were looked up in may be made at any time.
             if name in self._looked_up and relations[name].stamp != self._stamps[number]:
                 raise InternalError("machine", f"`{name}` has moved under a plan")
         for place, (name, columns) in enumerate(self.keys):
@@ -142,7 +142,7 @@ class MachinePlan:
 
     def refresh_touched(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where touched entries are, and nothing else: for who takes marks off after an interruption, which may
-        have come when an array had moved and nobody had been told."""
+        have come when an array had moved and that was not written down yet."""
         for name, row in zip(self.names, self.relations, strict=True):
             touched = relations[name].touched
             row.touched, row.touched_room = address_of(touched), len(touched)
@@ -339,7 +339,7 @@ class Code:
         return place
 
     def _put_pairs(self, pairs: Sequence[tuple[int, int]]) -> int:
-        """The same for sources of columns and then their places."""
+        """Appends sources of columns, and then their places; returns where they begin."""
         return self._put([source for source, _ in pairs] + [place for _, place in pairs])
 
     def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:

@@ -162,7 +162,7 @@ class Workspace:
             self._reserve_blocks(plan.code.widths)
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
-        """Makes room for blocks of at least so many columns, step by step."""
+        """Makes room for blocks of at least these widths, step by step."""
         blocks = list(self._blocks)
         blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):

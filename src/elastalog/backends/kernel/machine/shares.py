@@ -3,8 +3,8 @@ together, and indexes are extended, each by one of them.
 
 Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
 that comes does what is for one: it closes an iteration and shares the next one out, or runs small ones itself while the
-others sleep. Whoever waits looks again and again for some microseconds, and then sleeps in the system: now and then it
-leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
+others sleep. A machine that waits looks again and again for some microseconds, and then sleeps in the system: now and
+then it leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ _NUMBERS = 2 * APART
 
 @record
 class Sharing(Structure):
-    """What so many machines (`threads`) share. `stage`: what all of them are at, or have come from; `reason`: why they
+    """What machines share, `threads` of them. `stage`: what all of them are at, or have come from; `reason`: why they
     all leave off, GO_ON as long as they do not.
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
     by their places, those first that lack the most rows; of one that lacks `least_divided` every machine adds the rows
-    of some keys, and has `reached` a row with them. `numbers`: the share and the index that nobody has taken,
+    of some keys, and has `reached` a row with them. `numbers`: the share and the index that no machine has taken,
     `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
     every relation, the rows that threads are given (see `store.inserting`).
 

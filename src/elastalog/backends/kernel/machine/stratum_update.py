@@ -282,7 +282,7 @@ def go_on(machine):  # type: ignore[no-untyped-def]
 
 @piece
 def _go_on_within(machine):  # type: ignore[no-untyped-def]
-    """The same within a stratum."""
+    """From the end of one phase of a stratum to the beginning of the next."""
     if machine.part == layout.TO_LOSE:
         concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
         machine.may_gain = concerned & MAY_GAIN
