@@ -20,7 +20,7 @@ SEED    ?=
 CLONES  ?=
 SOUFFLE ?=
 # What `make check` tests: the language and the pages, and that a handful of programs have the facts that they should.
-QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/test_names.py tests/docs/test_pages.py tests/docs/test_site.py \
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/test_circles.py tests/test_names.py tests/docs/test_pages.py tests/docs/test_site.py \
 	tests/docs/test_walks.py tests/engine/test_programs.py::test_the_command_run_writes_the_expected_facts
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
@@ -73,9 +73,11 @@ bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/r
 papers: $(READY) ## the papers' tables and figures beside ours, into docs/papers/: hours (QUICK=1: 15 minutes); ONLY=elastic.table3
 	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA))
 
-wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors, and its bill of materials
+wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors and devices, and its bill of materials
 	rm -rf src/elastalog/jit/built
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm src/elastalog/jit/built x86-64-v3 aarch64
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'nvidia-cuda-nvrtc-cu12>=12.6'
+	$(BIN)/python -m elastalog.backends.gpu.driver src/elastalog/jit/built
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(BIN)/python scripts/dependencies.py sbom dist/elastalog-*.whl
 

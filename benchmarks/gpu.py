@@ -1,6 +1,6 @@
 """Strata on a GPU, beside the kernel on the same machine.
 
-`python -m benchmarks.gpu [WORKLOAD ...] [--repeats N] [--jobs N] [--data DIR]` measures, in one process,
+`python -m benchmarks.gpu [WORKLOAD ...] [--repeats N] [--jobs N] [--data DIR] [--arrays]` measures, in one process,
 
 - the largest stratum on the device, from words in memory to words, levels and counts in memory (`arrays`): least
   seconds, those of them in which nothing but copies went on, rounds, the most device memory; where what it reads is
@@ -17,6 +17,7 @@ says so, and writes nothing. Exit code 1 if a count is wrong.
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
 import gc
 import json
@@ -123,14 +124,34 @@ class Alone:
     sizes: dict[str, int]
 
 
+CHOOSING = ("forecast.py", "place.py", "starting.py")
+"""Files that decide what goes to the device, and when: no figure of a stratum on the device depends on them."""
+
+
 def digest(folder: Path = MEASURED) -> str:
-    """Of the code of a package, whatever its blank lines, comments and imports."""
+    """Of the code that evaluates strata on a device, whatever its layout, comments, imports and annotations."""
     found = blake2b(digest_size=12)
-    for file in sorted(folder.glob("*.py")):
-        lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
-        code = [line for line in lines if line and not line.startswith(("#", "from ", "import "))]
-        found.update("\n".join([file.name, *code]).encode())
+    for file in sorted((*folder.glob("*.py"), *folder.glob("*.cu"))):
+        if file.name in CHOOSING:
+            continue
+        text = file.read_text(encoding="utf-8")
+        code = text if file.suffix == ".cu" else repr(_plain(ast.parse(text)))
+        found.update(f"{file.name} {code}".encode())
     return found.hexdigest()
+
+
+def _plain(part: object) -> object:
+    """A syntax tree without what does not run, in the same words in all versions of Python."""
+    if isinstance(part, list):
+        kept = [one for one in part if not isinstance(one, ast.Import | ast.ImportFrom)]
+        return [_plain(one) for one in kept if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    if not isinstance(part, ast.AST):
+        return part
+    fields = {name: value for name, value in ast.iter_fields(part) if name not in _NOT_RUN and value not in (None, [])}
+    return type(part).__name__, *((name, _plain(value)) for name, value in fields.items())
+
+
+_NOT_RUN = ("annotation", "returns", "type_params", "type_comment", "kind")
 
 
 def from_given(case: Case, facts: Facts) -> Alone:
@@ -243,7 +264,7 @@ def measured(case: Case, given: argparse.Namespace, data: Path | None, arrays: A
     if not case.is_given:
         yield "kernel alone", in_kernel(case, alone, jobs)
     del alone
-    if not case.is_opened:
+    if not case.is_opened or given.arrays:
         return
     yield "open gpu elastic", opened(case, lambda: facts, "gpu", jobs, repeats)
     yield "open gpu recompute", opened(case, lambda: facts, "gpu", jobs, strategy="recompute")
@@ -271,6 +292,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="strata on a GPU, beside the kernel")
     parser.add_argument("cases", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(case.name for case in CASES)}")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--arrays", action="store_true", help="open no sessions")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads of the kernel")
     parser.add_argument("--data", help="folder of benchmark data")
     given = parser.parse_args()

@@ -16,7 +16,7 @@ import elastalog
 import elastalog.spark
 from benchmarks.driver_memory import Peak, limit
 from elastalog.pipeline.spark import large_facts
-from elastalog.relations import mapped
+from elastalog.relations import large_interner
 
 PROGRAM = """
 .decl pair(x: symbol, y: symbol)
@@ -33,7 +33,7 @@ MOST_IN_MEMORY = 4 << 20
 @click.option("--java", default="4g", show_default=True, help="Memory of Spark's Java process.")
 def main(number: int, mebibytes: int, java: str) -> None:
     """Prints what it took."""
-    os.environ[mapped.VARIABLE] = str(MOST_IN_MEMORY)
+    os.environ[large_interner.VARIABLE] = str(MOST_IN_MEMORY)
     spark = elastalog.spark.session(
         2, memory=java, settings={"spark.elastalog.leastRows": "0", large_facts.SETTING: "0"}
     )

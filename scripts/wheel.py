@@ -20,7 +20,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]  # hatchling ne
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
         built = root / "src" / "elastalog" / "jit" / "built"
-        families = sorted(path.name for path in built.iterdir()) if built.is_dir() else []
+        families = sorted(path.name for path in built.iterdir() if path.name in PLATFORMS) if built.is_dir() else []
         if families and version != "editable":
             build_data["tag"] = f"py3-none-{'.'.join(PLATFORMS[family] for family in families)}"
         else:

@@ -14,7 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.ground import Run
-from elastalog.relations.libraries import library_functions
+from elastalog.relations.functions import library_functions
 from tests.commands import run
 from tests.spark.without_spark import tasks_in_this_process
 

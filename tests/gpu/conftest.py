@@ -1,12 +1,15 @@
-"""Programs of tests are small: on a real device, too, they go there."""
+"""Programs of tests are small: on a real device, too, they go there. Where there is none, the tests that are marked so
+run on one that is emulated, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from elastalog.backends.gpu import arrays, place
+from elastalog.backends.gpu import arrays, driver, place, starting
+from tests.gpu import emulation
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +41,23 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> Claims:
     counted = Claims()
     monkeypatch.setattr(arrays.Arrays, "claim", lambda self, size: counted.claim(size))
     return counted
+
+
+@pytest.fixture(scope="session")
+def emulated_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return emulation.build(tmp_path_factory.mktemp("emulated"))
+
+
+@pytest.fixture
+def emulated(emulated_library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> arrays.Arrays:
+    """A device that is emulated, in place of the machine's."""
+    monkeypatch.setattr(starting, "_notes", lambda: tmp_path / "device.json")
+    monkeypatch.setattr(driver, "LIBRARY", str(emulated_library))
+    monkeypatch.setattr(driver, "DEVICES", ("/",))
+    monkeypatch.setattr(driver, "code_for", lambda architecture: b"")
+    monkeypatch.setattr(starting, "_has_signs", lambda: True)
+    for name in ("_thread", "_driver"):
+        monkeypatch.setattr(starting, name, None)
+    found = arrays.on_device()
+    assert found is not None
+    return found

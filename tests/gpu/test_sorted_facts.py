@@ -9,7 +9,6 @@ import pytest
 
 from elastalog.backends.gpu import sorted_facts
 from elastalog.backends.gpu.arrays import on_numpy
-from elastalog.backends.gpu.fused import _roomy
 from elastalog.backends.gpu.packing import Range, packing_of
 from elastalog.backends.gpu.sorted_facts import SortedIndex
 
@@ -61,9 +60,3 @@ def test_a_large_array_is_not_written_anew_every_round(monkeypatch: pytest.Monke
         index.take(index.keys([part[:, 0], part[:, 1]]), keeps_old=False)
     assert len(index) == 200_000
     assert written < 40 * 200_000  # one array, every round: 398 rounds of 100,000 on average
-
-
-def test_sizes_of_merged_arrays_are_few() -> None:
-    sizes = {_roomy(size) for size in range(1 << 16, 1 << 20)}
-    assert len(sizes) == 4 * 8 + 1
-    assert all(size <= _roomy(size) <= size * 9 // 8 for size in range(1 << 16, 1 << 20, 97))

@@ -17,9 +17,8 @@ from elastalog.jit.atomics import (
     let_pass,
     wait_to_pass,
 )
-from elastalog.jit.intrinsics import flattened
+from elastalog.jit.intrinsics import flattened, record_at, record_of
 from elastalog.jit.operators import inlined, operator, piece
-from elastalog.jit.records import record_at, record_of
 
 PAIR = np.dtype([("left", "i8"), ("right", "i4"), ("rest", "i4")])
 STEP = 3

@@ -15,7 +15,7 @@ import pytest
 
 from elastalog.jit import loading
 from elastalog.jit.atomics import GATE
-from elastalog.jit.linking import link
+from elastalog.jit.loading import link
 from tests.jit import declared
 from tests.jit.test_linking import addresses
 
@@ -94,7 +94,7 @@ def test_they_are_compiled_for_every_family(family: str, name: str) -> None:
     pytest.importorskip("numba")
     script = (
         "from elastalog.jit import lowering, objects\nfrom tests.jit import declared\n"
-        "from elastalog.jit.linking import link\nfrom tests.jit.test_linking import addresses\n"
+        "from elastalog.jit.loading import link\nfrom tests.jit.test_linking import addresses\n"
         f"lowering.prepare(objects.FAMILIES[{family!r}])\n"
         f"for name in {OPERATORS!r}:\n"
         "    made = lowering.object_code(getattr(declared, name))\n"

@@ -15,7 +15,7 @@ import pytest
 
 from elastalog.jit import building, loading, objects
 from elastalog.jit.fingerprint import fingerprint
-from elastalog.jit.linking import link
+from elastalog.jit.loading import link
 from tests.jit import declared
 
 AARCH64, X86_64 = 183, 62

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import elastalog
-from elastalog.backends.changed_words import ListedChanges, impact_of
+from elastalog.backends.protocol import ListedChanges, impact_of
 
 CLOSURE = """
 .decl edge, path(x: number, y: number)

@@ -13,7 +13,7 @@ import elastalog
 from elastalog.backends.kernel.levels import scheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import Workspace
-from elastalog.backends.kernel.store import homes, postings, transaction
+from elastalog.backends.kernel.store import postings, transaction
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import STAMPS
@@ -336,15 +336,15 @@ def test_ctrl_c_when_a_relation_is_told_how_far_it_goes() -> None:
 
 def test_ctrl_c_when_changes_need_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise compiled code would write to where the memory was that they had before."""
-    place = homes.address_of
+    place = transaction.address_of
 
     def interrupted(array: Any) -> int:
-        monkeypatch.setattr(homes, "address_of", place)
+        monkeypatch.setattr(transaction, "address_of", place)
         raise KeyboardInterrupt
 
     with elastalog.open(PROGRAM, facts={"edge": edges()}) as db:
         db.apply({"edge": [(30, 31)]})
-        monkeypatch.setattr(homes, "address_of", interrupted)
+        monkeypatch.setattr(transaction, "address_of", interrupted)
         with pytest.raises(KeyboardInterrupt):
             db.apply({"edge": [(n, n + 1) for n in range(31, 90)]})
         held = db._backend.held.homes

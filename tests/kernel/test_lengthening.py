@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.store import lengthening
-from elastalog.backends.kernel.store.lengthening import lengthen, words
+from elastalog.backends.kernel.compile.signatures import address_of
+from elastalog.backends.kernel.store import memory
+from elastalog.backends.kernel.store.memory import lengthen, words
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 
@@ -123,7 +123,7 @@ def test_little_address_space_is_enough(limit: int | None, monkeypatch: pytest.M
 
     if limit is None:
         monkeypatch.setattr(mmap, "mmap", grudging)
-        monkeypatch.setattr(lengthening, "_mapping_of", lambda array: getattr(array.base, "obj", None))
+        monkeypatch.setattr(memory, "_mapping_of", lambda array: getattr(array.base, "obj", None))
     else:
         monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit, limit))
     owner = numbered(2_000_000, (2,))
@@ -143,7 +143,7 @@ def test_no_memory_leaves_a_long_array_as_it_was() -> None:
 
 
 def test_systems_without_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lengthening, "_HAS_MAPPINGS", False)
+    monkeypatch.setattr(memory, "_HAS_MAPPINGS", False)
     owner = numbered(1000, (2,))
     lengthen(owner, "array", 1000, 3_000_000)
     assert owner.array.flags.owndata

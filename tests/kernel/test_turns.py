@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elastalog.backends.kernel.store import inserting, turns
+from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 
@@ -18,8 +18,8 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
     facts = np.arange(distinct * width, dtype=np.int32).reshape(-1, width)
     generator = np.random.default_rng(8)
     blocks = [np.ascontiguousarray(facts[generator.integers(0, distinct, 50_000)]) for _ in range(threads)]
-    given = np.zeros(turns.size_of_turns(threads), np.int64)
-    turns.give_out(given, 0, 256)
+    given = np.zeros(inserting.size_of_turns(threads), np.int64)
+    inserting.give_out(given, 0, 256)
 
     def work(number: int) -> None:
         done = inserting.insert_together(
@@ -29,7 +29,7 @@ def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
         assert done == 50_000
 
     Crew(threads).do(work, lambda: None)
-    relation.used = turns.close_gaps(
+    relation.used = inserting.close_gaps(
         relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
     )
     expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
@@ -45,13 +45,13 @@ def test_a_thread_stops_where_no_row_is_left() -> None:
     relation = KernelRelation("r", 2, is_annotated=False)
     relation.reserve(1000)
     block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
-    given = np.zeros(turns.size_of_turns(2), np.int64)
-    turns.give_out(given, 0, 256)
+    given = np.zeros(inserting.size_of_turns(2), np.int64)
+    inserting.give_out(given, 0, 256)
     tables = relation.rows, relation.table, relation.shift, relation.count
     assert inserting.insert_together(block, 0, 1000, *tables, 0, relation.level, 0, 600, given, 1) == 512
     # Facts that are there already need no row.
     assert inserting.insert_together(block, 100, 512, *tables, 0, relation.level, 0, 600, given, 1) == 512
-    assert turns.close_gaps(*tables, relation.level, 0, 600, given) == 512
+    assert inserting.close_gaps(*tables, relation.level, 0, 600, given) == 512
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
     relation.load(np.arange(100, 120, dtype=np.int32).reshape(-1, 1))
     relation.count[:20] = np.arange(100, 120)
     is_gap = np.zeros(20, np.bool_)
-    given = np.zeros(turns.size_of_turns(3), np.int64)
-    given[[turns.GIVEN, turns.TURN]] = 20, 1
+    given = np.zeros(inserting.size_of_turns(3), np.int64)
+    given[[inserting.GIVEN, inserting.TURN]] = 20, 1
     for thread, (first, last) in enumerate(zip(gaps[::2], gaps[1::2], strict=True)):
         is_gap[first:last] = True
-        own = turns.APART * (1 + thread)
-        given[[own + turns.OWN, own + turns.OWN_END]] = first, last
+        own = inserting.APART * (1 + thread)
+        given[[own + inserting.OWN, own + inserting.OWN_END]] = first, last
     expected = relation.rows[:20][~is_gap]
-    relation.used = turns.close_gaps(
+    relation.used = inserting.close_gaps(
         relation.rows, relation.table, relation.shift, relation.count, relation.level, 0, relation.room, given
     )
     assert relation.used == kept

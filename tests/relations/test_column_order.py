@@ -14,8 +14,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.read import read_facts
-from elastalog.relations.column_order import column_order
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Column, Schema, column_order
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
 

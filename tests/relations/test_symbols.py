@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.relations import large_interner, mapped
+from elastalog.relations import large_interner
 from elastalog.relations.large_interner import LargeInterner
-from elastalog.relations.small_interner import SmallInterner
-from elastalog.relations.symbols import Symbols
+from elastalog.relations.symbols import SmallInterner, Symbols
 from elastalog.settings import SETTINGS
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -33,7 +32,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     number, limit = request.param
     monkeypatch.setattr(SETTINGS, "few_texts", number)
     if limit is not None:
-        monkeypatch.setenv(mapped.VARIABLE, limit)
+        monkeypatch.setenv(large_interner.VARIABLE, limit)
     return number
 
 
@@ -224,12 +223,12 @@ def test_ctrl_c_between_a_text_and_its_id_changes_no_meaning() -> None:
 
 def test_texts_in_files_are_not_changed_by_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SETTINGS, "few_texts", 0)
-    monkeypatch.setenv(mapped.VARIABLE, "0")
+    monkeypatch.setenv(large_interner.VARIABLE, "0")
     table = Symbols()
     table.encode_texts([f"t{i}" for i in range(100)])
     texts = table._texts
     assert isinstance(texts, LargeInterner)
-    assert all(map(mapped.is_mapped, (texts._bytes, texts._ends, texts._index[0])))
+    assert all(map(large_interner.is_mapped, (texts._bytes, texts._ends, texts._index[0])))
     child = os.fork()
     if not child:
         is_right = table.encode_one("of the child") == 100 and table.text(100) == "of the child"
@@ -241,9 +240,9 @@ def test_texts_in_files_are_not_changed_by_a_forked_process(monkeypatch: pytest.
 
 
 def test_a_limit_that_is_no_number_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(mapped.VARIABLE, "much")
-    assert mapped.most_in_memory() > 1 << 20
-    assert not mapped.is_mapped(mapped.zeros(1000, np.int64))
+    monkeypatch.setenv(large_interner.VARIABLE, "much")
+    assert large_interner.most_in_memory() > 1 << 20
+    assert not large_interner.is_mapped(large_interner.zeros(1000, np.int64))
 
 
 def test_texts_that_are_expected_get_the_ids_they_would_have_had() -> None:
@@ -269,4 +268,4 @@ def test_no_more_memory_is_expected_than_texts_may_have(monkeypatch: pytest.Monk
     texts = known._texts
     assert isinstance(texts, LargeInterner)
     assert len(texts._bytes) == 4096
-    assert not mapped.is_mapped(texts._bytes)
+    assert not large_interner.is_mapped(texts._bytes)

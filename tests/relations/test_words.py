@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
-from elastalog.relations import wide_operators
+from elastalog.relations import wide
 from elastalog.relations.wide import WideTable
 from elastalog.relations.words import ARROW_TYPES, Dictionary
 
@@ -232,14 +232,14 @@ def test_floats_that_differ_in_few_bits_do_not_crowd_one_slot():
 def test_ctrl_c_while_patterns_are_entered_changes_no_meaning(monkeypatch, known):
     table = WideTable()
     table.intern(np.arange(known, dtype=np.int64))
-    enter = wide_operators.enter
+    enter = wide.enter_patterns
 
     def interrupted(*given):
         enter(*given)
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(wide_operators, "enter", interrupted)
+    monkeypatch.setattr(wide, "enter_patterns", interrupted)
     with pytest.raises(KeyboardInterrupt):
         table.intern(np.arange(1000, 1040, dtype=np.int64))
     assert table.find(1000) is None

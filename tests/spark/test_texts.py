@@ -13,7 +13,7 @@ import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark import large_facts
-from elastalog.relations import mapped
+from elastalog.relations import large_interner
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.schema import Schema
 from elastalog.settings import SETTINGS
@@ -92,7 +92,7 @@ def test_ids_stay_through_updates_and_in_a_store(spark: Any, tmp_path: Path) -> 
 
 def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that tasks look into, which they read from files of their own."""
-    monkeypatch.setenv(mapped.VARIABLE, "10000")
+    monkeypatch.setenv(large_interner.VARIABLE, "10000")
     monkeypatch.setattr(SETTINGS, "few_texts", 100)
     monkeypatch.setattr(SETTINGS, "spark_few_texts", 100)
     monkeypatch.setattr(large_facts, "_PIECE", 500)
@@ -101,7 +101,7 @@ def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkey
     with elastalog.open(text, facts={"item": frame}, engine="spark", spark=spark) as db:
         known = db._dictionary.symbols._texts
         assert isinstance(known, LargeInterner)
-        assert all(map(mapped.is_mapped, (known._bytes, known._ends, known._index[0])))
+        assert all(map(large_interner.is_mapped, (known._bytes, known._ends, known._index[0])))
         assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
         assert len(db["named"]) == 3000
         assert set(db["round"]) == {(f"right {i}",) for i in range(0, 3000, 100) if i}

@@ -6,9 +6,7 @@ An engine is where a user wants strata evaluated. Another one is another case he
 from __future__ import annotations
 
 import logging
-import sys
-from functools import cache, partial
-from importlib.util import find_spec
+from functools import partial
 from typing import Final, Protocol
 
 from elastalog.backends.annotation import Annotation
@@ -21,12 +19,6 @@ from elastalog.relations.words import Dictionary
 ENGINES: Final = ("auto", "local", "spark", "gpu")
 
 log = logging.getLogger("elastalog.placement")
-
-
-@cache
-def _has_cupy() -> bool:
-    """Whether CuPy is installed, or has been loaded; every session asks."""
-    return "cupy" in sys.modules or find_spec("cupy") is not None
 
 
 class BackendMaker(Protocol):
@@ -72,21 +64,27 @@ def _kernel_with_device(
     is_asked: bool,
     room: int | None,
 ) -> Backend:
-    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy."""
-    from elastalog.backends.gpu.arrays import on_device, on_numpy
+    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy. One that
+    was asked for is started now, beside the reading of facts; otherwise when a stratum takes long."""
+    from elastalog.backends.gpu import starting
     from elastalog.backends.kernel.backend import KernelBackend
 
     watch = watch or Watch()
-    arrays = on_device(room) if _has_cupy() else None
-    if arrays is None and is_asked:
-        log.warning("engine gpu: there is no GPU, or CuPy is not installed; NumPy takes its place")
-        arrays = on_numpy(room)
-    if arrays is None:
+    is_there = starting.is_there()
+    if not is_there and not is_asked:
         log.info("in this process: %s", NO_OTHER_PLACE)
         return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
+    if is_there and is_asked:
+        starting.begin()
     from elastalog.backends.gpu.place import DevicePlace
 
-    place = DevicePlace(arrays, dictionary, program.checked.source, watch, is_asked=is_asked)
+    arrays = None
+    if not is_there:
+        from elastalog.backends.gpu.arrays import on_numpy
+
+        log.warning("engine gpu: there is no GPU; NumPy takes its place")
+        arrays = on_numpy(room)
+    place = DevicePlace(arrays, dictionary, program.checked.source, watch, is_asked=is_asked, room=room)
     return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)
 
 

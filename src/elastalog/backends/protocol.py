@@ -13,24 +13,19 @@ fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.changed_words import ChangedWords as ChangedWords
-from elastalog.backends.profile import NO_OTHER_PLACE as NO_OTHER_PLACE
-from elastalog.backends.profile import ClauseCost as ClauseCost
-from elastalog.backends.profile import Placed as Placed
-from elastalog.backends.profile import Profile as Profile
-from elastalog.backends.profile import StratumElsewhere as StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
-from elastalog.relations.pairs import Pairs
+from elastalog.relations.limits import Words
+from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
     from elastalog.backends.sets import SetMaintenance
@@ -371,3 +366,108 @@ class Backend(Protocol):
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was. Also where none is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseCost:
+    """What a clause cost in the last evaluation of its stratum from the start, in this process."""
+
+    stratum: int
+    clause: Clause
+    derivations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StratumElsewhere:
+    """The last evaluation of a stratum from the start in another place than this process. `transfer`: the seconds in
+    which facts went there and came back, among `seconds`. `bytes`: by relation, what its facts took there; `peak`: the
+    most that was in use."""
+
+    stratum: int
+    place: str
+    seconds: float
+    transfer: float
+    rounds: int
+    derivations: int
+    bytes: Mapping[str, int]
+    peak: int
+
+
+NO_OTHER_PLACE = "there is no GPU and no cluster, or none was wanted"
+"""Why everything is evaluated in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a stratum is evaluated from the start, `kernel`, `gpu` or `spark`, and why there: what the log says in one
+    line."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
+    annotations and indexes take, strata that were evaluated elsewhere, and where each is."""
+
+    clauses: tuple[ClauseCost, ...]
+    bytes: Mapping[str, int]
+    elsewhere: tuple[StratumElsewhere, ...] = ()
+    places: tuple[Placed, ...] = ()
+
+
+ChangedWords: TypeAlias = Mapping[str, tuple[Rows, Rows]]
+"""By relation: the facts inserted, and the facts deleted."""
+
+
+LISTING: Final = 3
+LISTED: Final = 5
+"""Words that a listing begins with, and those that are listed of each relation."""
+
+
+class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
+    """Those of several relations in one vector, told apart when somebody looks at them, and few do. First the number of
+    relations and the impact, its lowest 31 bits and the others; then of each relation its place among `names`, its
+    width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
+    relation first, deleted ones last."""
+
+    __slots__ = ("_found", "_names", "_words", "impact")
+
+    def __init__(self, words: Words, names: Sequence[str]) -> None:
+        self._words = words
+        self._names = names
+        self._found: dict[str, tuple[Rows, Rows]] | None = None
+        self.impact: int = words.item(1) + (words.item(2) << 31)
+        """How many facts were inserted or deleted."""
+
+    def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
+        found = self._found
+        if found is None:
+            found, first = {}, LISTING + LISTED * int(self._words[0])
+            for number, width, size, came, went in self._words[LISTING:first].reshape(-1, LISTED).tolist():
+                facts = self._words[first : first + size * width].reshape(size, width)
+                first += size * width
+                if came or went:
+                    found[self._names[number]] = facts[:came], facts[size - went :]
+            self._found = found
+        return found
+
+    def __getitem__(self, relation: str) -> tuple[Rows, Rows]:
+        return self._by_relation()[relation]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_relation())
+
+    def __len__(self) -> int:
+        return len(self._by_relation())
+
+
+def impact_of(changes: ChangedWords) -> int:
+    """How many facts came or went."""
+    if type(changes) is ListedChanges:  # quicker to ask than an abstract class
+        return changes.impact
+    return sum([len(inserted) + len(deleted) for inserted, deleted in changes.values()])

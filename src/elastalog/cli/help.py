@@ -28,7 +28,7 @@ OPTIONAL: Final = {
     "prompt_toolkit": "history and completion in the shell",
     "pygls": "the language server",
     "IPython": "notebooks",
-    "cupy": "engine gpu",
+    "nvidia-cuda-nvrtc-cu12": "compiling the GPU's module where no wheel brought it",
 }
 _PROGRAM = """
 .decl edge(from: number, to: number)
@@ -113,7 +113,7 @@ def _device() -> str:
 
     arrays = on_device()
     if arrays is None:
-        return "none; engine gpu would run on NumPy (a CUDA device and `pip install 'elastalog[gpu]'` mend that)"
+        return "none; engine gpu would run on NumPy"
     return f"{arrays.name}, of whose memory {(arrays.room or 0) >> 20:,} MiB may be used"
 
 

@@ -20,8 +20,7 @@ from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, 
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
 from elastalog.relations.facts import Relation
-from elastalog.relations.json_rows import row_from_json
-from elastalog.relations.rows import values_of_fact
+from elastalog.relations.rows import row_from_json, values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from textwrap import dedent
 from types import MappingProxyType
 from typing import NamedTuple
 
 from elastalog.diagnostics.diagnostic import InternalError
 
 FOLDER = Path(__file__).parent / "errors"
+_INDENT = "    "
 
 
 class Entry(NamedTuple):
@@ -45,8 +45,9 @@ def _entry(section: str) -> Entry:
 
 
 def _example(text: str) -> str:
+    lines = (line[len(_INDENT) :] for line in text.strip("\n").split("\n"))
     # The mark that reorders text is escaped in the file: in an editor the line would not look like what it holds.
-    return dedent(text).strip("\n").replace("\\u202e", "\u202e")
+    return "\n".join(lines).replace("\\u202e", "\u202e")
 
 
 def by_code(entries: Iterable[Entry]) -> Mapping[str, Entry]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
-
-if TYPE_CHECKING:
-    from elastalog.diagnostics.excerpt import Palette
 
 Severity = Literal["error", "warning", "note"]
 
@@ -87,7 +84,7 @@ def origin(found: Diagnostic) -> str | None:
 def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """The diagnostic with its source lines, every label underlined; no line break at the end."""
     from elastalog.diagnostics.display import show_text
-    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Ansi, Plain, excerpt
+    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Ansi, Palette, Plain, arrow, excerpt, remark
 
     palette: Palette = Ansi() if color else Plain()
     style = SEVERITIES[diagnostic.severity]
@@ -98,18 +95,18 @@ def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     if diagnostic.source is not None and diagnostic.labels:
         by_source, ways = _by_source(diagnostic.source, diagnostic.labels)
         notes += ways
-        ends = [(source, max(last_offset(label.span) for label in labels)) for source, labels in by_source]
+        ends = [(source, max(_last_offset(label.span) for label in labels)) for source, labels in by_source]
         gutter = max(len(str(source.locate(end)[0])) for source, end in ends)
         for source, labels in by_source:
             line, column = source.locate(_main_label(labels).span.start)
-            lines.append(_arrow(palette, gutter, f"{source.name}:{line}:{column}"))
+            lines.append(arrow(palette, gutter, f"{source.name}:{line}:{column}"))
             lines.extend(excerpt(source, labels, gutter, palette, style))
     elif diagnostic.source is not None or diagnostic.location is not None:
         name = diagnostic.source.name if diagnostic.source else ""
-        lines.append(_arrow(palette, gutter, diagnostic.location or name))
+        lines.append(arrow(palette, gutter, diagnostic.location or name))
     for word, text in [("note", note) for note in notes] + [("help", diagnostic.help or "")]:
         if text:
-            lines.extend(_remark(palette, gutter, word, text))
+            lines.extend(remark(palette, gutter, word, text))
     return "\n".join(lines)
 
 
@@ -126,44 +123,27 @@ def _by_source(whole: Source, labels: tuple[Label, ...]) -> tuple[list[tuple[Sou
     main = _main_label(list(labels))
     ways: tuple[str, ...] = ()
     for label in (main, *(label for label in labels if label is not main)):
-        source, span, notes = whole.origin(clip(whole, label.span))
+        source, span, notes = whole.origin(_clip(whole, label.span))
         if label is main:
             ways = notes
         own = found.setdefault(id(source), (source, []))[1]
-        own.append(Label(clip(source, span), label.text, label.primary))
+        own.append(Label(_clip(source, span), label.text, label.primary))
     return list(found.values()), list(ways)
 
 
-def clip(source: Source, span: Span) -> Span:
+def _clip(source: Source, span: Span) -> Span:
     """The span within the text; the end is never before the start."""
     start = min(max(span.start, 0), len(source.text))
     return Span(start, min(max(span.end, start), len(source.text)))
 
 
-def last_offset(span: Span) -> int:
+def _last_offset(span: Span) -> int:
     """The offset of the last character of a span."""
     return max(span.start, span.end - 1)
 
 
 def _main_label(labels: list[Label]) -> Label:
     return next((label for label in labels if label.primary), labels[0])
-
-
-def _arrow(palette: Palette, gutter: int, place: str) -> str:
-    from elastalog.diagnostics.display import show_text
-    from elastalog.diagnostics.excerpt import GUTTER
-
-    return f"{' ' * gutter}{palette.paint('-->', GUTTER)} {show_text(place)}"
-
-
-def _remark(palette: Palette, gutter: int, word: str, text: str) -> list[str]:
-    from elastalog.diagnostics.display import show_text
-    from elastalog.diagnostics.excerpt import BOLD, GUTTER
-
-    first, *rest = (show_text(line) for line in text.split("\n"))
-    margin = " " * (gutter + 1)
-    lines = [f"{margin}{palette.paint('=', GUTTER)} {palette.paint(word, BOLD)}: {first}"]
-    return lines + [f"{margin}  {' ' * (len(word) + 2)}{line}" for line in rest]
 
 
 def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
@@ -183,11 +163,11 @@ def _ways(diagnostic: Diagnostic) -> tuple[str, ...]:
     if diagnostic.source is None or not diagnostic.labels:
         return ()
     main = _main_label(list(diagnostic.labels))
-    return diagnostic.source.origin(clip(diagnostic.source, main.span)).notes
+    return diagnostic.source.origin(_clip(diagnostic.source, main.span)).notes
 
 
 def _label_as_json(source: Source, label: Label) -> dict[str, object]:
-    source, span, _ = source.origin(clip(source, label.span))
+    source, span, _ = source.origin(_clip(source, label.span))
     line, column = source.locate(span.start)
     end_line, end_column = source.locate(span.end)
     return {

@@ -1,4 +1,4 @@
-"""Source lines with their labels underlined."""
+"""Source lines with their labels underlined, what stands around them, and the colours of all that."""
 
 from __future__ import annotations
 
@@ -142,6 +142,19 @@ class _ShownLine:
 
     def paint(self, mark: _Mark, text: str, style: str) -> str:
         return self.palette.paint(text, style if mark.primary else SECONDARY)
+
+
+def arrow(palette: Palette, gutter: int, place: str) -> str:
+    """The line that says where an excerpt is from."""
+    return f"{' ' * gutter}{palette.paint('-->', GUTTER)} {show_text(place)}"
+
+
+def remark(palette: Palette, gutter: int, word: str, text: str) -> list[str]:
+    """A note or help below an excerpt."""
+    first, *rest = (show_text(line) for line in text.split("\n"))
+    margin = " " * (gutter + 1)
+    lines = [f"{margin}{palette.paint('=', GUTTER)} {palette.paint(word, BOLD)}: {first}"]
+    return lines + [f"{margin}  {' ' * (len(word) + 2)}{line}" for line in rest]
 
 
 # --- colours ---------------------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.changed_words import ChangedWords, impact_of
-from elastalog.backends.protocol import Matrix
+from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass

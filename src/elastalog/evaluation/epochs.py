@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.changed_words import impact_of
-from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts
+from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts, impact_of
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation import needed_groups

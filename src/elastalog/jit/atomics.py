@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastalog.jit.checking import element
+from elastalog.jit.intrinsics import element
 from elastalog.jit.operators import intrinsic, piece
-from elastalog.jit.symbols import FUTEX
 
 _ORDER = "seq_cst"
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT, FUTEX_WAKE, in this process only
 _ALL = (1 << 31) - 1
+
+FUTEX = {"x86_64": 202, "aarch64": 98}
+"""The number of the system call by which threads wait for each other, by kind of processor."""
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -3,6 +3,10 @@
 It covers the syntax trees of the operator and of all pieces it reaches, the constants they refer to, the signature, and
 the modules that compile them; not comments, nor other operators of the same file, nor the version of Python. So a
 change makes just those operators be compiled again that it concerns, and a wheel fits all versions of Python.
+
+Trees count as they were written, without docstrings and annotations: that is the same in every version of Python, and
+bytecode is not. Parsing takes longer than running a small program, so the digests of a module's trees are kept beside
+object code, under a digest of its source: a wheel brings them along.
 """
 
 from __future__ import annotations
@@ -19,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from elastalog.jit import types
-from elastalog.jit.checking import are_checked
+from elastalog.jit.intrinsics import are_checked
 from elastalog.jit.operators import Intrinsic, Operator, Piece
 from elastalog.jit.trees import tree_of, tree_of_sibling
 
-_COMPILER = ("checking", "entry", "intrinsics", "lowering")
+_COMPILER = ("entry", "intrinsics", "lowering")
 """Modules that decide what becomes of an operator, beside its own."""
 
 LOAD_GLOBAL, EXTENDED_ARG = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]

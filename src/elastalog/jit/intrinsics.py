@@ -1,14 +1,20 @@
-"""Pieces that write their own code: memory fetched ahead, arrays on the stack and at addresses.
+"""Pieces that write their own code: memory fetched ahead, arrays on the stack and at addresses, records.
 
-They import numba when they are compiled, and are names to everybody else.
+They import numba when they are compiled, and are names to all other code. With `ELASTALOG_JIT=checked`, for tests,
+operators look at every index of an array before they use it: one outside its array ends the process at once (SIGILL;
+`faulthandler` says where), instead of reading or writing what happens to lie there. Compiled otherwise, operators have
+no trace of this.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from elastalog.jit import types
-from elastalog.jit.checking import element, end_if
 from elastalog.jit.operators import GROUP, intrinsic
 
 
@@ -216,15 +222,101 @@ def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
     return matrix_at
 
 
+def are_checked() -> bool:
+    """Whether operators are compiled with checks."""
+    return os.environ.get("ELASTALOG_JIT") == "checked"
+
+
+def check_index(builder: Any, index: Any, length: Any) -> None:
+    """Writes code that ends the process if an index is not below a length, or below 0, where that is wanted."""
+    if are_checked():
+        end_if(builder, builder.icmp_unsigned(">=", index, length))
+
+
+def end_if(builder: Any, is_wrong: Any) -> None:
+    """Writes code that ends the process if something is so, where that is wanted."""
+    if not are_checked():
+        return
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    with builder.if_then(is_wrong, likely=False):
+        trap = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), "llvm.trap")
+        builder.call(trap, [])
+
+
+def element(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
+    """The address of an element of a one-dimensional array."""
+    from numba.np.arrayobj import make_array
+
+    found = make_array(array_type)(context, builder, array)
+    check_index(builder, position, found.nitems)
+    return builder.gep(found.data, [position])
+
+
+def record_at(dtype: npt.DTypeLike) -> Any:
+    """A piece: the record with a number in the table at an address. The dtype may be a ctypes structure."""
+    described = types.Record(np.dtype(dtype))
+
+    @intrinsic
+    def at(typing_context: Any, address: Any, number: Any) -> Any:
+        from numba import types as numba_types
+
+        from elastalog.jit.lowering import numba_type
+
+        made = numba_type(described)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            size = context.get_constant(numba_types.intp, made.size)
+            place = builder.add(arguments[0], builder.mul(arguments[1], size))
+            return builder.inttoptr(place, context.get_value_type(made))
+
+        return made(numba_types.int64, numba_types.int64), generate
+
+    return at
+
+
+def record_of(dtype: npt.DTypeLike) -> Any:
+    """A piece: a row of a matrix as a record."""
+    described = types.Record(np.dtype(dtype))
+
+    @intrinsic
+    def of(typing_context: Any, matrix: Any, number: Any) -> Any:
+        from numba import types as numba_types
+        from numba.np.arrayobj import make_array
+
+        from elastalog.jit.lowering import numba_type
+
+        made = numba_type(described)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            given = make_array(signature.args[0])(context, builder, arguments[0])
+            check_index(builder, arguments[1], builder.extract_value(given.shape, 0))
+            size = context.get_constant(numba_types.intp, made.size)
+            start = builder.ptrtoint(given.data, context.get_value_type(numba_types.intp))
+            place = builder.add(start, builder.mul(arguments[1], size))
+            return builder.inttoptr(place, context.get_value_type(made))
+
+        return made(matrix, numba_types.int64), generate
+
+    return of
+
+
 __all__ = [
+    "are_checked",
     "array_at",
     "behind",
+    "check_index",
     "eight_bytes",
+    "element",
+    "end_if",
     "flattened",
     "group_of_keys",
     "group_of_numbers",
     "halves_of",
     "prefetch",
     "put_eight_bytes",
+    "record_at",
+    "record_of",
     "require",
 ]

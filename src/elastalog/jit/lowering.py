@@ -24,12 +24,12 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 
 from elastalog.jit import types
-from elastalog.jit.checking import check_index
 from elastalog.jit.entry import make_entry
 from elastalog.jit.fingerprint import globals_of, names_in
+from elastalog.jit.intrinsics import check_index
+from elastalog.jit.loading import PROCESS_SYMBOLS
 from elastalog.jit.objects import ObjectCode, Processor
 from elastalog.jit.operators import Intrinsic, Operator, Piece
-from elastalog.jit.symbols import PROCESS_SYMBOLS
 
 _NEEDLESS = frozenset(
     {

@@ -27,9 +27,8 @@ from elastalog.pipeline.files.parquet import read_in_batches
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.program import Program, RuleEdits, change_rules
 from elastalog.relations import faults
-from elastalog.relations.column_order import columns_given, places_by_name
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.schema import Schema, schemas_of
+from elastalog.relations.schema import Schema, columns_given, places_by_name, schemas_of
 from elastalog.relations.tables import joined, table_of_columns
 
 OPERATION = "op"

@@ -1,5 +1,14 @@
 """Are these Arrow columns the columns of that relation? A wrong type is an error of the column; a null, a value out of
-range or a text that is none is a fault of its row."""
+range or a text that is none is a fault of its row.
+
+A column that says the same in one of the base types is taken for it, and no other is:
+
+| declared as | columns that are taken too |
+|---|---|
+| `symbol` | dates, times and timestamps (ISO 8601), decimals, truth values (`true`, `false`) |
+| `number`, `unsigned` | whole floats (NaN is a missing value), decimals without fraction, truth values (0 and 1) |
+| `float` | decimals |
+"""
 
 from __future__ import annotations
 
@@ -11,12 +20,10 @@ from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
-from elastalog.relations.column_order import column_order
-from elastalog.relations.conversions import as_base_values
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
 from elastalog.relations.rows import value_fault
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Column, Schema, column_order
 from elastalog.relations.words import ARROW_TYPES
 
 pc = late.module("pyarrow.compute")
@@ -62,7 +69,7 @@ def as_base_column(
 
 def converted_values(schema: Schema, table: pa.Table) -> int:
     """How many values of a table have another type than the declared one, and are taken because they say the same in
-    it (see `conversions`)."""
+    it."""
     if not schema.arity or [(f.name, f.type) for f in table.schema] == [(f.name, f.type) for f in schema.arrow()]:
         return 0
     return sum(
@@ -166,3 +173,49 @@ def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, locati
         help=faults.helps(faults.TYPE),
         location=location,
     )
+
+
+MOST_EXACT = float(2**53)
+"""Whole floats up to here are the only ones that mean one number."""
+
+
+def as_base_values(base: Base, array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in a type that the base type has, if it says the same there; otherwise the column as it is."""
+    kind = array.type
+    match base:
+        case Base.SYMBOL:
+            if pa.types.is_temporal(kind) and not (pa.types.is_duration(kind) or pa.types.is_interval(kind)):
+                return _as_iso_text(array)
+            return array.cast(pa.string()) if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) else array
+        case Base.FLOAT:
+            return array.cast(pa.float64()) if pa.types.is_decimal(kind) else array
+        case Base.NUMBER | Base.UNSIGNED:
+            if pa.types.is_boolean(kind):
+                return array.cast(pa.int64())
+            if pa.types.is_decimal(kind):
+                return _as_integers(array)
+            return _as_whole(array) if pa.types.is_floating(kind) else array
+
+
+def _as_iso_text(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_timestamp(array.type):
+        return array.cast(pa.string())
+    text = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # of a time with a zone: that in UTC
+    text = pc.replace_substring(text, " ", "T")
+    return text if array.type.tz is None else pc.binary_join_element_wise(text, "Z", "")
+
+
+def _as_integers(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return array.cast(kind)
+        except pa.ArrowInvalid:  # a fraction, or too large
+            continue
+    return array
+
+
+def _as_whole(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whole floats as integers; the column as it is if one of them is not, or is too large to be exact."""
+    known = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    is_whole = pc.and_(pc.equal(known, pc.floor(known)), pc.less_equal(pc.abs(known), MOST_EXACT))
+    return known.cast(pa.int64()) if pc.all(is_whole).as_py() is not False else array

@@ -18,7 +18,7 @@ from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
 from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Pairs, Rows
-from elastalog.relations.record_types import NotOfType
+from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 

@@ -2,15 +2,17 @@
 them. A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
 
 The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
-Arrays beyond a limit lie in files (`mapped`): a dictionary may be larger than memory.
+Arrays beyond a limit lie in files of this process, which the system maps into memory piece by piece, as they are looked
+at, and takes out again where it is short: a dictionary may be larger than memory.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +21,6 @@ from numpy.typing import NDArray
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.limits import Integers, Unsigned, Words
-from elastalog.relations.mapped import is_mapped, most_in_memory, new_array, zeros
 
 MOST_TEXTS = (1 << 31) - 1
 _LOAD = (11, 16)
@@ -289,3 +290,45 @@ def _too_many() -> Diagnostic:
         message=f"more than {MOST_TEXTS:,} distinct symbols",
         help="partition the facts, or use numbers as identifiers",
     )
+
+
+VARIABLE: Final = "ELASTALOG_TEXT_MEMORY"
+"""The variable with the limit in bytes: larger arrays of the texts of a dictionary lie in files, below `TMPDIR`."""
+
+_PART_OF_MACHINE = 8
+
+
+def new_array(size: int, dtype: Any) -> np.ndarray:
+    """An array of so many items, whatever they are; in a file if it is large. Forked processes share that one."""
+    kind = np.dtype(dtype)
+    bytes_needed = size * kind.itemsize
+    if bytes_needed <= most_in_memory():
+        return np.empty(size, kind)
+    from tempfile import TemporaryFile  # which imports much else
+
+    with TemporaryFile(prefix="elastalog-texts-") as file:  # nobody but its mapping knows it
+        file.truncate(bytes_needed)
+        return np.frombuffer(mmap.mmap(file.fileno(), bytes_needed), kind)
+
+
+def zeros(size: int, dtype: Any) -> np.ndarray:
+    """The same, with zeros."""
+    if size * np.dtype(dtype).itemsize <= most_in_memory():
+        return np.zeros(size, dtype)
+    return new_array(size, dtype)  # a new file has nothing else
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether an array lies in a file."""
+    return isinstance(getattr(array.base, "obj", None), mmap.mmap)  # NumPy holds a memoryview of what it is given
+
+
+def most_in_memory() -> int:
+    """The bytes up to which an array is in memory: as the user has said, or an eighth of the machine's."""
+    given = os.environ.get(VARIABLE, "")
+    if given.isdecimal():
+        return int(given)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _PART_OF_MACHINE
+    except (ValueError, OSError):
+        return 1 << 30

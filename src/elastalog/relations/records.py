@@ -1,24 +1,31 @@
-"""Records and branches as words, without a table of their own.
+"""Records and branches: as words, as values that users give, and as text.
 
-A record is interned as a chain of 64-bit patterns of the wide table: each is the id of the pattern before it, in the
-upper half, with the word of the next part in the lower; the first has in its upper half, below zero, the symbol that
-spells the record's *shape*: `[number,symbol]`, `$A(number)`, `nil`. The word is the id of the last pattern. So equal
-records have equal words, records that begin alike share memory, and whatever keeps symbols and wide numbers (a
-store, a task) keeps records too.
+A record is interned as a chain of 64-bit patterns of the wide table, without a table of its own: each is the id of the
+pattern before it, in the upper half, with the word of the next part in the lower; the first has in its upper half,
+below zero, the symbol that spells the record's *shape*: `[number,symbol]`, `$A(number)`, `nil`. The word is the id of
+the last pattern. So equal records have equal words, records that begin alike share memory, and whatever keeps symbols
+and wide numbers (a store, a task) keeps records too. Another value may have the same pattern, which is no harm: what a
+word means depends on the type of its column.
 
-Another value may have the same pattern, which is no harm: what a word means depends on the type of its column.
+Text is as facts files hold it: `[1, [2, nil]]`, `$A(1, "x")`. In text that is read a symbol may stand in quotes, with
+escapes as in JSON, or bare: then it ends at a comma or a closing bracket. In text that is written it always stands in
+quotes inside a record, so that what is written can be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastalog.analysis.program import Base, Value
-from elastalog.analysis.values import NIL, Branch, Record
+from elastalog.analysis.program import Base, Part, StructuredType, Value
+from elastalog.analysis.values import NIL, Branch, Record, bare_text, plain_text
+from elastalog.late import dataclass
 from elastalog.relations.limits import Integers, Words
 
 if TYPE_CHECKING:
@@ -189,3 +196,211 @@ def _guessed_base(value: Any) -> Base:
     if isinstance(value, str):
         return Base.SYMBOL
     return Base.FLOAT if isinstance(value, float) else Base.NUMBER
+
+
+MOST_NESTED = 200
+"""How deep values of users may be nested: each level takes a Python call."""
+
+_SIMPLE: Mapping[Base, pa.DataType] = {
+    Base.NUMBER: pa.int64(),
+    Base.UNSIGNED: pa.uint64(),
+    Base.FLOAT: pa.float64(),
+    Base.SYMBOL: pa.string(),
+}
+
+
+class NotOfType(Exception):
+    """A value is not of a type; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """The declared type of a column, with the others that its parts may have."""
+
+    name: str
+    types: Mapping[str, StructuredType]
+
+    def typed(self, given: Any) -> Value:
+        """A value of the type from a tuple, list, mapping by field name, `None`, `Branch` or text as the language
+        writes it. Raises NotOfType."""
+        return self._typed(self.types[self.name], given, 0)
+
+    def _typed(self, wanted: StructuredType, given: Any, depth: int) -> Value:
+        if depth > MOST_NESTED:
+            raise NotOfType(f"nested deeper than {MOST_NESTED}")
+        if isinstance(given, str):
+            try:
+                given = read_value(given)
+            except NotWritten as fault:
+                raise NotOfType(str(fault)) from None
+        if given is None or given is NIL:
+            if "[]" not in wanted.branches:
+                raise NotOfType(f"nil is not of type `{wanted.name}`")
+            return NIL
+        if isinstance(given, Branch):
+            fields = wanted.branches.get(f"${given.name}")
+            if fields is None:
+                raise NotOfType(f"`${given.name}` is no branch of `{wanted.name}`")
+            return Branch.of(given.name, self._parts(f"${given.name}", fields, given.parts, depth))
+        fields = wanted.branches.get("[]")
+        if fields is None or not isinstance(given, tuple | list | Mapping):
+            raise NotOfType(f"{type(given).__name__} is not of type `{wanted.name}`")
+        if isinstance(given, Mapping):
+            if set(given) != {field.name for field in fields}:
+                raise NotOfType(f"the fields of `{wanted.name}` are {', '.join(field.name for field in fields)}")
+            given = [given[field.name] for field in fields]
+        return self._parts(wanted.name, fields, given, depth)
+
+    def _parts(self, owner: str, fields: tuple[Part, ...], given: Sequence[Any], depth: int) -> Record:
+        if len(fields) != len(given):
+            raise NotOfType(f"`{owner}` has {len(fields)} field{'' if len(fields) == 1 else 's'}, not {len(given)}")
+        return Record(
+            [self._part(field, value, depth) for field, value in zip(fields, given, strict=True)],
+            tuple([field.base for field in fields]),
+        )
+
+    def _part(self, field: Part, given: Any, depth: int) -> Value:
+        from elastalog.relations.rows import plain_value, value_fault
+        from elastalog.relations.schema import Column
+
+        if field.structure is not None:
+            return self._typed(self.types[field.structure], given, depth + 1)
+        if isinstance(given, Bare):
+            given = str(given) if field.base is Base.SYMBOL else number_in(given, field.base is Base.FLOAT)
+        fault = value_fault(Column(field.name, field.base), given)
+        if fault is not None:
+            raise NotOfType(fault.reason)
+        return plain_value(field.base, given)
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """A struct for a record whose parts are not records that lead back to it; otherwise text."""
+        found = self._arrow(self.name, ())
+        return pa.string() if found is None else found
+
+    def _arrow(self, name: str, around: tuple[str, ...]) -> pa.DataType | None:
+        wanted = self.types[name]
+        fields = wanted.branches.get("[]")
+        if fields is None or wanted.name in around:
+            return None
+        parts = []
+        for field in fields:
+            if field.structure is None:
+                kind: pa.DataType | None = _SIMPLE[field.base]
+            else:
+                kind = self._arrow(field.structure, (*around, wanted.name))
+            if kind is None:
+                return None
+            parts.append(pa.field(field.name, kind))
+        return pa.struct(parts)
+
+
+def as_struct(value: Any, fields: pa.StructType) -> dict[str, Any] | None:
+    """A record as Arrow takes a struct."""
+    if value is NIL:
+        return None
+    return {
+        field.name: as_struct(part, field.type) if pa.types.is_struct(field.type) else part
+        for field, part in zip(fields, value, strict=True)
+    }
+
+
+def record_texts(record: RecordType, array: pa.ChunkedArray, is_bare: bool = False) -> pa.ChunkedArray:
+    """A column of records as the text of files; `is_bare`: without quotes around texts, whatever they are."""
+    spell = bare_text if is_bare else plain_text
+    texts = [spell(record.typed(value)) for value in array.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+_TOKEN = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*")|([\[\](),])|([^\[\](),"\s][^\[\](),"]*))""", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[+-]?[0-9]+\.|[+-]?inf|nan", re.IGNORECASE)
+
+
+class NotWritten(Exception):
+    """A text does not spell a record; says why."""
+
+
+MOST_DIGITS = 300
+"""Longer whole numbers are none of any type."""
+
+
+class Bare(str):
+    """A text without quotes: a number, or a symbol, as the type of its place says."""
+
+    __slots__ = ()
+
+
+def read_value(text: str) -> Any:
+    """The value that a text spells: tuples, `NIL`, branches; parts without quotes stay `Bare`."""
+    reader = _Reader(text)
+    value = reader.value(0)
+    if reader.next() is not None:
+        raise NotWritten("there is more text behind the value")
+    if isinstance(value, str):
+        raise NotWritten("not a record: write `[…]`, `nil` or `$A(…)`")
+    return value
+
+
+def number_in(text: str, is_float: bool) -> int | float | str:
+    """A bare part as the number it spells, if it does; a whole one is a float where one is expected."""
+    if _NUMBER.fullmatch(text):
+        if len(text) > MOST_DIGITS:
+            return text
+        return float(text) if is_float else int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+
+    def next(self) -> str | None:
+        """The next token, gone over; None at the end."""
+        found = _TOKEN.match(self.text, self.position)
+        if found is None:
+            if self.text[self.position :].strip():
+                raise NotWritten(f"unexpected {self.text[self.position :][:20]!r}")
+            return None
+        self.position = found.end()
+        return found.group(1) or found.group(2) or found.group(3).rstrip()
+
+    def value(self, depth: int) -> Any:
+        if depth > MOST_NESTED:
+            raise NotWritten(f"nested deeper than {MOST_NESTED}")
+        token = self.next()
+        if token is None:
+            raise NotWritten("the text ends too early")
+        if token == "[":
+            return tuple(self.parts("]", depth))
+        if token[0] == '"':
+            try:
+                return str(json.loads(token, strict=False))
+            except ValueError:
+                raise NotWritten(f"{token[:20]} is not a text in quotes") from None
+        if token == "nil":
+            return NIL
+        if token[0] == "$":
+            before = self.position
+            if self.next() == "(":
+                return Branch(token[1:], *self.parts(")", depth))
+            self.position = before
+            return Branch(token[1:])
+        if token in "](),":
+            raise NotWritten(f"unexpected `{token}`")
+        return Bare(token)
+
+    def parts(self, closing: str, depth: int) -> list[Any]:
+        before = self.position
+        if self.next() == closing:
+            return []
+        self.position = before
+        found = []
+        while True:
+            found.append(self.value(depth + 1))
+            token = self.next()
+            if token == closing:
+                return found
+            if token != ",":
+                raise NotWritten(f"expected `,` or `{closing}`")

@@ -1,4 +1,8 @@
-"""Facts in and out: anything tabular into rows of words, rows of words into an Arrow table."""
+"""Facts in and out: anything tabular into rows of words, rows of words into an Arrow table.
+
+A few rows of plain values become words without the machinery for columns, which costs more than the rows of a small
+update do.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,11 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
-from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
-from elastalog.relations.few_rows import words_of_few, words_of_few_tuples
-from elastalog.relations.limits import Words
-from elastalog.relations.record_types import as_struct
+from elastalog.relations.limits import WIDE, Words
+from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Column, Schema, column_order
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
@@ -221,3 +223,46 @@ def _not_rows(schema: Schema, rows: Any) -> Diagnostic:
         help="give a list of tuples, an Arrow table, or a data frame",
         location=schema.name,
     )
+
+
+def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
+    """The words of rows. None if they are many, or one is no tuple of values of the plainest kind."""
+    arity = len(schema.columns)
+    if not arity or len(rows) > SETTINGS.few_rows:
+        return None
+    if not rows:
+        return np.empty((0, arity), np.int32)
+    for row in rows:
+        if type(row) is not tuple or len(row) != arity:
+            return None
+    return words_of_few(schema, rows, dictionary)
+
+
+def words_of_few(schema: Schema, rows: list[tuple[Any, ...]], dictionary: Dictionary) -> Words | None:
+    """The words of rows of Python values, as many as columns. None if a value is not of the plainest kind: then it, and
+    what may be wrong with it, must be looked at with care."""
+    kinds = schema.least
+    if kinds is None:
+        return None
+    # All of them are looked at before the first text is added.
+    for row in rows:
+        for value, least in zip(row, kinds, strict=True):
+            if least is None:
+                if type(value) is not str:
+                    return None
+            elif type(value) is not int or not least <= value < WIDE:  # others are not their own words
+                return None
+    places = schema.texts
+    if not places:
+        return np.array(rows, np.int32)
+    try:
+        ids = dictionary.symbols.ids_of([row[place] for place in places for row in rows])
+    except UnicodeEncodeError:
+        return None
+    words = [list(row) for row in rows]
+    number = 0
+    for place in places:
+        for row_of_words in words:
+            row_of_words[place] = ids[number]
+            number += 1
+    return np.array(words, np.int32)

@@ -1,27 +1,153 @@
 """The wide table: distinct 64-bit patterns as small integers, append-only.
 
-It holds what does not fit a word: large numbers and unsigned numbers, and every float. Open addressing over ids, whose
-patterns lie in one array: 16 to 32 bytes a pattern. Blocks of rows are probed all at once by compiled operators, a
-handful of values one by one.
+It holds what does not fit a word: large numbers and unsigned numbers, and every float; records are chains of patterns.
+Open addressing over ids, whose patterns lie in one array: `patterns[i]` is the pattern with id i, slots hold ids, -1
+when empty, and the home slot of a pattern is the high bits of its hash. 16 to 32 bytes a pattern. Blocks of rows are
+probed all at once by compiled operators, a handful of values one by one.
 
 Readers need no lock: a pattern is written before its id, ids only enter empty slots, and a larger table replaces the
-smaller in one assignment. Writers exclude each other.
+smaller in one assignment; to an operator an id beyond `patterns`, or one whose pattern is not seen yet, counts as
+absent. Writers exclude each other, and look again under the lock.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
-from elastalog.relations import wide_operators
+from elastalog.jit import types
+from elastalog.jit.intrinsics import group_of_keys, prefetch
+from elastalog.jit.operators import GROUP, HALF, LOW, inlined, operator
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
 from elastalog.relations.thread_lock import ThreadLock
 from elastalog.settings import SETTINGS
 
+PATTERNS = types.Array(types.int64, 1)
+GIVEN = types.Array(types.int64, 1, readonly=True)
+SLOTS = types.Array(types.int32, 1)
+IDS = types.Array(types.int32, 1)
+PARTS = types.Array(types.int32, 2)
+INT = types.int64
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_BITS = np.int64(32)
+_LOW = np.int64(0xFFFFFFFF)
+_ENDED = np.int64(-1) << _BITS
+
+
+@inlined
+def home_of(pattern, shift):  # type: ignore[no-untyped-def]
+    """The high half is folded in first: floats with short fractions differ only there."""
+    raw = uint64(pattern)
+    return ((raw ^ (raw >> HALF)) * _MULTIPLIER) >> uint64(shift)
+
+
+@inlined
+def id_of(pattern, home, patterns, slots):  # type: ignore[no-untyped-def]
+    """The id of a pattern, -1 if it has none."""
+    mask = uint64(slots.shape[0] - 1)
+    slot = home
+    found = int64(slots[slot])
+    while found >= 0 and not (found < patterns.shape[0] and patterns[found] == pattern):
+        slot = (slot + uint64(1)) & mask
+        found = int64(slots[slot])
+    return found
+
+
+@operator(types.int64, GIVEN, PATTERNS, SLOTS, INT, IDS)
+def find_patterns(wanted, patterns, slots, shift, ids):  # type: ignore[no-untyped-def]
+    """The ids of patterns, -1 where absent; returns how many are."""
+    absent = 0
+    homes = group_of_keys()
+    i = 0
+    while i < wanted.shape[0]:
+        size = min(GROUP, wanted.shape[0] - i)
+        for g in range(size):
+            homes[g] = home_of(wanted[i + g], shift)
+            prefetch(slots, int64(homes[g]))
+        for g in range(size):
+            prefetch(patterns, max(int64(slots[homes[g]]), 0))
+        for g in range(size):
+            found = id_of(wanted[i + g], homes[g], patterns, slots)
+            ids[i + g] = found
+            if found < 0:
+                absent += 1
+        i += size
+    return absent
+
+
+@operator(types.void, PATTERNS, INT, INT, SLOTS, INT)
+def enter_patterns(patterns, first, last, slots, shift):  # type: ignore[no-untyped-def]
+    """Enters the ids from first to last, whose patterns are not there yet, into slots with room for them."""
+    mask = uint64(slots.shape[0] - 1)
+    for i in range(first, last):
+        slot = home_of(patterns[i], shift)
+        while slots[slot] >= 0:
+            slot = (slot + uint64(1)) & mask
+        slots[slot] = i
+
+
+@operator(types.int64, PARTS, INT, PATTERNS, SLOTS, INT, IDS)
+def find_chains(parts, start, patterns, slots, shift, ids):  # type: ignore[no-untyped-def]
+    """The ids of the last patterns of chains that begin with `start` and go on with a part of each row of `parts`; -1
+    where a pattern is absent. Returns how many are."""
+    absent = 0
+    links = parts.shape[0]
+    homes = group_of_keys()
+    chains = group_of_keys()
+    i = 0
+    while i < ids.shape[0]:
+        size = min(GROUP, ids.shape[0] - i)
+        for g in range(size):
+            ids[i + g] = 0
+            chains[g] = uint64(start)
+        for link in range(links):
+            for g in range(size):
+                chains[g] = (chains[g] << HALF) | (uint64(int64(parts[link, i + g])) & LOW)
+                homes[g] = home_of(chains[g], shift)
+                prefetch(slots, int64(homes[g]))
+            for g in range(size):
+                prefetch(patterns, max(int64(slots[homes[g]]), 0))
+            for g in range(size):
+                found = id_of(int64(chains[g]), homes[g], patterns, slots)
+                chains[g] = uint64(max(found, 0))
+                if found < 0:
+                    ids[i + g] = -1
+        for g in range(size):
+            if ids[i + g] < 0:
+                absent += 1
+            else:
+                ids[i + g] = int64(chains[g])
+        i += size
+    return absent
+
+
+@operator(types.void, IDS, PATTERNS, PARTS, PATTERNS)
+def follow_chains(ids, patterns, parts, ends):  # type: ignore[no-untyped-def]
+    """The parts of chains, given by the ids of their last patterns, and what stands before the first part. A chain that
+    ends early stays ended, at nothing that a chain begins with."""
+    links = parts.shape[0]
+    i = 0
+    while i < ids.shape[0]:
+        size = min(GROUP, ids.shape[0] - i)
+        for g in range(size):
+            ends[i + g] = int64(ids[i + g])
+        for link in range(links - 1, -1, -1):
+            for g in range(size):
+                prefetch(patterns, max(ends[i + g], 0))
+            for g in range(size):
+                chain = ends[i + g]
+                pattern = patterns[max(chain, 0)]
+                parts[link, i + g] = int64(pattern & _LOW)
+                ends[i + g] = _ENDED if chain < 0 else pattern >> _BITS
+        i += size
+
+
 EMPTY = -1
-MULTIPLIER = 0x9E3779B97F4A7C15
+MULTIPLIER = int(_MULTIPLIER)
 LOW_64_BITS = (1 << 64) - 1
 
 
@@ -85,13 +211,13 @@ class WideTable:
         one before it in the upper half, the first one `start`, and in the lower half a word of a row of `parts`."""
         ids: Words = np.empty(parts.shape[1], np.int32)
         slots = self._slots
-        absent = wide_operators.find_chains(parts, start, self._patterns, slots, _shift(slots), ids)
+        absent = find_chains(parts, start, self._patterns, slots, _shift(slots), ids)
         return ids, int(absent)
 
     def follow_chains(self, ids: Words, links: int) -> tuple[NDArray[np.int32], Integers]:
         """The parts of chains, a row for each link, and what they begin with."""
         parts, ends = np.empty((links, len(ids)), np.int32), np.empty(len(ids), np.int64)
-        wide_operators.follow_chains(np.ascontiguousarray(ids), self._patterns, parts, ends)
+        follow_chains(np.ascontiguousarray(ids), self._patterns, parts, ends)
         return parts, ends
 
     def patterns(self, ids: Words) -> Integers:
@@ -116,7 +242,7 @@ class WideTable:
         """The ids of patterns, and how many are absent."""
         found: Words = np.empty(len(patterns), np.int32)
         slots = self._slots
-        absent = wide_operators.find(patterns, self._patterns, slots, _shift(slots), found)
+        absent = find_patterns(patterns, self._patterns, slots, _shift(slots), found)
         return found, int(absent)
 
     def _append(self, new: Integers) -> Words:
@@ -137,7 +263,7 @@ class WideTable:
             if is_wider:
                 self._slots = self._slots_of(last, slots)
             else:
-                wide_operators.enter(self._patterns, first, last, self._slots, _shift(self._slots))
+                enter_patterns(self._patterns, first, last, self._slots, _shift(self._slots))
             self._length = last  # last of all: what is counted can be found
         except BaseException:  # Ctrl-C: what was not counted must not be found
             self._slots = self._slots_of(self._length, len(self._slots))
@@ -146,7 +272,7 @@ class WideTable:
 
     def _slots_of(self, count: int, size: int) -> Words:
         slots: Words = np.full(size, EMPTY, np.int32)
-        wide_operators.enter(self._patterns, 0, count, slots, _shift(slots))
+        enter_patterns(self._patterns, 0, count, slots, _shift(slots))
         return slots
 
 

@@ -14,7 +14,7 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, assert_never
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.values import NIL, Branch, Nil, Record, plain_text
+from elastalog.analysis.values import NIL, Branch, Nil, Record, plain_text, sort_key
 from elastalog.relations import records
 from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.limits import (
@@ -290,3 +290,8 @@ def _narrow_or_pattern(base: Base, value: Value) -> tuple[int | None, int]:
     if LEAST_NARROW <= value < WIDE:
         return value, 0
     return None, value if value <= MOST_NUMBER else value - (MOST_UNSIGNED + 1)
+
+
+def order_of(row: Sequence[int], bases: tuple[Base, ...], dictionary: Dictionary) -> tuple[Any, ...]:
+    """By what facts are ordered: their values, part by part, whatever their words."""
+    return tuple(sort_key(dictionary.decode_value(base, word)) for base, word in zip(bases, row, strict=True))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elastalog import late
-from elastalog.backends.changed_words import ChangedWords, impact_of
-from elastalog.backends.protocol import Matrix
+from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import RuleTexts, Update
@@ -24,8 +23,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
-from elastalog.storage.batches import Batches
-from elastalog.storage.entries import LogEntry, in_utc
+from elastalog.storage.entries import Batches, LogEntry, in_utc
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:

@@ -37,12 +37,10 @@ from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.checks import converted_values
-from elastalog.relations.few_rows import words_of_few_tuples
-from elastalog.relations.functions import functions_for, with_records
-from elastalog.relations.libraries import library_functions
+from elastalog.relations.functions import functions_for, library_functions, with_records
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.tables import as_table, to_words
+from elastalog.relations.tables import as_table, to_words, words_of_few_tuples
 from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 

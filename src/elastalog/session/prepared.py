@@ -9,7 +9,7 @@ import numpy as np
 
 from elastalog.analysis.query import parameter_values, parameters_in
 from elastalog.database import Decision, PreparedDecision, PreparedQuery
-from elastalog.relations.record_types import NotOfType
+from elastalog.relations.records import NotOfType
 
 if TYPE_CHECKING:
     from elastalog.evaluation.queries import PatternQuery

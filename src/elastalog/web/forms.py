@@ -23,7 +23,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
-from elastalog.relations.json_rows import row_from_json
+from elastalog.relations.rows import row_from_json
 from elastalog.relations.schema import Schema
 from elastalog.web.feed import AT_ONCE, Event
 from elastalog.web.paging import Page

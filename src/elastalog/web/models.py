@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
 from elastalog.relations.faults import Fault
-from elastalog.relations.json_rows import JsonValues
+from elastalog.relations.rows import JsonValues
 from elastalog.web.auth import may_write
 from elastalog.web.problems import PROBLEM
 from elastalog.web.service import Service

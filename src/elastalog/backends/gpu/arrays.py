@@ -1,9 +1,12 @@
-"""The arrays that strata are evaluated on: CuPy's on a device, NumPy's without one. All else here is written against
-the module; what only a device has stands behind a method whose other half is NumPy."""
+"""The arrays that strata are evaluated on: those of a device, NumPy's without one. All else here is written against the
+module; what only a device has stands behind a method whose other half is NumPy. Copies between this process and a
+device go on beside what the device does, by threads that each have a stream of their own."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +15,10 @@ import numpy.typing as npt
 from elastalog.late import dataclass
 
 Array: TypeAlias = Any
-"""An array of the module: of NumPy, or of CuPy, which has no types."""
+"""An array of the module: of NumPy, or of `device_arrays`."""
+
+_COPIES = 8
+"""Threads that copy at a time: a copy waits for memory more than for the device."""
 
 
 class NoRoom(Exception):
@@ -39,7 +45,7 @@ class Arrays:
 
     def held(self) -> int:
         """Bytes in use on the device."""
-        return int(self.module.get_default_memory_pool().used_bytes()) if self.is_device else 0
+        return int(self.module.driver.used_bytes()) if self.is_device else 0
 
     def to_device(self, array: npt.NDArray[Any]) -> Array:
         self.claim(array.nbytes)
@@ -52,7 +58,7 @@ class Arrays:
         """An array in this process."""
         if not self.is_device:
             return np.asarray(array)
-        self.module.cuda.get_current_stream().synchronize()  # what the device does till then is no transfer
+        self.module.driver.synchronize()  # what the device does till then is no transfer
         began = time.perf_counter()
         host: npt.NDArray[Any] = array.get()
         self.transfer += time.perf_counter() - began
@@ -60,27 +66,19 @@ class Arrays:
 
     def copy_out(self, array: Array, out: npt.NDArray[Any]) -> None:
         """Copies an array into one of this process."""
-        if not self.is_device:
+        if self.is_device:
+            array.get(out)
+        else:
             out[:] = array
-            return
-        from cupyx import empty_pinned
-
-        # The device copies to pinned memory at full speed only; its blocks are used again.
-        pinned = empty_pinned(array.shape, array.dtype)
-        array.get(out=pinned)
-        np.copyto(out, pinned)
 
     def spread(self, values: Array, size: int) -> Array:
         """An array of a size, for each row the same value if there is only one."""
-        return self.module.broadcast_to(self.module.asarray(values), size)
+        return self.module.broadcast_to(values, size)
 
     @property
     def name(self) -> str:
         """Where they are, for people."""
-        if not self.is_device:
-            return "NumPy in place of a GPU"
-        name = self.module.cuda.runtime.getDeviceProperties(0)["name"]
-        return f"GPU {name.decode(errors='replace')}"
+        return f"GPU {self.module.driver.name}" if self.is_device else "NumPy in place of a GPU"
 
 
 def on_numpy(room: int | None = None) -> Arrays:
@@ -89,23 +87,87 @@ def on_numpy(room: int | None = None) -> Arrays:
 
 
 def on_device(room: int | None = None) -> Arrays | None:
-    """The first GPU, None where there is none or CuPy is not installed. Half of its free memory may be used, unless
-    `room` says how much."""
-    try:
-        import cupy
+    """The first GPU, None where there is none. Half of its free memory may be used, unless `room` says how much. It is
+    started, if it has not been."""
+    from elastalog.backends.gpu import starting
 
-        free, _ = cupy.cuda.Device(0).mem_info
-    except Exception:  # CuPy raises whatever its parts raise: no driver, no library, no device
+    driver = starting.started()
+    if driver is None:
         return None
-    return Arrays(cupy, is_device=True, room=free // 2 if room is None else room)
+    from elastalog.backends.gpu.device_arrays import DeviceModule
+
+    return Arrays(DeviceModule(driver), is_device=True, room=driver.free_bytes() // 2 if room is None else room)
 
 
 def out_of_memory() -> tuple[type[BaseException], ...]:
-    """What is raised when there is no room, or the device fails, with the module that is loaded."""
-    import sys
+    """What is raised when there is no room, or the device fails."""
+    from elastalog.backends.gpu.driver import DeviceError
 
-    errors: tuple[type[BaseException], ...] = (NoRoom, MemoryError)
-    cupy = sys.modules.get("cupy")
-    if cupy is not None:
-        errors += (cupy.cuda.memory.OutOfMemoryError, cupy.cuda.runtime.CUDARuntimeError)
-    return errors
+    return NoRoom, MemoryError, DeviceError
+
+
+class Carrier:
+    """Carries arrays. A device array that is given to a thread must not be written any more, or not be read before
+    the thread is done; threads hold what they use until then. `close` it, whatever happens. Without a device it copies
+    at once."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+        self._threads: ThreadPoolExecutor | None = None
+        self._under_way: list[Future[None]] = []
+
+    def start(self, do: Callable[[], None]) -> Future[None] | None:
+        """Does something that copies, after all that the device has been told to do so far."""
+        if not self._arrays.is_device:
+            do()
+            return None
+        driver = self._arrays.module.driver
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_COPIES, "elastalog-carrier", driver.bind)
+        ready = driver.record()
+
+        def on_own_stream() -> None:
+            driver.wait_for(ready)
+            do()
+            driver.synchronize()
+
+        future = self._threads.submit(on_own_stream)
+        self._under_way.append(future)
+        return future
+
+    def send(self, array: npt.NDArray[Any]) -> Callable[[], Array]:
+        """Starts to bring an array to the device; who calls the result waits for it."""
+        arrays = self._arrays
+        if not arrays.is_device or not array.size:
+            moved = arrays.to_device(array)
+            return lambda: moved
+        arrays.claim(array.nbytes)
+        # Made here: its memory belongs to the stream on which it is used, and is given back in the order of that.
+        there = arrays.module.empty(array.shape, array.dtype)
+        future = self.start(lambda: there.set(array))
+        assert future is not None
+
+        def arrived() -> Array:
+            self._wait([future])
+            return there
+
+        return arrived
+
+    def finish(self) -> None:
+        """Waits for all that was started. Raises what one of the threads has raised."""
+        under_way, self._under_way = self._under_way, []
+        self._wait(under_way)
+
+    def _wait(self, futures: list[Future[None]]) -> None:
+        began = time.perf_counter()
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            self._arrays.transfer += time.perf_counter() - began
+
+    def close(self) -> None:
+        """Nothing is copied any more."""
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+            self._threads = None

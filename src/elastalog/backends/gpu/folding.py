@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.analysis.program import Base
-from elastalog.backends.gpu.arrays import Array, Arrays
-from elastalog.backends.gpu.carrying import Carrier
+from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of
 from elastalog.backends.gpu.sorted_facts import in_order, segments
 from elastalog.backends.kernel.execution.aggregates import Folded
@@ -80,16 +79,14 @@ class _Groups:
         self.arrays.claim(12 * len(self.keys[0]))
         words = self.packing.column(self.keys, column, self.arrays)
         until = self.arrays.module.cumsum(words, dtype=np.int64)[self.ends - 1]
-        sums = until.copy()
-        sums[1:] -= until[:-1]
-        return sums
+        return until - self.arrays.module.concatenate((self.arrays.module.zeros(1, np.int64), until[:-1]))
 
 
 def _sorted_groups(columns: list[Array], groups: int, arrays: Arrays) -> _Groups:
     """Rows given by columns: those of groups, and perhaps one more."""
     packing = packing_of(tuple(range(len(columns))), [_range(column) for column in columns])
     arrays.claim(8 * packing.parts * len(columns[0]))
-    keys = in_order(arrays, packing.pack(columns, arrays))
+    keys = in_order(arrays, packing.pack(columns, arrays), packing.bits)
     apart = keys
     if len(columns) > groups:
         # The last column has the lowest bits of the last part.

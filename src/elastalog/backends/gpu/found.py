@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.gpu.arrays import Array, Arrays
-from elastalog.backends.gpu.carrying import Carrier
+from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.packing import Keys
+from elastalog.backends.kernel.bootstrap.handover import Given
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 
@@ -52,18 +52,30 @@ class _Room:
 
 class Found:
     """The facts of a relation in the order of the rounds they were found in; explicit ones first, each with the count
-    1. `columns` gives the words of facts by their keys."""
+    1. `rows` gives the words of facts by their keys."""
 
-    def __init__(self, carrier: Carrier, arrays: Arrays, width: int, columns: Callable[[Keys], list[Array]]) -> None:
+    def __init__(self, carrier: Carrier, arrays: Arrays, width: int, rows: Callable[[Keys], Array]) -> None:
         self._carrier = carrier
         self._arrays = arrays
         self._width = width
-        self._columns = columns
+        self._rows = rows
         self._room = _made(0, width)
         self._sent = 0
         self._waiting: list[_Piece] = []
         self._held = 0
         """Facts that wait."""
+
+    def begin_with(self, given: Given) -> None:
+        """Those that are known in this process already, in their order; of facts without annotations it is only known
+        which are those of the last round."""
+        facts, size = given.facts, len(given.facts.words)
+        self._room = _made(size * _AHEAD, self._width)
+        self._sent = size
+        np.copyto(self._room.words[:size], facts.words)
+        self._room.counts[:size] = 1 if facts.count is None else facts.count
+        self._room.levels[:size] = 0 if facts.level is None else facts.level
+        if facts.level is None:
+            self._room.levels[given.before : size] = given.round - 1
 
     def add(self, keys: Keys, counts: Array | None, level: int) -> None:
         """Facts of a round; each was found once if there are no counts."""
@@ -135,8 +147,7 @@ class Found:
     def _bring(self, piece: _Piece, begin: int, end: int, place: FactWords) -> None:
         assert place.level is not None
         assert place.count is not None
-        rows = self._arrays.module.stack(self._columns(tuple(part[begin:end] for part in piece.keys)), axis=1)
-        self._arrays.copy_out(rows, place.words)
+        self._arrays.copy_out(self._rows(tuple(part[begin:end] for part in piece.keys)), place.words)
         self._arrays.copy_out(piece.counts[begin:end], place.count)
         place.level[:] = piece.levels_between(begin, end)
 

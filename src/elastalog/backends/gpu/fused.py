@@ -1,223 +1,145 @@
-"""Passes over keys, mostly of one part, that a device makes in one kernel each, where NumPy makes several over arrays:
-packing, unpacking, searching, merging and telling apart. Only called with arrays of CuPy."""
+"""Passes over keys and pairs that a device makes in one launch each, where NumPy makes several over arrays: packing,
+unpacking, searching, merging and joining. Only called with arrays of a device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.backends.gpu.arrays import Array
+from elastalog.backends.gpu.device_arrays import (
+    MOST_PARTS as MOST_PARTS,
+)
+from elastalog.backends.gpu.device_arrays import (
+    THREADS,
+    DeviceArray,
+    DeviceModule,
+    blocks_for,
+    by_value,
+)
 
-THREADS = 256
-"""Of a block."""
-_MERGED = 8
-"""Keys that a thread merges: a block looks once for where its keys begin and end among the others."""
+_MERGED = 8 * THREADS
+"""Keys that a block merges: it looks once for where they begin and end among the others."""
 
 Place: TypeAlias = tuple[int, int]
 """Of a column in a key: what is added to its words, and the shift."""
-
-SEARCH = r"""
-/* How many of the sorted numbers between two positions are less than one. */
-__device__ __forceinline__ long long before(
-    const long long* sorted, long long low, long long high, long long number)
-{
-    while (low < high) {
-        long long middle = (low + high) >> 1;
-        if (sorted[middle] < number) low = middle + 1; else high = middle;
-    }
-    return low;
-}
-/* The same, where the answer is likely to be near `low`. */
-__device__ __forceinline__ long long soon_before(
-    const long long* sorted, long long low, long long high, long long number)
-{
-    long long step = 1;
-    while (low + step < high && sorted[low + step] < number) { low += step; step <<= 1; }
-    return before(sorted, low, low + step < high ? low + step : high, number);
-}
-/* Whether a number is among sorted ones. */
-__device__ __forceinline__ bool is_among(const long long* sorted, long long size, long long number)
-{
-    long long at = before(sorted, 0, size, number);
-    return at < size && sorted[at] == number;
-}
-"""
+Unpacked: TypeAlias = tuple[DeviceArray, int, int, int]
+"""Of a column: the part of keys that has it, its shift there, the mask, and what is added to its words."""
+Taken: TypeAlias = tuple[DeviceArray | None, int, int, int, int]
+"""Where a word of a pair comes from, and goes to in a key: the column of left rows, or the shift and the mask in the
+key of a fact; what is added; the shift."""
+Joined: TypeAlias = tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]
+"""The pairs of a join: where the facts of a left row begin, how many they are, how many pairs there are up to it, and
+the keys of facts."""
 
 
-def unpacked(keys: Array, shift: int, mask: int, add: int) -> Array:
-    """The words of a column."""
-    return _unpacking()(keys, shift, mask, add)
-
-
-def packed(columns: Sequence[Array], places: Sequence[Place]) -> Array:
+def packed(module: DeviceModule, columns: Sequence[DeviceArray], places: Sequence[Place]) -> DeviceArray:
     """The keys of rows given by columns."""
-    return _packing(len(columns))(*_interleaved(columns, places))
+    size = len(columns[0])
+    keys = module.empty(size, np.int64)
+    _launch(module, "pack", size, (keys.place, size), _columns(columns, places))
+    return keys
 
 
-def held(columns: Sequence[Array], places: Sequence[Place], keys: Array) -> Array:
+def unpacked(module: DeviceModule, columns: Sequence[Unpacked], *, is_matrix: bool = False) -> list[DeviceArray]:
+    """The words of columns, each by itself, or all as those of a matrix."""
+    size = len(columns[0][0])
+    if is_matrix:
+        given = [module.empty((size, len(columns)), np.int32)]
+        found = [given[0][:, column] for column in range(len(columns))]
+    else:
+        given = found = [module.empty(size, np.int32) for _ in columns]
+    for begin in range(0, len(columns), MOST_PARTS):
+        some = range(begin, min(begin + MOST_PARTS, len(columns)))
+        words = [
+            word
+            for n in some
+            for keys, shift, mask, add in (columns[n],)
+            for word in (found[n].place, found[n].step, add, shift, mask, keys.place)
+        ]
+        _launch(module, "unpack", size, (size,), by_value(len(some), words, 6))
+    return given
+
+
+def held(
+    module: DeviceModule, columns: Sequence[DeviceArray], places: Sequence[Place], keys: DeviceArray
+) -> DeviceArray:
     """Which of the rows given by columns are among sorted keys."""
-    return _holding(len(columns))(*_interleaved(columns, places), keys, len(keys))
+    size = len(columns[0])
+    found = module.empty(size, np.bool_)
+    _launch(module, "hold", size, (keys.place, len(keys), found.place, size), _columns(columns, places))
+    return found
 
 
-def ranges(columns: Sequence[Array], places: Sequence[Place], rest: int, keys: Array) -> tuple[Array, Array]:
+def ranges(
+    module: DeviceModule, columns: Sequence[DeviceArray], places: Sequence[Place], rest: int, keys: DeviceArray
+) -> tuple[DeviceArray, DeviceArray]:
     """For rows given by their first columns, where among sorted keys those begin that begin so, and how many they are.
     `rest` is what all other columns add at most."""
-    starts, counts = _ranging(len(columns))(*_interleaved(columns, places), rest, keys, len(keys))
+    size = len(columns[0])
+    starts, counts = module.empty(size, np.int64), module.empty(size, np.int64)
+    given = (keys.place, len(keys), rest, starts.place, counts.place, size)
+    _launch(module, "range", size, given, _columns(columns, places))
     return starts, counts
 
 
-def searched(keys: Sequence[Array], wanted: Sequence[Array], *, is_after: bool) -> Array:
-    """For each wanted key of several parts the number of sorted keys before it; of equal ones, too, if it is after
-    them."""
-    return _searching(len(keys))(*keys, *wanted, len(keys[0]), int(is_after))
-
-
-def merged(keys: Array, more: Array) -> Array:
+def merged(module: DeviceModule, keys: DeviceArray, more: DeviceArray) -> DeviceArray:
     """Two sorted sets of keys as one."""
-    import cupy
-
-    size = len(keys) + len(more)
-    out = cupy.empty(_roomy(size), keys.dtype)[:size]
+    out = module.empty(len(keys) + len(more), np.int64)
     for own, others in ((keys, more), (more, keys)):
-        blocks = -(-len(own) // (THREADS * _MERGED))
-        _merging()((blocks,), (THREADS,), (own, np.int64(len(own)), others, np.int64(len(others)), out))
+        given = (own.place, len(own), others.place, len(others), out.place)
+        module.driver.launch("merge", blocks_for(len(own), _MERGED), THREADS, given)
     return out
 
 
-def _roomy(size: int) -> int:
-    """A size that is not much larger, of which there are few: what grows from round to round then finds memory that it
-    has left before, instead of asking the device for more."""
-    step = 1 << max(size.bit_length() - 4, 0)
-    return -(-size // step) * step
+def pair_columns(
+    module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken]
+) -> list[DeviceArray]:
+    """The words of some pairs, from one on: a column for each part."""
+    columns = [module.empty(size, np.int32) for _ in parts]
+    for first in range(0, len(parts), MOST_PARTS):
+        some = slice(first, first + MOST_PARTS)
+        _launch(module, "pair_columns", size, _pairs(pairs, begin, size), _origins(parts[some], columns[some]))
+    return columns
 
 
-def distinct(keys: Array) -> tuple[Array, Array]:
-    """The distinct ones of sorted keys, of which there is one at least, and how often each is there."""
-    import cupy
-
-    size = len(keys)
-    ranks = cupy.cumsum(_telling()(keys, size=size))
-    number = int(ranks[-1])
-    found, starts = cupy.empty(number, keys.dtype), cupy.empty(number + 1, np.int64)
-    _placing()(keys, ranks, size, found, starts, size=size)
-    return found, starts[1:] - starts[:-1]
-
-
-def _interleaved(columns: Sequence[Array], places: Sequence[Place]) -> list[Any]:
-    return [part for column, (add, shift) in zip(columns, places, strict=True) for part in (column, add, shift)]
+def pair_heads(
+    module: DeviceModule, pairs: Joined, begin: int, size: int, parts: Sequence[Taken], known: Sequence[DeviceArray]
+) -> DeviceArray:
+    """The keys of the heads of some pairs, from one on, but for those among the sorted keys of one of two `known`."""
+    keys, number = module.empty(size, np.int64), module.zeros(1, np.int64)
+    sets = [word for one in known for word in (one.place, len(one))]
+    given = (*_pairs(pairs, begin, size), *sets, number.place, keys.place)
+    _launch(module, "pair_heads", size, given, _origins(parts, ()))
+    found = number[0]
+    return keys if found == size else keys[:found].copy()  # so that the rest need not be held
 
 
-def _given(columns: int) -> str:
-    return ", ".join(f"int32 c{n}, int64 a{n}, int64 s{n}" for n in range(columns))
+def _launch(
+    module: DeviceModule, function: str, size: int, given: tuple[int, ...], parts: tuple[int, ...]
+) -> None:  # fmt: skip
+    if size:
+        module.driver.launch(function, blocks_for(size), THREADS, (*given, *parts))
 
 
-def _key(columns: int) -> str:
-    return " | ".join(f"(((long long) c{n} + a{n}) << s{n})" for n in range(columns))
+def _columns(columns: Sequence[DeviceArray], places: Sequence[Place]) -> tuple[int, ...]:
+    words = [
+        word
+        for column, (add, shift) in zip(columns, places, strict=True)
+        for word in (column.place, column.step, add, shift, 0, 0)
+    ]
+    return by_value(len(columns), words, 6)
 
 
-@cache
-def _unpacking() -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(
-        "int64 key, int64 shift, int64 mask, int64 more", "int32 word",
-        "word = (int) (((key >> shift) & mask) + more)", "unpack",
-    )  # fmt: skip
+def _pairs(pairs: Joined, begin: int, size: int) -> tuple[int, ...]:
+    starts, counts, ends, facts = pairs
+    return starts.place, counts.place, ends.place, len(ends), facts.place, begin, size
 
 
-@cache
-def _packing(columns: int) -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(_given(columns), "int64 key", f"key = {_key(columns)}", "pack")
-
-
-@cache
-def _holding(columns: int) -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(
-        f"{_given(columns)}, raw int64 keys, int64 number", "bool is_held",
-        f"is_held = is_among(&keys[0], number, {_key(columns)})", "hold", preamble=SEARCH,
-    )  # fmt: skip
-
-
-@cache
-def _ranging(columns: int) -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(
-        f"{_given(columns)}, int64 rest, raw int64 keys, int64 number", "int64 start, int64 count",
-        f"long long key = {_key(columns)};"
-        "start = before(&keys[0], 0, number, key);"
-        "count = soon_before(&keys[0], start, number, key + rest + 1) - start", "range", preamble=SEARCH,
-    )  # fmt: skip
-
-
-@cache
-def _searching(parts: int) -> Any:
-    import cupy
-
-    given = [f"raw int64 k{n}" for n in range(parts)] + [f"int64 w{n}" for n in range(parts)]
-    is_less = "".join(
-        f"is_less = k{n}[middle] < w{n} || (k{n}[middle] == w{n} && is_less);" for n in reversed(range(parts))
-    )
-    return cupy.ElementwiseKernel(
-        f"{', '.join(given)}, int64 number, int64 is_after", "int64 place",
-        "long long low = 0, high = number;"
-        "while (low < high) {"
-        f"long long middle = (low + high) >> 1; bool is_less = is_after != 0; {is_less}"
-        "if (is_less) low = middle + 1; else high = middle; }"
-        "place = low", f"search{parts}",
-    )  # fmt: skip
-
-
-@cache
-def _telling() -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(
-        "raw int64 keys", "int64 is_first", "is_first = i == 0 || keys[i] != keys[i - 1]", "tell"
-    )
-
-
-@cache
-def _placing() -> Any:
-    import cupy
-
-    return cupy.ElementwiseKernel(
-        "raw int64 keys, raw int64 ranks, int64 number", "raw int64 found, raw int64 starts",
-        "long long rank = ranks[i];"
-        "if (i == 0 || keys[i] != keys[i - 1]) { found[rank - 1] = keys[i]; starts[rank - 1] = i; }"
-        "if (i == number - 1) starts[rank] = number", "place",
-    )  # fmt: skip
-
-
-_MERGE = r"""
-/* Puts every key after as many of its own as stand before it, and as many of the others as are less: for the keys of a
-   block they lie between those of its first and its last. */
-extern "C" __global__ void merge(
-    const long long* keys, long long size, const long long* others, long long number, long long* merged)
-{
-    __shared__ long long first, last;
-    long long tile = blockDim.x * (long long) MERGED, at = blockIdx.x * tile;
-    long long end = at + tile < size ? at + tile : size;
-    if (threadIdx.x == 0) first = before(others, 0, number, keys[at]);
-    if (threadIdx.x == 32) last = before(others, 0, number, keys[end - 1]);
-    __syncthreads();
-    for (long long own = at + threadIdx.x; own < end; own += blockDim.x) {
-        long long key = keys[own];
-        merged[own + before(others, first, last, key)] = key;
-    }
-}
-"""
-
-
-@cache
-def _merging() -> Any:
-    import cupy
-
-    return cupy.RawKernel(SEARCH + _MERGE.replace("MERGED", str(_MERGED)), "merge")
+def _origins(parts: Sequence[Taken], columns: Sequence[DeviceArray]) -> tuple[int, ...]:
+    words: list[int] = []
+    for number, (row, origin, mask, add, shift) in enumerate(parts):
+        place, step = (row.place, row.step) if row is not None else (0, 0)
+        words += (place, step, origin, mask, add, shift, columns[number].place if columns else 0)
+    return by_value(len(parts), words, 7)

@@ -50,7 +50,7 @@ class Packing:
     def pack(self, columns: Sequence[Array], arrays: Arrays) -> Keys:
         """The keys of rows given by columns in this order; only the first ones may be given, then the rest is 0."""
         if self.is_fused(columns, arrays):
-            return (fused.packed(columns, self.shifts(len(columns))),)
+            return (fused.packed(arrays.module, columns, self.shifts(len(columns))),)
         parts: list[Array] = []
         for (part, shift, span), column in zip(self.places, columns, strict=False):
             piece = (column.astype(np.int64) - span.least) << shift
@@ -64,7 +64,7 @@ class Packing:
 
     def is_fused(self, columns: Sequence[Array], arrays: Arrays) -> bool:
         """Rows given by columns are handled in one pass."""
-        return arrays.is_device and self.parts == 1 and len(columns) > 0
+        return arrays.is_device and self.parts == 1 and 0 < len(columns) <= fused.MOST_PARTS
 
     def shifts(self, columns: int) -> list[tuple[int, int]]:
         """What is added to the words of the first columns, and how far they are shifted."""
@@ -72,10 +72,30 @@ class Packing:
 
     def column(self, keys: Keys, column: int, arrays: Arrays) -> Array:
         """The words of a column of the relation."""
-        part, shift, span = self.places[self.order.index(column)]
+        return self.columns(keys, [column], arrays)[0]
+
+    def columns(self, keys: Keys, columns: Sequence[int], arrays: Arrays) -> list[Array]:
+        """The words of some columns of the relation, of which there is one at least."""
+        taken = [self._taken(keys, column) for column in columns]
         if arrays.is_device:
-            return fused.unpacked(keys[part], shift, (1 << span.bits) - 1, span.least)
-        return (((keys[part] >> shift) & ((1 << span.bits) - 1)) + span.least).astype(np.int32)
+            return fused.unpacked(arrays.module, taken)
+        return [(((part >> shift) & mask) + least).astype(np.int32) for part, shift, mask, least in taken]
+
+    def rows(self, keys: Keys, arrays: Arrays) -> Array:
+        """The words of all columns, row by row."""
+        columns = range(len(self.order))
+        if arrays.is_device:
+            return fused.unpacked(arrays.module, [self._taken(keys, column) for column in columns], is_matrix=True)[0]
+        return np.stack(self.columns(keys, columns, arrays), axis=1)
+
+    def _taken(self, keys: Keys, column: int) -> tuple[Array, int, int, int]:
+        part, shift, span = self.places[self.order.index(column)]
+        return keys[part], shift, (1 << span.bits) - 1, span.least
+
+    @property
+    def bits(self) -> int:
+        """Those of keys of one part."""
+        return sum(span.bits for _, _, span in self.places)
 
     def rest(self, columns: int) -> tuple[int, ...]:
         """What to add, part by part, to the key of the first columns and zeros to have the last key with these."""

@@ -6,16 +6,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.gpu.arrays import Arrays, out_of_memory
-from elastalog.backends.gpu.carrying import Carrier
-from elastalog.backends.gpu.folding import folded, why_not
-from elastalog.backends.gpu.rounds import StratumRounds
-from elastalog.backends.kernel.bootstrap.fixpoint import Begun
+from elastalog.backends.gpu import starting
+from elastalog.backends.gpu.forecast import forecast, is_worth_a_start
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import Placed, StratumElsewhere
@@ -25,6 +23,9 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
 
+if TYPE_CHECKING:  # what evaluates is imported when something is evaluated: with `auto`, that is rare
+    from elastalog.backends.gpu.arrays import Arrays, Carrier
+
 T = TypeVar("T")
 
 log = logging.getLogger("elastalog.placement")
@@ -33,7 +34,10 @@ CHUNK = 1 << 26
 """Derivations that are held at a time, unless there is little memory."""
 _BYTES_A_DERIVATION = 64
 LEAST_FACTS = 30_000
-"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours."""
+"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
+begin with it: aggregates, and strata with global levels or `.limitsize`."""
+LEAST_TO_START = 1_000_000
+"""The same where the device has not been started yet."""
 LEAST_ASKED = 5_000
 """Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow much."""
 LEAST_ONCE = 100_000
@@ -41,7 +45,7 @@ LEAST_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Held:
     """Facts as the planner's statistics look at them."""
 
     rows: npt.NDArray[np.int32]
@@ -49,12 +53,14 @@ class _Given:
 
 
 class DevicePlace:
-    """See `OtherPlace`. `is_asked`: the user wants strata there wherever possible; otherwise only large ones go.
-    `goes_to_the_end`: small rounds are not left to the kernel."""
+    """See `OtherPlace`. `arrays`: where; None for the device of this machine, which is started when it is needed.
+    `is_asked`: the user wants strata there wherever possible; otherwise the kernel begins with them, and those go there
+    of which enough is left. `room`: bytes of the device that may be used. `goes_to_the_end`: small rounds are not left
+    to the kernel."""
 
     def __init__(
         self,
-        arrays: Arrays,
+        arrays: Arrays | None,
         dictionary: Dictionary,
         source: Source,
         watch: Watch,
@@ -62,17 +68,46 @@ class DevicePlace:
         is_asked: bool,
         chunk: int | None = None,
         goes_to_the_end: bool = False,
+        room: int | None = None,
     ) -> None:
-        self._arrays = arrays
+        self._given = arrays
+        self._room = room
         self._dictionary = dictionary
         self._source = source
         self._watch = watch
-        self._is_asked = is_asked
+        self.is_asked = is_asked
         self._goes_to_the_end = goes_to_the_end
+        self._chunk_given = chunk
+        self._why = ""
+        self._failed: set[int] = set()
         self.costs: dict[int, StratumElsewhere] = {}
         self.placed: dict[int, Placed] = {}
-        room = arrays.room or CHUNK * _BYTES_A_DERIVATION
-        self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
+
+    @property
+    def _arrays(self) -> Arrays:
+        assert self._is_there()
+        assert self._given is not None
+        return self._given
+
+    def _is_there(self) -> bool:
+        """Waits for the start of the device. Where it fails, NumPy takes the place of one that was asked for."""
+        from elastalog.backends.gpu.arrays import on_device, on_numpy
+
+        if self._given is None:
+            self._given = on_device(self._room)
+        if self._given is None and self.is_asked:
+            log.warning("engine gpu: there is no GPU that can be used; NumPy takes its place")
+            self._given = on_numpy(self._room)
+        return self._given is not None
+
+    @property
+    def _chunk(self) -> int:
+        room = self._arrays.room or CHUNK * _BYTES_A_DERIVATION
+        return self._chunk_given or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._given is not None or starting.is_ready()
 
     def evaluate(
         self,
@@ -81,15 +116,52 @@ class DevicePlace:
         limits: Mapping[str, int],
         levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
     ) -> Begun | None:
-        if not self._is_worth_it(stratum, sum(map(len, facts.values()))):
+        size = sum(map(len, facts.values()))
+        if not self.is_asked and stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations):
+            self._leave(stratum, "begun here; a GPU goes on with what takes long")
             return None
-        statistics = KernelStatistics({name: _Given(words, len(words)) for name, words in facts.items()})
+        if not self._is_worth_it(stratum, size):
+            return None
+        return self._evaluated(stratum, facts, limits, levels, None)
+
+    def wants(self, stratum: LogicalStratum, so_far: SoFar) -> bool:
+        if self.is_asked or stratum.number in self._failed or not (self._is_ready or starting.is_there()):
+            return False
+        guess = forecast(so_far)
+        log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
+        if not self._is_ready:
+            if is_worth_a_start(so_far, guess, starting.seconds()):
+                starting.begin()  # the kernel goes on meanwhile
+            return False
+        self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"
+        return guess.is_better_there()
+
+    def take_over(
+        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
+    ) -> Begun | None:
+        begun = self._evaluated(stratum, facts, {}, None, given)
+        if begun is None:
+            self._failed.add(stratum.number)
+        return begun
+
+    def _evaluated(
+        self,
+        stratum: LogicalStratum,
+        facts: Mapping[str, npt.NDArray[np.int32]],
+        limits: Mapping[str, int],
+        levels: Mapping[str, npt.NDArray[np.int32]] | None,
+        given: Mapping[str, Given] | None,
+    ) -> Begun | None:
+        from elastalog.backends.gpu.rounds import StratumRounds
+
+        known = {**facts, **{name: one.facts.words for name, one in (given or {}).items()}}
+        statistics = KernelStatistics({name: _Held(words, len(words)) for name, words in known.items()})
         before = self._watch.derivations
 
         def run(carrier: Carrier) -> tuple[Begun, Mapping[str, int]]:
             rounds = StratumRounds(
                 stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
-                self._chunk, carrier, levels,
+                self._chunk, carrier, levels, given,
             )  # fmt: skip
             begun = rounds.run(limits, self._goes_to_the_end)
             return begun, rounds.bytes()
@@ -101,12 +173,16 @@ class DevicePlace:
         (begun, sizes), seconds = done
         self._note(stratum, seconds, begun.rounds, begun.derivations, sizes)
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
-        self._tell(stratum, "gpu", f"{self._where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
+        began = self._why if given else ""
+        what = f"{begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}"
+        self._tell(stratum, "gpu", f"{self._where}{began}: {what}")
         return begun
 
     def fold(
         self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
     ) -> Folded | None:
+        from elastalog.backends.gpu.folding import folded, why_not
+
         rule = stratum.aggregate
         assert rule is not None
         reason = why_not(rule)
@@ -130,21 +206,24 @@ class DevicePlace:
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
         """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""
-        if self._is_asked and not self._arrays.is_device:
+        if self.is_asked and self._given is not None and not self._given.is_device:
             return True  # NumPy takes the place of a device for the sake of those who want to see that happen
         is_pass = not stratum.is_recursive and not stratum.is_folded
-        if is_pass and not self._is_asked:
+        if is_pass and not self.is_asked:
             self._leave(stratum, "without recursion, it is not worth the transfer")
             return False
-        least = LEAST_FACTS if not self._is_asked else LEAST_ONCE if is_pass else LEAST_ASKED
+        least = LEAST_ASKED if self.is_asked else LEAST_FACTS if self._is_ready else LEAST_TO_START
+        least = LEAST_ONCE if is_pass else least
         if size < least:
             self._tell(
                 stratum, "kernel", f"in this process: {size:,} facts are not worth the transfer, {least:,} would be"
             )
-        return size >= least
+        return size >= least and self._is_there()
 
     def _tried(self, stratum: LogicalStratum, do: Callable[[Carrier], T]) -> tuple[T, float] | None:
         """What something on the device gives, and the seconds it took; None if there was no room or it failed."""
+        from elastalog.backends.gpu.arrays import Carrier, out_of_memory
+
         arrays = self._arrays
         arrays.peak, arrays.transfer = 0, 0.0
         began = time.perf_counter()

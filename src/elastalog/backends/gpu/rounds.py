@@ -8,13 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.gpu.arrays import Array, Arrays
-from elastalog.backends.gpu.carrying import Carrier
+from elastalog.backends.gpu.arrays import Array, Arrays, Carrier
 from elastalog.backends.gpu.found import Found
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
-from elastalog.backends.kernel.bootstrap.fixpoint import Begun
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum, Scan
@@ -78,12 +77,20 @@ class DeviceRelation:
     def columns(self, keys: Keys | None = None) -> list[Array]:
         """The columns of facts given by their keys; of all, if none are given."""
         keys = self.natural.new if keys is None else keys
-        return [self.packing.column(keys, column, self._arrays) for column in range(len(self._ranges))]
+        return self.packing.columns(keys, range(self.width), self._arrays)
+
+    def rows(self, keys: Keys) -> Array:
+        """The words of facts given by their keys."""
+        return self.packing.rows(keys, self._arrays)
 
     def keep_old(self, columns: tuple[int, ...]) -> None:
         """Somebody looks at the facts before the round, by some columns."""
         index = self.index(columns)
         self._kept.add(index.packing.order)
+
+    def take_rows(self, rows: Array) -> None:
+        """The facts of a round come in, as words."""
+        self.take(self.natural.keys([rows[:, column] for column in range(self.width)]))
 
     def take(self, delta: Keys) -> None:
         """The facts of a round come in."""
@@ -118,7 +125,7 @@ class _Heads:
 
     def _count(self) -> None:
         if self._waiting:
-            self._counted.append(counted(self._arrays, self._joined(self._waiting)))
+            self._counted.append(counted(self._arrays, self._joined(self._waiting), self._relation.packing.bits))
             self._waiting, self._size = [], 0
 
     def _joined(self, pieces: list[Keys]) -> Keys:
@@ -136,7 +143,7 @@ class _Heads:
             return self._counted[0]
         keys = self._joined([keys for keys, _ in self._counted])
         counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
-        return counted(self._arrays, keys, counts)
+        return counted(self._arrays, keys, self._relation.packing.bits, counts)
 
 
 class _Arriving:
@@ -157,14 +164,14 @@ class _Arriving:
         """The facts of a level come in; there may be none."""
         number = int(np.searchsorted(self._levels, level, side="right"))
         rows = self._words[:number]
-        there = self._arrays.to_device(rows)
-        self._relation.take(self._relation.natural.keys([there[:, column] for column in range(rows.shape[1])]))
+        self._relation.take_rows(self._arrays.to_device(rows))
         self._words, self._levels = self._words[number:], self._levels[number:]
 
 
 class StratumRounds:
     """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones). `levels`:
-    those of the relations that it reads, where levels are global; a relation without any is at level 0."""
+    those of the relations that it reads, where levels are global; a relation without any is at level 0. `given`: what
+    rounds have found of its own relations so far, if it has been begun elsewhere."""
 
     def __init__(
         self,
@@ -178,20 +185,26 @@ class StratumRounds:
         chunk: int,
         carrier: Carrier,
         levels: Mapping[str, Vector] | None = None,
+        given: Mapping[str, Given] | None = None,
     ) -> None:
         self._stratum = stratum
         self._arrays = arrays
         self._watch = watch
         self._chunk = chunk
         self._carrier = carrier
+        self._given = given or {}
+        facts = {**facts, **{name: one.facts.words for name, one in self._given.items()}}
         ranges = ranges_of(stratum, facts, dictionary)
         growing = frozenset(stratum.relations)
         self._is_global = levels is not None
         if levels is not None:
             growing |= frozenset(stratum.reads)
         whole = {name: carrier.send(facts[name]) for name in (_negated(stratum) if levels is not None else ())}
+        deltas = {name: carrier.send(one.facts.words[one.before :]) for name, one in self._given.items()}
         first = {
-            name: carrier.send(words[:0] if levels is not None and name in levels else words)
+            name: carrier.send(
+                words[:0] if name in (levels or ()) else words[: self._given[name].before if name in deltas else None]
+            )
             for name, words in facts.items()
         }
         self._whole = {
@@ -216,6 +229,8 @@ class StratumRounds:
             for probe in variant.variant.probes:
                 if probe.is_before and probe.relation in growing and not probe.is_negated:
                     self._relations[probe.relation].keep_old(probe.key_columns)
+        for name, arrived in deltas.items():
+            self._relations[name].take_rows(arrived())
 
     def bytes(self) -> dict[str, int]:
         """What the facts of each relation take."""
@@ -230,13 +245,16 @@ class StratumRounds:
         have become small, unless it shall go to the end."""
         goes_to_the_end |= self._is_global
         own = {name: self._relations[name] for name in self._stratum.relations}
+        level = next((one.round for one in self._given.values()), 1)
         found = {
-            name: Found(self._carrier, self._arrays, relation.width, relation.columns) for name, relation in own.items()
+            name: Found(self._carrier, self._arrays, relation.width, relation.rows) for name, relation in own.items()
         }
         for name, relation in own.items():
-            found[name].add(relation.delta, None, 0)
+            if name in self._given:
+                found[name].begin_with(self._given[name])
+            else:
+                found[name].add(relation.delta, None, 0)
         before = self._watch.derivations
-        level = 1
         small = 0
         is_complete = is_done = True
         self._let_in(0)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from elastalog.backends.gpu.actions import Columns, Run, runner
 from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.backends.gpu.device_arrays import MOST_PARTS
 from elastalog.backends.gpu.joining import FromFact, FromRow, Pairs, Part, columns_of, unknown_heads
 from elastalog.backends.gpu.packing import Keys, Packing
 from elastalog.backends.gpu.sorted_facts import SortedIndex
@@ -46,6 +47,7 @@ class DeviceVariant:
             and not variant.probes[-1].actions
             and not variant.probes[-1].is_filter
             and head.packing.parts == 1
+            and self._head_width <= MOST_PARTS
         )
 
     def run(self, keys: Keys, start: SortedIndex | None) -> Iterator[tuple[int, Keys]]:

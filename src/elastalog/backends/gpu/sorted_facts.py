@@ -9,7 +9,8 @@ import numpy as np
 
 from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
-from elastalog.backends.gpu.packing import Keys, Packing
+from elastalog.backends.gpu.device_arrays import distinct
+from elastalog.backends.gpu.packing import KEY_BITS, Keys, Packing
 
 LATE = 16
 """Facts of late rounds are kept beside as many times more."""
@@ -17,10 +18,10 @@ LATE = 16
 
 def search(arrays: Arrays, keys: Keys, wanted: Keys, side: str) -> Array:
     """For each wanted key the number of keys before it (`left`), or before and equal to it (`right`)."""
+    if arrays.is_device:
+        return arrays.module.search(keys, wanted, is_after=side == "right")
     if len(keys) == 1:
         return arrays.module.searchsorted(keys[0], wanted[0], side=side)
-    if arrays.is_device:
-        return fused.searched(keys, wanted, is_after=side == "right")
     # Halving by hand: no module searches in keys of several parts.
     module = arrays.module
     low = module.zeros(len(wanted[0]), np.int64)
@@ -52,20 +53,18 @@ def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
     return found
 
 
-def in_order(arrays: Arrays, keys: Keys) -> Keys:
-    """The keys sorted."""
+def in_order(arrays: Arrays, keys: Keys, bits: int = KEY_BITS) -> Keys:
+    """The keys sorted; those of one part have so many bits."""
     arrays.claim(2 * sum(part.nbytes for part in keys))
     if len(keys) == 1:
-        return (arrays.module.sort(keys[0]),)
+        return (arrays.module.sort(keys[0], bits) if arrays.is_device else np.sort(keys[0]),)
     order = lexical_order(arrays, keys)
     return tuple(part[order] for part in keys)
 
 
 def lexical_order(arrays: Arrays, keys: Keys) -> Array:
     """The positions of keys in their order."""
-    if len(keys) == 1:
-        return arrays.module.argsort(keys[0])
-    return arrays.module.lexsort(arrays.module.stack(keys[::-1]))
+    return arrays.module.lexsort(keys[::-1])
 
 
 def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
@@ -76,31 +75,31 @@ def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
         return more
     module = arrays.module
     size = len(keys[0]) + len(more[0])
-    arrays.claim(size * (8 * len(keys) + 1) + 16 * len(more[0]))
+    arrays.claim(size * (8 * len(keys) + 16 * (len(keys) > 1)))
     if arrays.is_device and len(keys) == 1:
-        return (fused.merged(keys[0], more[0]),)
+        return (fused.merged(module, keys[0], more[0]),)
     places = search(arrays, keys, more, "left") + module.arange(len(more[0]))
-    is_old = module.ones(size, bool)
-    is_old[places] = False
+    places_before = search(arrays, more, keys, "left") + module.arange(len(keys[0]))
     parts = []
     for part, new in zip(keys, more, strict=True):
         out = module.empty(size, np.int64)
         out[places] = new
-        out[is_old] = part
+        out[places_before] = part
         parts.append(out)
     return tuple(parts)
 
 
-def counted(arrays: Arrays, keys: Keys, counts: Array | None = None) -> tuple[Keys, Array]:
-    """The distinct keys in order, and how often each was met; `counts` says how often it was before."""
+def counted(arrays: Arrays, keys: Keys, bits: int, counts: Array | None = None) -> tuple[Keys, Array]:
+    """The distinct keys in order, and how often each was met; `counts` says how often it was before. `bits`: of keys of
+    one part."""
     module = arrays.module
     if not len(keys[0]):
         return keys, module.zeros(0, np.int64)
     if counts is None and len(keys) == 1:
-        keys = in_order(arrays, keys)
+        keys = in_order(arrays, keys, bits)
         if arrays.is_device:
-            arrays.claim(4 * keys[0].nbytes)
-            found, numbers = fused.distinct(keys[0])
+            arrays.claim(3 * keys[0].nbytes)
+            found, numbers = distinct(keys[0])
             return (found,), numbers
     else:
         arrays.claim(2 * sum(part.nbytes for part in keys))
@@ -119,14 +118,11 @@ def counted(arrays: Arrays, keys: Keys, counts: Array | None = None) -> tuple[Ke
 def segments(arrays: Arrays, keys: Keys) -> tuple[Array, Array]:
     """Where equal ones of sorted keys begin, and where they end."""
     module = arrays.module
-    is_first = module.ones(len(keys[0]), bool)
-    is_first[1:] = False
-    for part in keys:
-        is_first[1:] |= part[1:] != part[:-1]
-    at = module.flatnonzero(is_first)
-    ends = module.empty_like(at)
-    ends[:-1], ends[-1:] = at[1:], len(keys[0])
-    return at, ends
+    is_other = keys[0][1:] != keys[0][:-1]
+    for part in keys[1:]:
+        is_other = is_other | (part[1:] != part[:-1])
+    at = module.flatnonzero(module.concatenate((module.ones(1, bool), is_other)))
+    return at, module.concatenate((at[1:], module.full(1, len(keys[0]), np.int64)))
 
 
 class SortedIndex:
@@ -148,7 +144,7 @@ class SortedIndex:
     def keys(self, columns: Sequence[Array]) -> Keys:
         """The keys of facts given by the relation's columns, sorted."""
         keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays)
-        return in_order(self._arrays, keys)
+        return in_order(self._arrays, keys, self.packing.bits)
 
     def __len__(self) -> int:
         return len(self._most[0]) + len(self._late[0])
@@ -196,7 +192,7 @@ class SortedIndex:
     def holds(self, values: Sequence[Array], keys: Keys) -> Array:
         """Which rows of values of all columns are facts, among `keys`."""
         if self.packing.is_fused(values, self._arrays):
-            return fused.held(values, self.packing.shifts(len(values)), keys[0])
+            return fused.held(self._arrays.module, values, self.packing.shifts(len(values)), keys[0])
         return is_member(self._arrays, keys, self.packing.pack(values, self._arrays))
 
     def ranges(self, values: Sequence[Array], keys: Keys) -> tuple[Array, Array]:
@@ -204,7 +200,8 @@ class SortedIndex:
         are."""
         packing = self.packing
         if packing.is_fused(values, self._arrays):
-            return fused.ranges(values, packing.shifts(len(values)), packing.rest(len(values))[0], keys[0])
+            rest = packing.rest(len(values))[0]
+            return fused.ranges(self._arrays.module, values, packing.shifts(len(values)), rest, keys[0])
         first = packing.pack(values, self._arrays)
         last = tuple(part + most for part, most in zip(first, packing.rest(len(values)), strict=True))
         starts = search(self._arrays, keys, first, "left")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.bootstrap.fixpoint import OtherPlace
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.epochs import KernelReplays, KernelShifts
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.resident import Fetched
+from elastalog.backends.kernel.store.snapshot import Fetched
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import lifted
@@ -179,7 +179,7 @@ class KernelBackend:
         return self.held.evicted
 
     def evict(self, relation: str) -> None:
-        """The relation is elsewhere, from now on; it is fetched when somebody looks at it."""
+        """The relation is elsewhere, from now on; it is fetched when it is looked at."""
         self.held.evict(relation)
 
     def fetch(self, stratum: LogicalStratum) -> None:
@@ -199,7 +199,7 @@ class KernelBackend:
         return relation
 
     def receive(self, relation: str, changes: StateChanges) -> None:
-        """Makes what somebody else has found to change in a relation a part of the update under way."""
+        """Makes changes of a relation that were found elsewhere a part of the update under way."""
         self.updates.receive(self.held.relations[relation], changes)
 
     def explicit_facts(self, relation: str) -> Matrix:
@@ -208,7 +208,7 @@ class KernelBackend:
         return self.updates.explicit_facts(relation)
 
     def adopt(self, relation: str, facts: FactWords) -> None:
-        """Somebody else has evaluated a relation anew, in the update under way: all its facts, with level and count."""
+        """A relation was evaluated anew elsewhere, in the update under way: all its facts, with level and count."""
         self.receive(relation, snapshot.changes_between(self.held.relations[relation], facts))
 
     def is_changed(self, relation: str) -> bool:

@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.shifts import Shift
+from elastalog.backends.kernel.store.transaction import Shift
 from elastalog.backends.kernel.strata import Ranked
 from elastalog.backends.protocol import ClauseDerivations
 from elastalog.planning.logical import LogicalStratum

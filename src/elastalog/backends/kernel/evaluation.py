@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
-from elastalog.backends.kernel.bootstrap.fixpoint import OtherPlace, StratumVariants, evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
+from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.bootstrap.workers import Task, Workers
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
@@ -93,7 +94,7 @@ class KernelEvaluation(StrataContext):
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
         """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
-        if self.held.crew is ALONE or self.place is not None or self.held.evicted:
+        if self.held.crew is ALONE or self.held.evicted or (self.place is not None and self.place.is_asked):
             return
         strata = self.program.strata[self.program.strata.index(stratum) :]
         kinds = self.kinds

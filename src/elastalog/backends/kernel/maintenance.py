@@ -15,9 +15,8 @@ from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.plan import MaintenancePlan, load_operators
 from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
-from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.kernel.store.transaction import Impulse, Transaction
 from elastalog.backends.protocol import Driven, Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -251,6 +250,6 @@ class KernelReach:
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
         domain, or subsumption by which more than the best of every key matters, an equivalence in it depends on itself
-        and nobody keeps levels, or a `.limitsize` may have to cut it short."""
+        and levels are not kept, or a `.limitsize` may have to cut it short."""
         is_maintained = self._evaluation.kinds[stratum.number].is_maintained
         return not is_maintained or not self.done.anew.isdisjoint(stratum.relations)

@@ -9,16 +9,15 @@ import numpy as np
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.execution import aggregates
-from elastalog.backends.kernel.execution.equivalence import Equivalence
-from elastalog.backends.kernel.store import given, transaction
+from elastalog.backends.kernel.execution.classes import Equivalence
+from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.crew import ALONE, Crew
-from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.resident import ResidentRelations
-from elastalog.backends.kernel.store.row_levels import levels_now
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
+from elastalog.backends.kernel.store.snapshot import ResidentRelations
+from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.planning.logical import GIVEN, LogicalProgram
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
@@ -34,7 +33,7 @@ class KernelFacts:
     `equivalences`: those that are kept as classes, each with the relation of these. `set_aside`: pairs and classes of
     those of which, within an update, all pairs have been written out.
 
-    With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
+    With `fetch`, relations may be `evicted`: it gets one back when it is looked at."""
 
     def __init__(
         self,
@@ -122,13 +121,13 @@ class KernelFacts:
         """Which of some facts are present, outside an update."""
         if relation in self.equivalences:
             return self.equivalence(relation).contains(words)
-        return given.are_below(self.relations[relation], words)
+        return bookkeeping.are_below(self.relations[relation], words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""
         stored = self.relations[relation]
         if self.annotation.is_kept and self._has_levels:
-            return given.are_below(stored, words, 1)
+            return bookkeeping.are_below(stored, words, 1)
         found = stored.find(words)
         is_explicit: Vector = found >= 0
         if self.annotation.is_kept:

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.fixpoint import Begun, OtherPlace, StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
 from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.relations import KernelFacts
-from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.row_levels import note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
-    from elastalog.backends.kernel.ranks.maintaining import RankedStrata, RankedUpdate
+    from elastalog.backends.kernel.ranks.graph import RankedStrata, RankedUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
-    from elastalog.backends.kernel.store.impulse import Impulse
+    from elastalog.backends.kernel.store.transaction import Impulse
 
     AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
 
@@ -73,7 +73,7 @@ class StrataContext:
     def ranks(self) -> RankedStrata:
         """Of the strata that are evaluated in the order of values; few programs have one."""
         if self.known_ranks is None:
-            from elastalog.backends.kernel.ranks.maintaining import RankedStrata
+            from elastalog.backends.kernel.ranks.graph import RankedStrata
 
             self.known_ranks = RankedStrata()
         return self.known_ranks
@@ -95,14 +95,38 @@ class StrataContext:
             below = [name for name in stratum.reads if name not in stratum.relations]
             if held.annotation.is_kept:
                 levels = {name: held.levels_now(name) * (name not in flat) for name in below}
-            else:  # nobody looks at levels: all facts are there from the start
+            else:  # no level matters: all facts are there from the start
                 levels = {name: np.zeros(len(facts[name]), np.int32) for name in below}
         begun = self.place.evaluate(stratum, facts, self.program.limits, levels)
         if begun is not None:
             for name, found in begun.relations.items():
                 width = self.program.relations[name].width
-                held.relations[name], _ = snapshot.restored(name, width, held.annotation.is_kept, found, (), held.crew)
+                held.relations[name] = KernelRelation(name, width, held.annotation.is_kept, held.crew)
+                held.relations[name].adopt(found)
         return begun
+
+    def handover(self, stratum: LogicalStratum) -> Handover | None:
+        """By which another place may go on with a stratum that is begun here."""
+        place, held = self.place, self.held
+        if place is None or place.is_asked or not stratum.is_recursive:
+            return None
+        below = [name for name in stratum.reads if name not in stratum.relations]
+
+        def take(start: Mapping[str, int], iteration: int) -> Begun | None:
+            facts = {name: held.facts_now(name) for name in below}
+            given = {}
+            for name, before in start.items():
+                relation = held.relations[name]
+                rows = slice(0, relation.used)
+                kept = (relation.level[rows], relation.count[rows]) if relation.is_annotated else (None, None)
+                given[name] = Given(FactWords(relation.rows[rows], *kept), before, iteration)
+            begun = place.take_over(stratum, facts, given)
+            if begun is not None:
+                for name, found in begun.relations.items():
+                    held.relations[name].adopt(found)
+            return begun
+
+        return Handover(partial(place.wants, stratum), take, sum(map(held.size, below)))
 
 
 class StratumKind:
@@ -276,12 +300,12 @@ class Ranked(Chosen):
             super()._choose()
 
     def prepare(self) -> tuple[ModuleType, ...]:
-        from elastalog.backends.kernel.ranks import operators, settling
+        from elastalog.backends.kernel.ranks import operators
 
-        return (operators, settling) if self.is_maintained else ()
+        return (operators,) if self.is_maintained else ()
 
     def begin(self, impulse: Impulse, place: int, scheduler: UpdateScheduler, scratch: Scratch) -> AnyMaintenance:
-        from elastalog.backends.kernel.ranks.maintaining import RankedUpdate
+        from elastalog.backends.kernel.ranks.graph import RankedUpdate
 
         return RankedUpdate(self.context.ranks, impulse, self.context.dictionary)
 
@@ -309,7 +333,10 @@ class Plain(StratumKind):
         if begun is not None and begun.is_done:
             return begun.is_complete
         limits = context.program.limits
-        return evaluate(self.stratum, variants, self.held.relations, context.workers, context.watch, limits, begun)
+        handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
+        return evaluate(
+            self.stratum, variants, self.held.relations, context.workers, context.watch, limits, begun, handover
+        )
 
     def prepare(self) -> tuple[ModuleType, ...]:
         self.plan.prepare(self.held.relations)

@@ -86,7 +86,7 @@ class KernelUpdates:
         return stored.present + int(np.count_nonzero(marks & IS)) - int(np.count_nonzero(marks & WAS))
 
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
-        """Makes what somebody else has found to change in a relation a part of the update under way."""
+        """Makes changes of a relation that were found elsewhere a part of the update under way."""
         self.transaction.is_told = False
         changed = transaction.receive(relation, changes, self.held.annotation.is_global)
         if len(changed):
@@ -269,13 +269,13 @@ class KernelStates:
         return self._counted(snapshot.state(self._held.relations[relation], self._held.explicit.get(relation, 0)))
 
     def before(self, relation: str) -> FactWords:
-        """The same before the update under way."""
+        """All facts of a relation with level and count, before the update under way."""
         replaced = self._updates.transaction.replaced.get(relation)
         held = self._held.relations[relation] if replaced is None else replaced
         return self._counted(snapshot.state_before(held, self._held.explicit.get(relation, 0)))
 
     def _counted(self, facts: FactWords) -> FactWords:
-        """The facts, with 1 for counts that nobody keeps."""
+        """The facts, with 1 for counts that are not kept."""
         if self._held.annotation.support is not Support.EXPLICIT:
             return facts
         return FactWords(facts.words, facts.level, np.ones(len(facts.words), np.int32))
@@ -290,7 +290,7 @@ class KernelStates:
         return {name: changes for name, changes in found.items() if len(changes)}
 
     def changed_in(self, relation: str) -> StateChanges:
-        """The same of one relation."""
+        """What the update under way has changed in one relation."""
         changes = self._changed_in(relation)
         if self._held.annotation.support is not Support.EXPLICIT:
             return changes

@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.store import snapshot
-from elastalog.backends.kernel.store.resident import Fetched
+from elastalog.backends.kernel.store.snapshot import Fetched
 from elastalog.backends.protocol import GONE, FactFiles, Matrix, StateChanges, Vector
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.spark.routing import Routing

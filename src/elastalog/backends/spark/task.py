@@ -25,8 +25,8 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.store import snapshot, transaction
-from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
 from elastalog.backends.spark.results import (
     ChangesWritten,

@@ -30,8 +30,7 @@ from elastalog.folders.addresses import inside
 from elastalog.folders.files import files_at, remove
 from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.relations import records
-from elastalog.relations.functions import OfRecords, Vectorised
-from elastalog.relations.libraries import LibraryFunction
+from elastalog.relations.functions import LibraryFunction, OfRecords, Vectorised
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS

@@ -20,11 +20,9 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
-from elastalog.relations.column_order import values_by_name
 from elastalog.relations.faults import Fault
-from elastalog.relations.json_rows import JsonValues
-from elastalog.relations.rows import array_of_values, first_fault
-from elastalog.relations.schema import Schema
+from elastalog.relations.rows import JsonValues, array_of_values, first_fault
+from elastalog.relations.schema import Schema, values_by_name
 from elastalog.relations.tables import table_of_columns
 
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

@@ -11,9 +11,8 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, are_names, records_of
 from elastalog.pipeline.files.text import read_text
-from elastalog.relations.column_order import goes_by_name, places_by_name
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, goes_by_name, places_by_name
 
 LOOKED_AT = 64 << 10
 """Bytes at the beginning of a file that are looked at."""

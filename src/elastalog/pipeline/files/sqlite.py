@@ -22,7 +22,7 @@ from elastalog.pipeline.files.json_files import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
-from elastalog.relations.record_types import record_texts
+from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
 
 sqlite3 = late.module("sqlite3")

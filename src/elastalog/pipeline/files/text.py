@@ -22,9 +22,8 @@ from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, are_names, 
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
-from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, column_order, goes_by_name
 from elastalog.relations.tables import joined, table_of_columns
 from elastalog.settings import SETTINGS
 

@@ -23,7 +23,7 @@ from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, mediu
 from elastalog.pipeline.files.paths import replacing, resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
-from elastalog.relations.record_types import record_texts
+from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_table
 from elastalog.settings import SETTINGS

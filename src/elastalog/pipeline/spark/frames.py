@@ -18,8 +18,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
-from elastalog.relations.column_order import column_order
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, column_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

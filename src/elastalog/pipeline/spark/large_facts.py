@@ -31,11 +31,10 @@ from elastalog.late import dataclass
 from elastalog.pipeline.spark.workplace import new_folder, parquet_frame
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
-from elastalog.relations.column_order import column_order
 from elastalog.relations.facts import FactWords
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import LEAST_NARROW, WIDE, Words
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Schema, column_order
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:

@@ -39,8 +39,7 @@ from elastalog.pipeline.streams import (
     read_changes,
     relation_column,
 )
-from elastalog.relations.column_order import goes_by_name, places_by_name
-from elastalog.relations.schema import Column, Schema, schema_named
+from elastalog.relations.schema import Column, Schema, goes_by_name, places_by_name, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

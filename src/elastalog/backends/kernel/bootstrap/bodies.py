@@ -74,7 +74,7 @@ class Body:
 @dataclass(frozen=True, slots=True)
 class StratumBodies:
     """The bodies of a stratum, whose relations are `own`, and all relations that they read and derive. `number`: of the
-    stratum; -1 if somebody else tells how far it is."""
+    stratum; -1 if the caller tells how far it is."""
 
     number: int
     own: Sequence[str]

@@ -36,8 +36,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
 from elastalog.planning.ranked import Comparison, comparison_of
 from elastalog.planning.variants import plan_from_goal
-from elastalog.relations.value_order import order_of
-from elastalog.relations.words import Dictionary
+from elastalog.relations.words import Dictionary, order_of
 from elastalog.settings import SETTINGS
 
 _NEW = "+"

@@ -11,27 +11,21 @@ rounds get so small that the kernel is faster: then this goes on from what was b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
+from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
 from elastalog.backends.kernel.bootstrap.workers import Progress, Run, Workers, whole_run
-from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source
-from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
-from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
@@ -190,17 +184,17 @@ def evaluate(
     watch: Watch,
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
+    handover: Handover | None = None,
 ) -> bool:
     """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint: the
     loop of all bootstraps. `workers` derive what follows from the delta of a round, settle what they have found, and
     say which iteration is next. False if it stopped before, because a relation has as many facts as `limits` allows it
-    (`.limitsize`)."""
+    (`.limitsize`). `handover`: by which another place may go on."""
     own = [relations[name] for name in stratum.relations]
     workers.settle(0, {})
     progress = Progress(dict.fromkeys(stratum.relations, 0), {relation.name: relation.used for relation in own}, 1)
     if begun is not None:
-        before_last = {name: begun.before_last_round(name) for name in stratum.relations}
-        progress = Progress(before_last, progress.stop, begun.rounds + 1)
+        progress = begun.progress
     steps = 0
     is_complete = True
     while not progress.is_done:
@@ -224,8 +218,10 @@ def evaluate(
             break
         steps += 1 + len(runs)
         progress = Progress(start, stop, following)
-        if not limits and workers.prefer_machine(found, steps):
-            progress = _go_on_in_machine(stratum, variants, workers, progress)
+        if handover is not None and (after := handover.offer(progress)) is not None:
+            progress, handover = after, None
+        elif not limits and workers.prefer_machine(found, steps):
+            progress = _go_on_in_machine(stratum, variants, workers, progress, handover)
     workers.finish()
     for relation in own:
         relation.present = relation.used
@@ -238,9 +234,14 @@ def _have_room(own: Sequence[KernelRelation], limits: Mapping[str, int]) -> bool
 
 
 def _go_on_in_machine(
-    stratum: LogicalStratum, variants: StratumVariants, workers: Workers, progress: Progress
+    stratum: LogicalStratum,
+    variants: StratumVariants,
+    workers: Workers,
+    progress: Progress,
+    handover: Handover | None,
 ) -> Progress:
-    """Goes on in compiled code, which is left to make plans anew: to the end, or as long as that is worth it."""
+    """Goes on in compiled code, which is left to make plans anew, or to ask another place: to the end, or as long as
+    that is worth it."""
     rounds = None
     while True:
         if rounds is None or rounds.bodies is not variants.bodies:
@@ -248,7 +249,10 @@ def _go_on_in_machine(
                 stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
             )
             rounds = workers.further_rounds(bodies)
-        progress = rounds.run(progress, variants.still_planned_for, workers.most_work)
+        most = variants.still_planned_for if handover is None else min(variants.still_planned_for, handover.until)
+        progress = rounds.run(progress, most, workers.most_work)
+        if not progress.is_done and handover is not None and (after := handover.offer(progress)) is not None:
+            progress, handover, rounds = after, None, None
         if progress.is_done:
             return progress
         variants.adapt()
@@ -257,53 +261,8 @@ def _go_on_in_machine(
             return progress
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
-    are no others. `is_complete`: no `.limitsize` has cut it short."""
-
-    relations: Mapping[str, FactWords]
-    rounds: int
-    derivations: int
-    is_done: bool
-    is_complete: bool
-
-    def before_last_round(self, relation: str) -> int:
-        """How many facts of a relation were there before the last round."""
-        level = self.relations[relation].level
-        assert level is not None
-        return int(np.searchsorted(level, self.rounds))
-
-
-class OtherPlace(Protocol):
-    """Where strata may be evaluated for the kernel. `costs`: what the last evaluation of a stratum there cost, by its
-    number; `placed`: where it was evaluated, and why."""
-
-    @property
-    def costs(self) -> Mapping[int, StratumElsewhere]: ...
-    @property
-    def placed(self) -> Mapping[int, Placed]: ...
-
-    def evaluate(
-        self,
-        stratum: LogicalStratum,
-        facts: Mapping[str, npt.NDArray[np.int32]],
-        limits: Mapping[str, int],
-        levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
-    ) -> Begun | None:
-        """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. `levels`:
-        those of the latter, if levels are global; then it goes to the end. None: it is better evaluated here, or could
-        not be there."""
-
-    def fold(
-        self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
-    ) -> Folded | None:
-        """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
-        better folded here, or could not be there."""
-
-
 _SPARSE = 8
-"""A set table that was made for so many times the facts that came is made anew when it is needed."""
+"""A set table that was made for this many times the facts that came is made anew when it is needed."""
 
 
 def strata_beside(strata: Sequence[LogicalStratum], is_plain: Callable[[LogicalStratum], bool]) -> list[LogicalStratum]:

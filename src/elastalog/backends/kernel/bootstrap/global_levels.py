@@ -26,8 +26,7 @@ from elastalog.backends.kernel.machine import bucket_queue, layout
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch

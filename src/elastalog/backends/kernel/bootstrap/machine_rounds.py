@@ -77,7 +77,7 @@ class MachineRounds:
         return self._alone()
 
     def _alone(self) -> int:
-        """The same in this thread."""
+        """Runs iterations in this thread."""
         machine = self._run.workspace.machine
         machine.served = 0
         self._task.opened = machine.work_before
@@ -96,7 +96,7 @@ class MachineRounds:
         return [list(self._plan.code.variants)]
 
     def _note(self, seconds: float) -> None:
-        """Tells bodies what they have come to. Nobody has measured the time of each; rows are the best measure of their
+        """Tells bodies what they have come to. The time of each was not measured; rows are the best measure of their
         shares."""
         threads = self._codes()
         looked = max(sum(code.looked for codes in threads for code in codes), 1)

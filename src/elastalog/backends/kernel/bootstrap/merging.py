@@ -110,7 +110,7 @@ class Merging:
 
     def rows(self) -> Matrix:
         """All members, each with the least of its class: in whatever way a class has come about, its rows are the
-        same, and whoever reads them is told of no change."""
+        same, and the strata that read them hear of no change."""
         known, place = np.unique(self._representative, return_inverse=True)
         least = np.full(len(known), np.iinfo(np.int32).max, np.int32)
         np.minimum.at(least, place, self._members)

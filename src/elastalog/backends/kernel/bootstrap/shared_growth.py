@@ -16,13 +16,13 @@ from typing import Final
 from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
 from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
 from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.signatures import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.machine.shares import Shared, wake
 from elastalog.backends.kernel.store.crew import Crew, Stopped
-from elastalog.backends.kernel.store.turns import TURN, close_gaps, give_out, turn_for
+from elastalog.backends.kernel.store.inserting import TURN, close_gaps, give_out, turn_for
 from elastalog.backends.watch import Watch
 from elastalog.settings import SETTINGS
 
@@ -34,7 +34,7 @@ _NOW: Final = -1
 
 
 class SharedGrowth(MachineRounds):
-    """The bodies of a stratum, laid out for a machine in each of so many threads, which have the relations and indexes
+    """The bodies of a stratum, laid out for a machine in each thread of a crew, which have the relations and indexes
     of one plan in common. Each has a copy of the code of variants, where it notes what it has done."""
 
     def __init__(self, crew: Crew, stratum: StratumBodies, watch: Watch) -> None:
@@ -157,7 +157,7 @@ class SharedGrowth(MachineRounds):
             plan.keep(self._relations, self._own)
         except BaseException:
             plan.keep(self._relations, self._own)
-            # Nobody knows which rows they hold now.
+            # Which rows they hold now is not known.
             for name in self._own:
                 self._relations[name].drop_outdated_indexes()
             raise
@@ -184,7 +184,7 @@ class SharedGrowth(MachineRounds):
             self._give_out(name, turn)
 
     def _give_out(self, name: str, turn: int) -> None:
-        """From now on threads are given rows behind those that there are, so many at a time."""
+        """From now on threads are given rows behind those that there are, a `turn` at a time."""
         relation, number = self._relations[name], self._plan.number[name]
         give_out(self._shared.turns[number], relation.used, turn)
         self._plan.refresh_relation(number, relation)
@@ -255,7 +255,7 @@ class SharedGrowth(MachineRounds):
         self._relations[name].used = self._rows[name].used
 
     def _know_index(self, place: int) -> None:
-        """The same for an index."""
+        """Tells an index how far the machines have come with it."""
         self._know_rows(self._plan.keys[place][0])
         self._plan.know_index(place, self._relations)
 

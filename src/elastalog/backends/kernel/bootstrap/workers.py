@@ -129,7 +129,7 @@ class Workers:
         self.watch.rows -= sum(run.stop - run.start for run in runs)
 
     def run(self, run: Run, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """The same for one run."""
+        """Runs one body in this thread."""
         body, scratch = run.body, self.scratch
         sinks = [self._sink(member, counted) for member in body.members]
 
@@ -162,7 +162,7 @@ class Workers:
         return iteration + 1 if found else None
 
     def prefer_machine(self, found: int, steps: int) -> bool:
-        """Whether further rounds should run in compiled code, after one that found so many facts."""
+        """Whether further rounds should run in compiled code, after one that `found` so much, and `steps` in all."""
         return self.is_plain and (steps >= SETTINGS.machine_after or found >= SETTINGS.machine_from)
 
     def further_rounds(self, stratum: StratumBodies) -> MachineRounds:
@@ -215,7 +215,7 @@ class Workers:
         try:
             self.do_all(waiting)
         except BaseException:
-            # Nobody knows which rows they hold now.
+            # Which rows they hold now is not known.
             for relation in relations:
                 relation.drop_outdated_indexes()
             raise

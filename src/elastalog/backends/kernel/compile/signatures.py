@@ -1,14 +1,33 @@
-"""What the compiled operators of the kernel share beyond `jit.operators`: types, and how rows are hashed."""
+"""What the compiled operators of the kernel share beyond `jit.operators`: types, how rows are hashed, arrays by
+address, and records.
+
+An operator that works on many relations takes tables of addresses instead of arrays, because handing over an array
+costs more than a small join does. A record is a class of annotated fields under a decorator; `row.used = 3` writes
+where compiled code reads `row.used`. Compiled code finds a record by the address of its table and its number in it. A
+caller that hands out an address keeps the array or the table alive for as long as the address is used.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import flattened, group_of_keys, group_of_numbers, halves_of, prefetch
-from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator
+from elastalog.jit.intrinsics import (
+    array_at,
+    flattened,
+    group_of_keys,
+    group_of_numbers,
+    halves_of,
+    prefetch,
+    record_at,
+    record_of,
+)
+from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator, piece
 
 # As operators convert numbers. In Python they would warn of what is meant: numbers that run over.
 np_int32: Any = np.int32
@@ -54,6 +73,68 @@ def hash_columns(rows, row, columns):  # type: ignore[no-untyped-def]
     return value * FINISH
 
 
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Where the elements of a contiguous array begin."""
+    return int(array.__array_interface__["data"][0])
+
+
+matrix_at = array_at(types.int32, 2)
+words_at = array_at(types.int32, 1)
+numbers_at = array_at(types.int64, 1)
+keys_at = array_at(types.uint64, 1)
+table_at = array_at(types.uint32, 1)
+
+
+R = TypeVar("R", bound=ctypes.Structure)
+
+
+def record(kind: type[R]) -> type[R]:
+    """A record of 64-bit numbers."""
+    return _made(kind, ctypes.c_int64)
+
+
+def record_of_words(kind: type[R]) -> type[R]:
+    """A record of words, as a row of a matrix is."""
+    return _made(kind, ctypes.c_int32)
+
+
+def _made(kind: type[R], number: type) -> type[R]:
+    """The record of a class. What one inherits from another comes first, so that it begins like it; as fields of its
+    own, since numpy sees no others."""
+    names = [name for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", ())]
+    content: dict[str, Any] = {
+        name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")
+    }
+    content["_fields_"] = [(name, number) for name in names]
+    kinds: Any = type(ctypes.Structure)
+    return cast(type[R], kinds(kind.__name__, (ctypes.Structure,), content))
+
+
+def dtype_of(kind: type[ctypes.Structure]) -> np.dtype[Any]:
+    """What an array of records of a class is made of, for a name of a module. Not `np.dtype(kind)`: where Ctrl-C comes
+    in that, NumPy takes the class for one that it does not know, and makes an array of objects."""
+    fields: Any = kind._fields_
+    return np.dtype([(name, f"i{ctypes.sizeof(number)}") for name, number in fields])
+
+
+class Table(Generic[R]):
+    """Records that lie next to each other, from `address` on, all fields 0 at first."""
+
+    def __init__(self, kind: type[R], size: int) -> None:
+        self._array = (kind * size)()
+        self._rows: list[R] = list(self._array)
+        self.address = ctypes.addressof(self._array)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._rows)
+
+    def __getitem__(self, number: int) -> R:
+        return self._rows[number]
+
+
 __all__ = [
     "COLUMNS",
     "FINISH",
@@ -71,6 +152,9 @@ __all__ = [
     "TABLE",
     "WORDS",
     "Operator",
+    "Table",
+    "address_of",
+    "dtype_of",
     "flattened",
     "group_of_keys",
     "group_of_numbers",
@@ -79,12 +163,22 @@ __all__ = [
     "hash_row",
     "inlined",
     "int64",
+    "keys_at",
+    "matrix_at",
     "mix",
     "np_int32",
+    "numbers_at",
     "operator",
     "pack",
+    "piece",
     "prefetch",
+    "record",
+    "record_at",
+    "record_of",
+    "record_of_words",
+    "table_at",
     "types",
     "uint32",
     "uint64",
-]  # fmt: skip
+    "words_at",
+]

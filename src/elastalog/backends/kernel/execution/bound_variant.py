@@ -40,7 +40,7 @@ class Sink(Protocol):
 
 @cache
 def numbers(listed: tuple[int, ...]) -> Vector:
-    """A few columns or slots, as the operators want them. Nobody writes into them: most variants have the same."""
+    """A few columns or slots, as the operators want them. They are not written into: most variants have the same."""
     return np.array(listed, np.int64)
 
 
@@ -94,7 +94,8 @@ class Scratch:
         self.rows_left = _NO_LIMIT
 
     def run_within(self, rows: int, work: Callable[[], None]) -> int | None:
-        """Does some work if it goes through no more than so many rows: returns how many, None if it was broken off."""
+        """Does some work if it goes through no more than some `rows`: returns through how many, None if it was broken
+        off."""
         self.rows_left = rows
         try:
             work()
@@ -198,7 +199,7 @@ class BoundVariant(StepsOfVariant):
             self.run_block(into, block, 1)
             return
         relation = into.relations[gather.relation]
-        # Rows that somebody refers to cannot become more where they are: not so a large relation that may grow.
+        # Rows that are referred to cannot become more where they are: not so a large relation that may grow.
         is_growing = gather.relation in self.own and relation.used >= SETTINGS.many_rows
         if gather.is_direct and relation.is_settled and not is_growing:
             self._probe(into, 0, relation.rows, start, stop)

@@ -130,8 +130,8 @@ class DeltaVariant(StepsOfVariant):
         self.run_range(setting, 0, stop, None, sink)
 
     def run_range(self, setting: Setting, start: int, stop: int, bounds: Bounds | None, sink: Sink) -> None:
-        """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds
-        the rows of the relations of the stratum."""
+        """Enumerates, with their levels, the derivations whose start is a row in [start, stop) of the start's relation;
+        `bounds` bounds the rows of the relations of the stratum."""
         gather = self.gather
         block, state = self._begin(setting)
         if gather.relation is None:

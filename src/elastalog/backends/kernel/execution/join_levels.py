@@ -129,7 +129,7 @@ def _join_members(  # type: ignore[no-untyped-def]
             prefetch(level, row_in(uint64(table[homes[g]]), mask))
         for g in range(size):
             row = find_key_from(left, i + g, key, rows, table, homes[g], tags[g])
-            # Of a fact that the present round has brought nobody knows the level yet.
+            # Of a fact that the present round has brought the level is not known yet.
             marks = state_of(level, touched, row) if row >= 0 and (row < limit or is_negated) else int64(0)
             if is_kept(row, marks, limit, view, is_negated):
                 if is_negated:
@@ -179,7 +179,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
     wanted = group_of_keys()
     is_full = False
     i = start
-    while i < stop and not is_full and skipped <= MOST_SKIPPED:  # then whoever called looks at limits
+    while i < stop and not is_full and skipped <= MOST_SKIPPED:  # then the caller looks at limits
         first = filled
         size = int64(1) if kind == EVERY else min(GROUP, stop - i)
         places[0], lengths[0] = 0, limit

@@ -91,7 +91,7 @@ def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-unt
 
 @inlined
 def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """The same with the levels of the fact; column -1 is the row."""
+    """Copies words of a fact, and its levels; column -1 is the row."""
     copy_columns(rows, row, row, take, place, out, i)
     width = out.shape[1]
     out[i, width - 2] = level_now(level, touched, row, is_loss, is_flat)
@@ -100,7 +100,7 @@ def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):
 
 @inlined
 def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
-    """The same of a touched fact, whose entry is at hand."""
+    """Copies words and levels of a touched fact, whose entry is at hand."""
     copy_columns(rows, int64(fact.row), int64(fact.row), take, place, out, i)
     width = out.shape[1]
     out[i, width - 2] = entry_now(fact, is_loss, is_flat)

@@ -1,23 +1,30 @@
-"""The actions between joins as one closure over blocks of rows, prepared once for every rule version."""
+"""The actions between joins as one closure over blocks of rows, prepared once for every rule version; among them
+comparisons, which give the rows of a block for which they hold.
+"""
 
 from __future__ import annotations
 
+import logging
+import operator
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, assert_never
+from dataclasses import replace
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.program import Base
-from elastalog.backends.kernel.expressions.columns import Matrix, keep_rows
-from elastalog.backends.kernel.expressions.comparisons import Holds, compile_comparison
-from elastalog.backends.kernel.expressions.ranges import compile_range
-from elastalog.backends.kernel.expressions.records import take_apart
-from elastalog.backends.kernel.expressions.terms import compile_column, words_of
-from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.diagnostics.source import Source
+from elastalog.analysis.functor_values import TESTS, Matches, NotRegular, matcher
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.values import sort_key
+from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, keep_rows, shown_value
+from elastalog.backends.kernel.expressions.ranges import compile_membership, compile_range
+from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
+from elastalog.backends.kernel.expressions.terms import compile_column, take_apart, words_of
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, LimitReached
+from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+from elastalog.syntax.keywords import NOT
 
 Run: TypeAlias = Callable[[Matrix, int], tuple[Matrix, int]]
 """Runs on the first rows of a C-contiguous block; returns the block and how many of its rows are left."""
@@ -160,3 +167,197 @@ def _generate(action: Generate, slots: Mapping[str, int], dictionary: Dictionary
         return block, total
 
     return run
+
+
+log = logging.getLogger("elastalog.evaluation")
+
+MOST_TOLD = 5
+"""Wrong patterns of one rule that are told of."""
+
+Holds: TypeAlias = Callable[[Matrix, int], Mask]
+"""Gives a mask with one element for every row, or one for all of them."""
+
+ORDERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+EQUALITIES: Mapping[str, Callable[[Any, Any], Any]] = {"=": operator.eq, "!=": operator.ne}
+
+_most = np.maximum.reduce
+
+
+def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+    """A closure that gives the rows for which a comparison holds; it holds nowhere an operand has no value, and its
+    negation does there."""
+    left, right = keep.left, keep.right
+    if keep.operator.startswith(NOT):
+        negated = compile_comparison(replace(keep, operator=keep.operator.removeprefix(NOT)), slots, dictionary, source)
+        return lambda block, used: ~negated(block, used)
+    if isinstance(right, Apply) and right.functor == "range":
+        return compile_membership(right, left, slots, dictionary, source)
+    if isinstance(left, Apply) and left.functor == "range":
+        return compile_membership(left, right, slots, dictionary, source)
+    if keep.operator in EQUALITIES and not isinstance(left, Apply) and not isinstance(right, Apply):
+        return _compare_words(EQUALITIES[keep.operator], left, right, slots, dictionary)
+    if keep.base is Base.SYMBOL and keep.operator not in EQUALITIES:
+        return _compare_texts(keep, slots, dictionary, source)
+    if keep.base is Base.RECORD and keep.operator not in EQUALITIES:
+        return _compare_branches(keep, slots, dictionary, source)
+    compare = _compare_columns(keep, slots, dictionary, source)
+    if keep.operator in ORDERS and keep.base in (Base.NUMBER, Base.UNSIGNED):
+        return _compare_narrow(keep, slots, compare)
+    return compare
+
+
+def _compare_words(
+    compare: Callable[[Any, Any], Any],
+    left: Variable | Constant,
+    right: Variable | Constant,
+    slots: Mapping[str, int],
+    dictionary: Dictionary,
+) -> Holds:
+    if isinstance(left, Constant):
+        left, right = right, left
+    if isinstance(left, Constant):
+        assert isinstance(right, Constant)
+        a, b = (dictionary.encode_value(side.base, side.value) for side in (left, right))
+        always = np.array([compare(a, b)], np.bool_)
+        return lambda block, used: always
+    slot = slots[left.name]
+    if isinstance(right, Constant):
+        word = np.int32(dictionary.encode_value(right.base, right.value))
+        return lambda block, used: compare(block[:used, slot], word)
+    other = slots[right.name]
+    return lambda block, used: compare(block[:used, slot], block[:used, other])
+
+
+def _compare_narrow(keep: Keep, slots: Mapping[str, int], otherwise: Holds) -> Holds:
+    """Compares words as long as they are the numbers themselves."""
+    match keep.left, keep.right:
+        case Variable() as left, Variable() as right:
+            return _two_narrow(ORDERS[keep.operator], slots[left.name], slots[right.name], otherwise)
+        case Variable() as variable, Constant(int(value)) if -WIDE <= value < WIDE:
+            return _narrow_with(ORDERS[keep.operator], slots[variable.name], np.int32(value), otherwise)
+        case Constant(int(value)), Variable() as variable if -WIDE <= value < WIDE:
+            return _narrow_with(ORDERS[REVERSED[keep.operator]], slots[variable.name], np.int32(value), otherwise)
+        case _:
+            return otherwise
+
+
+def _two_narrow(compare: Callable[[Any, Any], Any], left: int, right: int, otherwise: Holds) -> Holds:
+    def holds(block: Matrix, used: int) -> Mask:
+        a, b = block[:used, left], block[:used, right]
+        if used and _most(a) < WIDE and _most(b) < WIDE:
+            mask: Mask = compare(a, b)
+            return mask
+        return otherwise(block, used)
+
+    return holds
+
+
+def _narrow_with(compare: Callable[[Any, Any], Any], slot: int, word: np.int32, otherwise: Holds) -> Holds:
+    def holds(block: Matrix, used: int) -> Mask:
+        words = block[:used, slot]
+        if used and _most(words) < WIDE:
+            mask: Mask = compare(words, word)
+            return mask
+        return otherwise(block, used)
+
+    return holds
+
+
+def _compare_columns(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+    left = compile_column(keep.left, slots, dictionary, source)
+    right = compile_column(keep.right, slots, dictionary, source)
+    is_float = keep.base is Base.FLOAT
+    name = keep.operator
+    compare = ORDERS.get(name) or EQUALITIES[name]
+
+    def holds(block: Matrix, used: int) -> Mask:
+        a, a_valid, _ = left(block, used)
+        b, b_valid, _ = right(block, used)
+        mask: Mask = compare(a, b)
+        if is_float and name in EQUALITIES:
+            # As a value, NaN equals itself.
+            are_nan = (a != a) & (b != b)
+            mask = mask | are_nan if name == "=" else mask & ~are_nan
+        valid = both(a_valid, b_valid)
+        return mask if valid is None else mask & valid
+
+    return holds
+
+
+def _compare_branches(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+    """Branches without fields, by their names. There are few of them."""
+    left = compile_column(keep.left, slots, dictionary, source)
+    right = compile_column(keep.right, slots, dictionary, source)
+    compare = ORDERS[keep.operator]
+
+    def holds(block: Matrix, used: int) -> Mask:
+        words = np.stack([np.broadcast_to(side(block, used)[0], used) for side in (left, right)])
+        distinct, places = np.unique(words, return_inverse=True)
+        names = [sort_key(branch) for branch in dictionary.decode_records(distinct)]
+        ranks = np.argsort(np.argsort(np.array([name for name, _ in names])))[places.reshape(words.shape)]
+        mask: Mask = compare(ranks[0], ranks[1])
+        return mask
+
+    return holds
+
+
+# --- symbols -------------------------------------------------------------------------------------------------------
+
+
+def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+    arguments = [(side, compile_column(side, slots, dictionary, source)) for side in (keep.left, keep.right)]
+    function: TextFunction
+    match keep.operator:
+        case "match":
+            function = _matcher(keep.left, source)
+        case name:
+            function = ORDERS.get(name) or TESTS[name]
+    column = compile_text_function(function, arguments, np.bool_, dictionary)
+
+    def holds(block: Matrix, used: int) -> Mask:
+        mask, valid, _ = column(block, used)
+        return mask if valid is None else mask & valid
+
+    return holds
+
+
+def _matcher(pattern: Expression, source: Source) -> TextFunction:
+    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then nothing
+    matches it, and that is said once."""
+    known: dict[str, Matches | None] = {}
+    wrong = 0
+
+    def compiled(wanted: str) -> Matches | None:
+        nonlocal wrong
+        try:
+            return matcher(wanted)
+        except NotRegular as fault:
+            wrong += 1
+            if wrong <= MOST_TOLD:
+                log.warning("%s", ElastalogError([_not_regular(wanted, fault, pattern.span, source)]))
+            return None
+
+    def matches(wanted: str, text: str) -> bool:
+        if wanted not in known:
+            known[wanted] = compiled(wanted)
+        found = known[wanted]
+        return found is not None and found(text)
+
+    return matches
+
+
+def _not_regular(pattern: str, fault: NotRegular, span: Span, source: Source) -> Diagnostic:
+    return Diagnostic(
+        "E0613",
+        f"{shown_value(pattern)} is not a regular expression, so nothing matches it: {fault}",
+        (Label(span, "the pattern of `match`"),),
+        help="put a backslash before characters that stand for themselves, as in `\\\\(`",
+        severity="warning",
+        source=source,
+    )

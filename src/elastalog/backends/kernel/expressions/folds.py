@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from elastalog.analysis.program import Aggregation, Base, Literal, UserFunctor
 from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values, fits
-from elastalog.backends.kernel.expressions.user_functors import failed
+from elastalog.backends.kernel.expressions.string_functions import failed
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule

@@ -1,8 +1,10 @@
-"""Expressions of rules as closures over blocks of rows, prepared once for every rule version."""
+"""Expressions of rules as closures over blocks of rows, prepared once for every rule version; records built and taken
+apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -23,13 +25,18 @@ from elastalog.backends.kernel.expressions.columns import (
     Values,
     both,
     fits,
+    keep_rows,
 )
 from elastalog.backends.kernel.expressions.functors import BINARY, UNARY, Binary, Unary
-from elastalog.backends.kernel.expressions.records import build
-from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
-from elastalog.backends.kernel.expressions.user_functors import compile_user_functor
+from elastalog.backends.kernel.expressions.string_functions import (
+    TextFunction,
+    compile_text_function,
+    compile_user_functor,
+)
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
+from elastalog.planning.steps import TakeApart
+from elastalog.relations import records
 from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.words import Dictionary
 
@@ -229,3 +236,49 @@ def _within(function: TextFunction, site: Site) -> TextFunction:
         return value
 
     return checked
+
+
+ToWords = Callable[[Values, int], Words | Values]
+
+
+def build(apply: Apply, parts: Sequence[tuple[Evaluate, ToWords]], dictionary: Dictionary) -> Evaluate:
+    """The words of the records that a constructor makes of its parts."""
+    shape = _shape(apply, dictionary)
+
+    def evaluate(block: Matrix, used: int) -> Column:
+        valid: Mask | None = None
+        words: list[Words] = []
+        for column, to_words in parts:
+            values, own, bound = column(block, used)
+            valid = both(valid, own)
+            words.append(np.broadcast_to(to_words(values, bound).astype(np.int32), used))
+        return records.pack(dictionary, shape, words, used), valid, FULL
+
+    return evaluate
+
+
+def take_apart(action: TakeApart, dictionary: Dictionary) -> Callable[[Matrix, int], tuple[Matrix, int]]:
+    """Puts parts into their slots and drops the rows whose records are of another shape or have other parts."""
+    shape = _shape(action.constructor, dictionary)
+    arity = len(action.constructor.arguments)
+    fixed = [
+        (position, np.int32(dictionary.encode_value(constant.base, constant.value)))
+        for position, constant in action.fixed
+    ]
+
+    def run(block: Matrix, used: int) -> tuple[Matrix, int]:
+        parts, mask = records.unpack(dictionary, block[:used, action.slot], shape, arity)
+        for position, word in fixed:
+            mask &= parts[position] == word
+        for position, slot in action.taken:
+            block[:used, slot] = parts[position]
+        for position, slot in action.checked:
+            mask &= parts[position] == block[:used, slot]
+        return block, keep_rows(block, used, mask)
+
+    return run
+
+
+def _shape(apply: Apply, dictionary: Dictionary) -> int:
+    text = records.shape_of(apply.functor, [argument.base for argument in apply.arguments])
+    return dictionary.symbols.encode_one(text)

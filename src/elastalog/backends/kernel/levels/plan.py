@@ -13,7 +13,7 @@ from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
-from elastalog.backends.kernel.store import bookkeeping, given, homes
+from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.diagnostics.source import Source
@@ -145,7 +145,7 @@ class MaintenancePlan:
         self, forward: Sequence[DeltaVariant], recovering: Sequence[DeltaVariant]
     ) -> dict[Variant, tuple[Variant, int]]:
         """For variants that look for lost facts, the one by which their clause is enumerated, from the smallest
-        relation of the stratum, and how many rows that should take as long as nobody knows."""
+        relation of the stratum, and how many rows that should take as long as that is not known."""
         found: dict[Variant, tuple[Variant, int]] = {}
         for sought in recovering:
             starts = [
@@ -178,7 +178,7 @@ def _may_widen(variant: DeltaVariant) -> bool:
 def load_operators(*others: ModuleType) -> None:
     """Compiles what updates run, with the operators of other modules, or finds it in the cache, so that the first
     update need not."""
-    for module in (stratum_update, machine_drive, machine_inputs, bookkeeping, given, homes, *others):
+    for module in (stratum_update, machine_drive, machine_inputs, bookkeeping, transaction, *others):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.load()

@@ -14,20 +14,16 @@ from typing import Protocol
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
 from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.homes import Homes
-from elastalog.backends.kernel.store.impulse import Impulse
-from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, IndexWhereabouts, Matrix, Vector, Whereabouts
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import add_rows, touch
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Whereabouts
+from elastalog.backends.kernel.store.transaction import Homes, Impulse, add_rows, touch
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum

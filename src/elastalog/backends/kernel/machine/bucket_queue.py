@@ -8,8 +8,16 @@ list."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, int64, np_int32, operator
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    MATRIX,
+    int64,
+    matrix_at,
+    np_int32,
+    operator,
+    piece,
+    words_at,
+)
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine.layout import (
     DONE,

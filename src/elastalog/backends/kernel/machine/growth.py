@@ -12,9 +12,19 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, np_int32, operator
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    inlined,
+    int64,
+    matrix_at,
+    np_int32,
+    numbers_at,
+    operator,
+    piece,
+    record,
+    record_at,
+    words_at,
+)
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine import layout
@@ -61,7 +71,7 @@ _insert = piece(inserting.insert)
 
 @record
 class GrowthTask(Structure):
-    """`most_found`, `most_work`: growth is left when so many facts have been found, and after an iteration that took
+    """`most_found`, `most_work`: growth is left when that many facts have been found, and after an iteration that took
     more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
     record of what several machines share, of which this is number `thread`; 0 if it is alone. `passed`: how often all
     had come when this one last did. `is_solo`: it runs small iterations while the others wait.

@@ -4,16 +4,18 @@ dense strategy they move in the vectors of their heads, from the level where the
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import (
     GROUP,
     group_of_numbers,
     hash_columns,
     inlined,
     int64,
+    keys_at,
     np_int32,
+    piece,
     prefetch,
     uint64,
+    words_at,
 )
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine.bucket_queue import wait
@@ -150,7 +152,7 @@ def recover(block, used, relation, head, machine):  # type: ignore[no-untyped-de
 
 @piece
 def recover_listed(block, used, relation, head, first, machine):  # type: ignore[no-untyped-def]
-    """The same with derivations that were found by enumeration, for the heads from place `first` of the list of losses
+    """Offers derivations that were found by enumeration, to the heads from place `first` of the list of losses
     on; `deltas` of a listed entry is its place (see `rederivation`). Returns how many derivations those have."""
     width = block.shape[1]
     rows = rows_of(head)
@@ -189,7 +191,7 @@ def highest(block, used, column):  # type: ignore[no-untyped-def]
 
 @piece
 def has_counts(head, rows, steps):  # type: ignore[no-untyped-def]
-    """Whether the vectors of a head have room for so many rows, and for so many more steps."""
+    """Whether the vectors of a head have room for `rows`, and for `steps` more."""
     vectors = vectors_at(head.vectors, 0)
     return (
         rows <= vectors.rows_room

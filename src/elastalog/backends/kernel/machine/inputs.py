@@ -3,8 +3,7 @@ that go and come. The records of relations say where their entries are."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import INT, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, operator, piece, types
 from elastalog.backends.kernel.machine.layout import (
     AGAINST,
     FORWARDS,
@@ -75,7 +74,7 @@ def _set_delta(relation, length):  # type: ignore[no-untyped-def]
 
 @piece
 def look_at_given(machine):  # type: ignore[no-untyped-def]
-    """The same of explicit facts of the stratum that go and come. What comes stays, whatever rules say."""
+    """Likewise for explicit facts of the stratum that go and come. What comes stays, whatever rules say."""
     concerned = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -181,5 +180,5 @@ def take_marks_off(machine):  # type: ignore[no-untyped-def]
 
 @operator(types.void, INT)
 def unmark(address):  # type: ignore[no-untyped-def]
-    """The same for one that is abandoned."""
+    """Takes the marks of an update that is abandoned off the inputs of its stratum."""
     take_marks_off(machine_at(address, 0))

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, table_at, words_at
-from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
-from elastalog.backends.kernel.compile.signatures import inlined
+from elastalog.backends.kernel.compile.signatures import (
+    inlined,
+    keys_at,
+    matrix_at,
+    numbers_at,
+    record,
+    record_at,
+    record_of_words,
+    table_at,
+    words_at,
+)
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.memory import IndexWhereabouts, Place
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
 
@@ -232,7 +240,7 @@ class Relation(Place):
 @record
 class IndexPlace(IndexWhereabouts):
     """An index of a `relation`. `is_missing`: it is to be made, or brought up to date, before it is used. `home`: its
-    whereabouts, 0 where it has none, or nobody says."""
+    whereabouts, 0 where it has none, or that is not known."""
 
     relation: int
     is_missing: int
@@ -255,8 +263,8 @@ class VariantCode(Structure):
     at lie together if its first probe looks for the same, 0 if there is none.
 
     `fork`: the number + 1 of the variant that takes some of the facts of the same start, 0 if there is none;
-    `is_other_way`: this is the one that was not planned first, and takes facts that meet so many times less on its way,
-    `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
+    `is_other_way`: this is the one that was not planned first, and takes facts that meet that many times less on its
+    way, `handicap`. `first_key`: in the operands, the columns of the start that the first probe looks for."""
 
     start: int
     is_backward: int

@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, piece
-from elastalog.backends.kernel.compile.signatures import flattened, inlined, int64, prefetch
+from elastalog.backends.kernel.compile.signatures import (
+    flattened,
+    inlined,
+    int64,
+    matrix_at,
+    numbers_at,
+    piece,
+    prefetch,
+)
 from elastalog.backends.kernel.execution import delta_variant
 from elastalog.backends.kernel.execution.join_levels import join_levels, join_one
 from elastalog.backends.kernel.execution.level_views import copy_columns, copy_entry
@@ -52,7 +59,7 @@ def fetch_listed(touched, rows, column, at, end):  # type: ignore[no-untyped-def
 
 @piece
 def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped-def]
-    """Fills the first block with the next facts of the delta, at most so many, whatever has become of them; column -1
+    """Fills the first block with the next facts of the delta, at most `most`, whatever has become of them; column -1
     is the entry."""
     relation = relation_at(machine.relations, variant.start)
     touched = touched_of(relation)
@@ -75,7 +82,7 @@ def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped
 
 @piece
 def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
-    """The same with as many as there is room for."""
+    """Fills the first block with as many facts of the delta as there is room for."""
     return gather_some_heads(machine, variant, frame, BLOCK)
 
 
@@ -158,6 +165,6 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
 
 @piece
 def probe_seen(machine, probe, frame, following):  # type: ignore[no-untyped-def]
-    """The same with all rows, as the phase sees them."""
+    """Joins with all rows, as the phase sees them."""
     limit = relation_at(machine.relations, probe.relation).used
     return probe_levels(machine, probe, frame, following, machine.phase, limit)

@@ -10,21 +10,19 @@ from typing import TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.execution.level_views import LEVELS
-from elastalog.backends.kernel.expressions.comparisons import REVERSED
+from elastalog.backends.kernel.expressions.actions import REVERSED
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import NEVER
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import STAMPS, Vector
+from elastalog.backends.kernel.store.memory import STAMPS, IndexWhereabouts, Place, Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
@@ -126,7 +124,7 @@ class MachinePlan:
         if self._verified == STAMPS.last:
             return
         for number, name in enumerate(self.names):
-            # A set table that nobody looked facts up in may be made at any time.
+            # A set table that no facts were looked up in may be made at any time.
             if name in self._looked_up and relations[name].stamp != self._stamps[number]:
                 raise InternalError("machine", f"`{name}` has moved under a plan")
         for place, (name, columns) in enumerate(self.keys):
@@ -144,7 +142,7 @@ class MachinePlan:
 
     def refresh_touched(self, relations: Mapping[str, KernelRelation]) -> None:
         """Writes where touched entries are, and nothing else: for who takes marks off after an interruption, which may
-        have come when an array had moved and nobody had been told."""
+        have come when an array had moved and that was not written down yet."""
         for name, row in zip(self.names, self.relations, strict=True):
             touched = relations[name].touched
             row.touched, row.touched_room = address_of(touched), len(touched)
@@ -341,7 +339,7 @@ class Code:
         return place
 
     def _put_pairs(self, pairs: Sequence[tuple[int, int]]) -> int:
-        """The same for sources of columns and then their places."""
+        """Appends sources of columns, and then their places; returns where they begin."""
         return self._put([source for source, _ in pairs] + [place for _, place in pairs])
 
     def _put_actions(self, step: Gather | Probe, transform: Transform | None, width: int) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import (
     NONE,
     ONE,
@@ -17,8 +16,12 @@ from elastalog.backends.kernel.compile.signatures import (
     hash_row,
     inlined,
     int64,
+    keys_at,
+    matrix_at,
     np_int32,
+    piece,
     prefetch,
+    words_at,
 )
 from elastalog.backends.kernel.execution.level_views import copy_fact, is_seen
 from elastalog.backends.kernel.machine.layout import (

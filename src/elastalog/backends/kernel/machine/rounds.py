@@ -13,8 +13,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import inlined, int64, np_int32, uint64
+from elastalog.backends.kernel.compile.signatures import (
+    inlined,
+    int64,
+    keys_at,
+    matrix_at,
+    np_int32,
+    numbers_at,
+    piece,
+    uint64,
+    words_at,
+)
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     BLOCK,
@@ -28,8 +37,8 @@ from elastalog.backends.kernel.machine.layout import (
     variant_at,
 )
 from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.memory import index_whereabouts_at
 from elastalog.backends.kernel.store.postings import DIRECT, LENGTH, SLOT_WIDTH, find_key, hash_key, index_key
-from elastalog.backends.kernel.store.whereabouts import index_whereabouts_at
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 
 

@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.records import Table, dtype_of
+from elastalog.backends.kernel.compile.signatures import Table, address_of, dtype_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import BLOCK, SOUGHT_BITS, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
@@ -163,7 +162,7 @@ class Workspace:
             self._reserve_blocks(plan.code.widths)
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
-        """Makes room for blocks of at least so many columns, step by step."""
+        """Makes room for blocks of at least these widths, step by step."""
         blocks = list(self._blocks)
         blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from ctypes import Structure, sizeof
 
-from elastalog.backends.kernel.compile.addresses import numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, np_int32, operator, types
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    MATRIX,
+    np_int32,
+    numbers_at,
+    operator,
+    piece,
+    record,
+    record_at,
+    types,
+    words_at,
+)
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
 from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
-from elastalog.backends.kernel.store.given import change_facts
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts, Place, index_whereabouts_at, whereabouts_at
+from elastalog.backends.kernel.store.bookkeeping import change_facts
+from elastalog.backends.kernel.store.memory import IndexWhereabouts, Place, index_whereabouts_at, whereabouts_at
 from elastalog.backends.watch import ROWS_A_DERIVATION
 
 DRIVEN = 6

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.addresses import piece, words_at
-from elastalog.backends.kernel.compile.records import record, record_at
-from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator
+from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator, piece, record, record_at, words_at
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     block_of,

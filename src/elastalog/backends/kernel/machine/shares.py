@@ -3,8 +3,8 @@ together, and indexes are extended, each by one of them.
 
 Twice in an iteration they wait for each other: when all shares are done, and when all indexes are extended. The last
 that comes does what is for one: it closes an iteration and shares the next one out, or runs small ones itself while the
-others sleep. Whoever waits looks again and again for some microseconds, and then sleeps in the system: now and then it
-leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
+others sleep. A machine that waits looks again and again for some microseconds, and then sleeps in the system: now and
+then it leaves off, so that limits are looked at and Ctrl-C is heard. A relation gets more room when all have left off.
 """
 
 from __future__ import annotations
@@ -14,9 +14,22 @@ from ctypes import Structure, addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of, numbers_at, piece, table_at, words_at
-from elastalog.backends.kernel.compile.records import Table, record, record_at
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator, types, uint32
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    Table,
+    address_of,
+    inlined,
+    int64,
+    numbers_at,
+    operator,
+    piece,
+    record,
+    record_at,
+    table_at,
+    types,
+    uint32,
+    words_at,
+)
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.layout import (
     VariantCode,
@@ -28,18 +41,18 @@ from elastalog.backends.kernel.machine.layout import (
     variant_at,
 )
 from elastalog.backends.kernel.machine.rounds import extend_index, extend_part
-from elastalog.backends.kernel.store import inserting, turns
+from elastalog.backends.kernel.store import inserting
+from elastalog.backends.kernel.store.inserting import APART, size_of_turns
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import INDEX_STATE_SIZE
-from elastalog.backends.kernel.store.turns import APART, size_of_turns
 from elastalog.jit.atomics import GATE, PASSED, add_unordered, arrive, atomic_load, let_pass, look, sleep, wake_all
 from elastalog.jit.operators import view
 from elastalog.settings import SETTINGS
 
-_turn_for = piece(turns.turn_for)
-_give_out = piece(turns.give_out)
+_turn_for = piece(inserting.turn_for)
+_give_out = piece(inserting.give_out)
 _insert_together = piece(inserting.insert_together)
-_close_gaps = piece(turns.close_gaps)
+_close_gaps = piece(inserting.close_gaps)
 
 SHARES = 32
 """Of an iteration for each thread, about: the last are small, so that no thread has to wait long for another, and none
@@ -61,15 +74,15 @@ _NUMBERS = 2 * APART
 
 @record
 class Sharing(Structure):
-    """What so many machines (`threads`) share. `stage`: what all of them are at, or have come from; `reason`: why they
+    """What machines share, `threads` of them. `stage`: what all of them are at, or have come from; `reason`: why they
     all leave off, GO_ON as long as they do not.
 
     `task`: where the number of the iteration and the limits of growth are. `shares` of the iteration, the first
     `ordered` of which only the first machine takes, in their order, `begun` of them so far; `indexes` to be extended,
     by their places, those first that lack the most rows; of one that lacks `least_divided` every machine adds the rows
-    of some keys, and has `reached` a row with them. `numbers`: the share and the index that nobody has taken,
+    of some keys, and has `reached` a row with them. `numbers`: the share and the index that no machine has taken,
     `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
-    every relation, the rows that threads are given (see `store.turns`).
+    every relation, the rows that threads are given (see `store.inserting`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;

@@ -12,8 +12,7 @@ Most updates end after a few facts, and then what counts is how often Python is 
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece
-from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, operator
+from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, matrix_at, operator, piece
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
@@ -283,7 +282,7 @@ def go_on(machine):  # type: ignore[no-untyped-def]
 
 @piece
 def _go_on_within(machine):  # type: ignore[no-untyped-def]
-    """The same within a stratum."""
+    """From the end of one phase of a stratum to the beginning of the next."""
     if machine.part == layout.TO_LOSE:
         concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
         machine.may_gain = concerned & MAY_GAIN

@@ -1,5 +1,5 @@
 """Updates of strata in which equivalences form classes: the classes that a change may concern are formed anew.
 
-`merging_update` is the algorithm, `merging_plan` what a stratum needs of it, `merging_levels` the levels at which
-members come together, `merging_derivations` finds what follows from pairs of equals.
+`merging_update` is the algorithm, `merging_plan` what a stratum needs of it: variants, derivations that follow from
+pairs of equals, and the levels at which members come together.
 """

@@ -24,15 +24,12 @@ from elastalog.backends.kernel.execution.aggregates import rows_of_keys
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of_classes
 from elastalog.backends.kernel.execution.delta_variant import BEFORE, NOW
-from elastalog.backends.kernel.merging.merging_derivations import MergingDerivations
-from elastalog.backends.kernel.merging.merging_levels import MergingLevels
-from elastalog.backends.kernel.merging.merging_plan import MergingPlan
+from elastalog.backends.kernel.merging.merging_plan import MergingDerivations, MergingLevels, MergingPlan
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE, ROW
-from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.row_levels import levels_now
+from elastalog.backends.kernel.store.relation import KernelRelation, levels_now
+from elastalog.backends.kernel.store.transaction import Impulse
 from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.settings import SETTINGS

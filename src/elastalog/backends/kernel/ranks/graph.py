@@ -1,7 +1,8 @@
-"""Nodes and links of a ranked stratum in memory, from epoch to epoch (see `planning.ranked` and `operators`).
+"""Ranked strata in the kernel: evaluated in the order of values, and updated along their links.
 
-All of it follows from the relations: what the links are made of, and the facts of the stratum, whose level and count
-are the steps and the count of their node. So it can be made again whenever rows have got other numbers.
+Nodes and links are kept in memory from epoch to epoch (see `planning.ranked` and `operators`). All of it follows from
+the relations: what the links are made of, and the facts of the stratum, whose level and count are the steps and the
+count of their node. So it can be made again whenever rows have got other numbers.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import present_now
+from elastalog.backends.kernel.ranks import operators
 from elastalog.backends.kernel.ranks import operators as ops
-from elastalog.backends.kernel.ranks import settling
 from elastalog.backends.kernel.ranks.nodes import NO_ROWS, Nodes, Numbers, with_room
-from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
+from elastalog.backends.kernel.store.transaction import Impulse
 from elastalog.backends.protocol import GONE
-from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Ranked
+from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.planning.logical import LogicalStratum, Ranked
 from elastalog.relations.words import Dictionary
 
 _AT_ONCE = 1 << 20
@@ -72,7 +74,7 @@ class RankedGraph(Nodes):
             self._nodes[nodes, ops.STEPS] = relation.level[rows]
             self._nodes[nodes, ops.COUNT] = relation.count[rows]
             self._values[nodes, ops.HELD] = self._sign * self._integers(facts[:, self.ranked.columns[name]])
-        return bool(settling.check(*self._tables(), self._table, self.state)) and self.is_in_order
+        return bool(operators.check(*self._tables(), self._table, self.state)) and self.is_in_order
 
     @property
     def is_in_order(self) -> bool:
@@ -113,7 +115,7 @@ class RankedGraph(Nodes):
         self._notes = with_room(self._notes, 0, self._nodes_used)
         self._lost = with_room(self._lost, 0, self._nodes_used)
         before = int(state[ops.LOOKED])
-        settling.lose(self._notes, self._lost, gone_edges, *self._tables(), gone_bases, self._table, state)
+        operators.lose(self._notes, self._lost, gone_edges, *self._tables(), gone_bases, self._table, state)
         watch.derived(int(state[ops.LOOKED]) - before)
         self._set_alive(False, new_edges, 1)
         self._set_alive(True, new_bases, 1)
@@ -125,14 +127,14 @@ class RankedGraph(Nodes):
         self._heap = with_room(self._heap, 0, int(state[ops.USED_LOST]) + len(new_bases) + 64)
         looked = int(state[ops.LOOKED])
         if state[ops.USED_LOST]:
-            settling.seek(self._heap, self._lost, *self._tables(), self._table, state)
+            operators.seek(self._heap, self._lost, *self._tables(), self._table, state)
         while state[ops.AT] < len(new_bases) + len(new_edges):
-            state[ops.AT] = settling.bring(self._heap, new_edges, new_bases, *self._tables(), self._table, state)
+            state[ops.AT] = operators.bring(self._heap, new_edges, new_bases, *self._tables(), self._table, state)
             if state[ops.AT] < len(new_bases) + len(new_edges):
                 self._make_room()
         while True:
             most = int(state[ops.LOOKED]) + max(watch.allowance(_AT_ONCE), 0)
-            how = settling.settle(most, self._heap, self._notes, *self._tables(), self._table, state)
+            how = operators.settle(most, self._heap, self._notes, *self._tables(), self._table, state)
             now = int(state[ops.LOOKED])
             watch.derived(now - looked)
             looked = now
@@ -208,3 +210,124 @@ def changed_rows(relation: KernelRelation, entries: Vector) -> tuple[Vector, Vec
 
 def _joined(parts: list[Vector]) -> Vector:
     return np.ascontiguousarray(np.concatenate(parts)) if parts else NO_ROWS
+
+
+class RankedStrata:
+    """The graphs of ranked strata, by number; those that there are suit the state of the relations."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[int, RankedGraph] = {}
+
+    def evaluate(
+        self,
+        stratum: LogicalStratum,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        watch: Watch,
+        *,
+        is_kept: bool,
+    ) -> bool:
+        """Brings the relations of a stratum, which are empty, to the fixpoint, if values come in their order."""
+        assert stratum.ranked is not None
+        self._graphs.pop(stratum.number, None)
+        graph = RankedGraph(stratum.ranked, relations, dictionary)
+        graph.read_links(before=False)
+        try:
+            graph.evaluate(watch)
+        except OutOfOrder:
+            return False
+        found = 0
+        for name in stratum.relations:
+            relation = relations[name]
+            facts, steps, counts = graph.facts(name)
+            relation.load(facts)
+            found += len(facts)
+            if relation.is_annotated:
+                relation.level[: relation.used] = steps
+                relation.count[: relation.used] = counts
+                note_levels(relation)
+            relation.extend_indexes()
+            relation.trim()
+        watch.iteration(stratum.number, 1, found)
+        if is_kept:
+            graph.is_new = True
+            self._graphs[stratum.number] = graph
+        return True
+
+    def begin(
+        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+    ) -> RankedGraph:
+        """The graph of a stratum as it was before the update under way. Raises BudgetExceeded if there is none."""
+        graph = self._graphs.get(stratum.number)
+        if graph is None or not graph.suits(relations):
+            assert stratum.ranked is not None
+            graph = RankedGraph(stratum.ranked, relations, dictionary)
+            graph.read_links(before=True)
+            if not graph.read_ranks(relations):
+                raise BudgetExceeded("its facts have no ranks")
+            self._graphs[stratum.number] = graph
+        return graph
+
+    def has(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary) -> bool:
+        """Whether the facts of a stratum have ranks, outside an update."""
+        try:
+            self.begin(stratum, relations, dictionary)
+        except BudgetExceeded:
+            return False
+        return True
+
+    def commit(self) -> None:
+        """What the update under way has done stands."""
+        for graph in self._graphs.values():
+            graph.commit()
+
+    def rollback(self) -> None:
+        """All is as it was before the update under way."""
+        self._graphs = {number: graph for number, graph in self._graphs.items() if not graph.is_new}
+        for graph in self._graphs.values():
+            graph.undo()
+
+    def forget(self) -> None:
+        """Somebody has changed the state of relations, or the program."""
+        self._graphs.clear()
+
+
+class RankedUpdate:
+    """An update of such a stratum under way."""
+
+    def __init__(self, strata: RankedStrata, impulse: Impulse, dictionary: Dictionary) -> None:
+        self.own = impulse.stratum.relations
+        self._strata = strata
+        self._impulse = impulse
+        self._dictionary = dictionary
+        self._graph: RankedGraph | None = None
+
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint."""
+        impulse = self._impulse
+        graph = self._graph = self._strata.begin(impulse.stratum, impulse.relations, self._dictionary)
+        try:
+            graph.update(impulse.below, impulse.watch)
+        except OutOfOrder as error:
+            raise BudgetExceeded(str(error)) from None
+        for name, went, came, steps, counts in graph.changes():
+            relation = impulse.relations[name]
+            gone = np.full(len(went), GONE, np.int32)
+            if len(went):
+                transaction.annotate_rows(relation, relation.find(went), gone, np.zeros(len(went), np.int32))
+            if len(came):
+                transaction.set_annotations(relation, came, steps, counts)
+
+    def end(self) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        changed = {}
+        for name in self.own:
+            entries = transaction.changed_entries(self._impulse.relations[name], is_level_change=False)
+            if len(entries):
+                changed[name] = entries
+        return changed
+
+    def abandon(self) -> None:
+        """The graph is what it was."""
+        if self._graph is not None:
+            self._graph.undo()

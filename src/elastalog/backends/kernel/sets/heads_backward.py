@@ -3,8 +3,12 @@
 Going backwards from a head is cheap if the clause's atoms share few facts with it, and hopeless if they share many: the
 head of `D(y, z1 + z2) :- D(x, z1), B(x, y, z2)` says next to nothing of `z1`, the target of a virtual call nothing of
 its receiver. Then it is cheaper to enumerate the clause forwards, once, and to remember its derivations by head. Which
-it is nobody knows before; so backward evaluation of a clause goes through a limited number of rows, then enumeration
-may try with the same number, and if neither gets to the end the limit grows. What is lost is a factor, at most.
+is cheaper is not known before; so backward evaluation of a clause goes through a limited number of rows, then
+enumeration may try with the same number, and if neither gets to the end the limit grows. What is lost is a factor, at
+most.
+
+A remembered derivation is a row of a matrix: the number of the one remembered before it for the same head (-1: none),
+then the rows of its body facts in the stratum. Of a clause without such body facts one derivation a head is enough.
 """
 
 from __future__ import annotations
@@ -12,12 +16,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
+import numpy as np
+
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    INT,
+    MATRIX,
+    STATE,
+    TABLE,
+    WORDS,
+    int64,
+    np_int32,
+    operator,
+    types,
+)
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Scratch, Sink, TooManyRows
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase, Setting
-from elastalog.backends.kernel.sets.remembered import RememberedDerivations
+from elastalog.backends.kernel.execution.level_views import LEVELS, is_seen
 from elastalog.backends.kernel.sets.set_plan import SetPlan
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import entry_of
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_row
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -125,3 +146,123 @@ class BackwardSearch:
             sink(block, used)
 
         return take
+
+
+_MOST = 1 << 25
+"""Words that are remembered of one clause."""
+
+_STORED = FILLED
+
+
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, COLUMNS, WORDS, MATRIX, STATE)
+def remember(block, used, rows, table, shift, words, latest, store, state):  # type: ignore[no-untyped-def]
+    """Stores the derivations of a block, whose first words are the head; `words` are those with the rows of body facts.
+    `latest` is the last derivation of each head."""
+    stored = state[_STORED]
+    width = words.shape[0]
+    for i in range(used):
+        row = find_row(block, i, rows, table, shift)
+        if row < 0 or (width == 0 and latest[row] >= 0):
+            continue
+        store[stored, 0] = latest[row]
+        for c in range(width):
+            store[stored, c + 1] = block[i, words[c]]
+        latest[row] = np_int32(stored)
+        stored += 1
+    state[_STORED] = stored
+
+
+@operator(types.void, WORDS, MATRIX, WORDS, MATRIX, COLUMNS, MATRIX, STATE)
+def recall(entries, touched, latest, store, places, out, state):  # type: ignore[no-untyped-def]
+    """Fills a block with derivations of heads, given as touched entries: the entry first, the rows of body facts at
+    their places, no levels."""
+    filled = int64(0)
+    room = out.shape[0]
+    width = out.shape[1]
+    at = state[NEXT]
+    number = state[WITHIN]
+    while at < entries.shape[0]:
+        entry = entries[at]
+        if number < 0:
+            row = int64(entry_of(touched, entry).row)
+            if row < latest.shape[0]:
+                number = int64(latest[row])
+        while number >= 0:
+            if filled == room:
+                state[NEXT] = at
+                state[WITHIN] = number
+                state[FILLED] = filled
+                return
+            out[filled, 0] = entry
+            for c in range(places.shape[0]):
+                out[filled, places[c]] = store[number, c + 1]
+            out[filled, width - 2] = 0
+            out[filled, width - 1] = 0
+            filled += 1
+            number = int64(store[number, 0])
+        at += 1
+    state[NEXT] = at
+    state[WITHIN] = -1
+    state[FILLED] = filled
+
+
+@operator(INT, MATRIX, INT, INT, WORDS, MATRIX, INT)
+def keep_seen(block, used, word, level, touched, view):  # type: ignore[no-untyped-def]
+    """Keeps the rows of a block in which one word is the row of a fact in a view."""
+    kept = 0
+    for i in range(used):
+        if is_seen(view, level, touched, int64(block[i, word])):
+            if kept < i:
+                for c in range(block.shape[1]):
+                    block[kept, c] = block[i, c]
+            kept += 1
+    return kept
+
+
+class RememberedDerivations:
+    """Those of a clause, of which those are handed on whose body facts in the stratum are still in a view."""
+
+    def __init__(
+        self,
+        clause: Clause,
+        relations: Mapping[str, KernelRelation],
+        own: Sequence[str],
+        view: int,
+        watch: Watch,
+    ) -> None:
+        self._watch = watch
+        self._head = relations[clause.head]
+        self._view = view
+        scans = [(i, relations[scan.relation]) for i, scan in enumerate(clause.scans) if scan.relation in own]
+        self._bodies = [(i + 1, relation) for i, relation in scans]
+        self._words: Vector = np.array([self._head.width + i for i, _ in scans], np.int64)
+        self._places: Vector = np.array([place for place, _ in self._bodies], np.int64)
+        self._latest: Vector = np.full(self._head.used, -1, np.int32)
+        self._store: Matrix = np.empty((1024, 1 + len(scans)), np.int32)
+        self._out_width = 1 + len(clause.scans) + LEVELS
+        self._state: Vector = state_vector()
+
+    def remember(self, block: Matrix, used: int) -> None:
+        """A sink: takes derivations that begin with the words of the head, followed by the row of each scan's fact if
+        the clause is recursive. Raises TooManyRows when they need too much memory."""
+        stored = int(self._state[_STORED])
+        if (stored + used) * self._store.shape[1] > _MOST:
+            raise TooManyRows
+        self._store = bookkeeping.room(self._store, stored + used)
+        head = self._head
+        remember(block, used, head.rows, head.table, head.shift, self._words, self._latest, self._store, self._state)
+        self._watch.derived(used)
+
+    def hand_on(self, entries: Vector, sink: Sink) -> None:
+        """Gives the derivations of some heads to a sink, laid out as backward variants with body facts do: the entry,
+        then the row of each scan's fact, as far as it is of the stratum."""
+        state = state_vector()
+        state[WITHIN] = -1
+        block = np.empty((min(BLOCK, max(4 * len(entries), 64)), self._out_width), np.int32)
+        while state[NEXT] < len(entries):
+            recall(entries, self._head.touched, self._latest, self._store, self._places, block, state)
+            used = int(state[FILLED])
+            for word, relation in self._bodies:
+                used = keep_seen(block, used, word, relation.level, relation.touched, self._view)
+            if used:
+                sink(block, used)

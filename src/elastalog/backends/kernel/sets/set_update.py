@@ -16,14 +16,14 @@ from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase, Setting
 from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
-from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
+from elastalog.backends.kernel.sets.set_facts import EXPECTED, LookAhead
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
-from elastalog.backends.kernel.store.impulse import Impulse
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import Impulse
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.settings import SETTINGS

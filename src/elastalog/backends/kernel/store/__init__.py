@@ -1,8 +1,7 @@
-"""Facts at rest: relations as rows of words, their set tables, indexes, annotations and transactions.
+"""Relations of the kernel: rows of words, the set tables and indexes that find them, their annotations, transactions.
 
-A row number identifies a fact for good; `inserting` gives facts theirs, in one thread or in several that take `turns`.
-`annotations` says what levels, counts and marks mean, `bookkeeping` and `count_vectors` change them, `transaction`,
-`shifts` and `snapshot` take a relation from one epoch to another, out of the kernel and back. `whereabouts` and `homes`
-say where relations are, for compiled code that works on many; `given` finds and changes explicit facts. It uses
-`compile` alone; whoever evaluates rules stands above it.
+`relation` is the whole of one; `memory`, `set_table`, `inserting`, `postings` and `index` are its parts. `annotations`
+says what facts carry and how an update writes it, `bookkeeping` has the operators that do; `transaction` reaches all
+relations of the update under way, by their descriptors, and ends it; `snapshot` takes relations out of the kernel and
+back. Uses `compile`.
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.records import record_of, record_of_words
+from elastalog.backends.kernel.compile.signatures import record_of, record_of_words
 from elastalog.backends.sets import Mark
 
 ABSENT = 1 << 29

@@ -1,6 +1,7 @@
 """Operators that apply derivations to the annotations of their heads, and move facts through the phases of an update.
 
-The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+The caller makes room first: one more row, touched entry and list entry for each row of a block suffice. Explicit facts
+of a relation without rules need nothing else: `change_facts` finds them by their words and finishes them at once.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from elastalog.backends.kernel.compile.signatures import (
     hash_row,
     inlined,
     int64,
+    matrix_at,
     np_int32,
     operator,
+    piece,
     prefetch,
+    table_at,
     types,
     uint64,
+    words_at,
 )
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -31,10 +36,13 @@ from elastalog.backends.kernel.store.annotations import (
     LOST,
     PENDING,
     REFERENCE,
+    TOUCHED_WIDTH,
     UNTOUCHED,
     WAS,
     entry_of,
 )
+from elastalog.backends.kernel.store.memory import Matrix, Vector, whereabouts_at
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
 
 # Fields of the state vector, after USED.
@@ -300,3 +308,49 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
         row = row_in(uint64(table[int64(hash_row(block, i, width) >> uint64(shift))]), uint64(table.shape[0] - 1))
         if row >= 0:
             prefetch(level, row)
+
+
+@operator(types.void, INT, MATRIX, INT, types.Array(types.boolean, 1))
+def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
+    """Which facts are there at a level below one; without annotations, which are there."""
+    home = whereabouts_at(address, 0)
+    rows = matrix_at(home.rows, home.room, home.width)
+    table = table_at(home.table, home.table_size)
+    level = words_at(home.level, home.room)
+    for i in range(facts.shape[0]):
+        row = find_row(facts, i, rows, table, home.shift)
+        found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
+
+
+@piece
+def change_facts(home, facts, is_present):  # type: ignore[no-untyped-def]
+    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns how many have no row, or
+    no room for an entry: then nothing was done."""
+    rows = matrix_at(home.rows, home.room, home.width)
+    table = table_at(home.table, home.table_size)
+    level = words_at(home.level, home.room)
+    count = words_at(home.count, home.room)
+    touched = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
+    lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
+    for i in range(facts.shape[0]):
+        if find_row(facts, i, rows, table, home.shift) < 0:
+            lacking += 1
+    if lacking > 0:
+        return lacking
+    for i in range(facts.shape[0]):
+        row = find_row(facts, i, rows, table, home.shift)
+        if level[row] < REFERENCE:
+            touch(row, level, count[row], touched, home.touched_used, ABSENT, ABSENT)
+            home.touched_used += 1
+        set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
+    return lacking
+
+
+def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
+    """Which facts are there at a level below one, outside an update; explicit ones are below 1 where levels are
+    kept."""
+    found: Vector = np.empty(len(facts), np.bool_)
+    if relation.stamp != relation.laid_out:
+        relation.lay_out()
+    _find_below(relation.address, np.ascontiguousarray(facts, np.int32), level, found)
+    return found

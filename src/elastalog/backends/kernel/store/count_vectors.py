@@ -11,9 +11,21 @@ from ctypes import Structure, addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of, words_at
-from elastalog.backends.kernel.compile.records import dtype_of, record, record_at, record_of_words
-from elastalog.backends.kernel.compile.signatures import INT, WORDS, inlined, int64, np_int32, operator, types
+from elastalog.backends.kernel.compile.signatures import (
+    INT,
+    WORDS,
+    address_of,
+    dtype_of,
+    inlined,
+    int64,
+    np_int32,
+    operator,
+    record,
+    record_at,
+    record_of_words,
+    types,
+    words_at,
+)
 from elastalog.backends.kernel.store.bookkeeping import room
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.settings import SETTINGS

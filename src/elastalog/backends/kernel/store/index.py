@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.crew import ALONE, Crew
-from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
     STAMPS,
+    IndexWhereabouts,
     Matrix,
     Vector,
     cleared,
     empty_keys,
+    lengthen,
     power_of_two,
     state_vector,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED, STRIP_LENGTH
-from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
 from elastalog.diagnostics import quota
 from elastalog.settings import SETTINGS
 

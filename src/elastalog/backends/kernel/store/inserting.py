@@ -1,10 +1,12 @@
 """Operators that enter facts into a relation and its set table, in one thread or in several at once, without locks.
 
-Whoever finds no slot with its fact writes the fact to a row of its own and then, together with others in one step, the
-row to the slot that was empty. If another thread was faster, the fact of that one is looked at, and the row is used for
-the next fact. So a slot never refers to a row that is not written, and no fact is there twice.
+A thread that finds no slot with its fact writes the fact to a row of its own and then, in one atomic step, the row to
+the slot that was empty. If another thread was faster, its fact is looked at, and the row is used for the next fact. So
+a slot never refers to a row that is not written, and no fact is there twice.
 
-Rows are given out in `turns`, each to the thread that asks for it. A thread that is alone has all rows in one turn.
+Rows are allocated in *turns*, each to the thread that asks for it; a thread that is alone has all rows in one turn. One
+vector for each relation (`turns`) notes what is allocated: first what all threads have in common, then of every thread
+its own turn. `close_gaps` moves the last rows to where threads have not used up theirs.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from elastalog.backends.kernel.compile.signatures import (
     WORDS,
     flattened,
     group_of_keys,
+    hash_row,
     inlined,
     int64,
     np_int32,
@@ -41,7 +44,6 @@ from elastalog.backends.kernel.store.set_table import (
     has_tag,
     row_in,
 )
-from elastalog.backends.kernel.store.turns import APART, GIVEN, OWN, OWN_END, TURN
 from elastalog.jit.atomics import add_unordered, compare_and_swap
 
 _ROWS_AHEAD = 16
@@ -171,3 +173,85 @@ def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
 def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untyped-def]
     """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
     _enter_rows(rows, start, stop, table, shift, True)
+
+
+APART = 16
+"""Numbers from one that a thread writes to one that another does, so that they are not neighbours in memory."""
+
+# In common.
+GIVEN = 0  # the next row that nobody has been given
+TURN = 1  # how many rows a thread is given at a time
+
+# Of a thread.
+OWN = 0  # the next row of its turn
+OWN_END = 1  # where its turn ends
+
+_EXPECTED = 16
+"""So many are expected of each thread in a round. Facts of one turn follow each other: those that are found one after
+the other are looked at one after the other in the next round, and lie near to each other. Of the last turn of each
+thread half is left over, and so many rows must be moved."""
+
+_LEAST, _MOST = 1 << 6, 1 << 14
+"""Rows that a thread is given at a time."""
+
+
+def size_of_turns(threads: int) -> int:
+    """How many numbers it takes to note the turns of so many threads."""
+    return APART * (1 + threads)
+
+
+def turn_for(expected: int, threads: int) -> int:
+    """How many rows a thread of so many is given at a time in a round that is expected to add so many."""
+    return min(max(expected // (_EXPECTED * threads), _LEAST), _MOST)
+
+
+@operator(types.void, COLUMNS, INT, INT)
+def give_out(turns, used, turn):  # type: ignore[no-untyped-def]
+    """From now on threads are given rows from `used` on, so many at a time."""
+    turns[GIVEN] = used
+    turns[TURN] = turn
+    for own in range(APART, turns.shape[0], APART):
+        turns[own + OWN] = turns[own + OWN_END] = used
+
+
+@inlined
+def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
+    """Where rows end if what threads have not used of their turns is cut off there."""
+    own = APART
+    while own < turns.shape[0]:
+        if turns[own + OWN] < turns[own + OWN_END] and turns[own + OWN_END] == end:
+            end = turns[own + OWN_END] = turns[own + OWN]
+            own = APART
+        else:
+            own += APART
+    return end
+
+
+@operator(INT, MATRIX, TABLE, INT, WORDS, WORDS, INT, INT, COLUMNS)
+def close_gaps(rows, table, shift, count, level, used, room, turns):  # type: ignore[no-untyped-def]
+    """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not
+    used up. Returns where the rows end now."""
+    if turns[GIVEN] == used:
+        return used
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    # Threads also ask when there are no more.
+    end = used + (min(turns[GIVEN], room) - used) // turns[TURN] * turns[TURN]
+    end = _without_gaps_at_end(turns, end)
+    for own in range(APART, turns.shape[0], APART):
+        while turns[own + OWN] < turns[own + OWN_END]:
+            end -= 1
+            target = turns[own + OWN]
+            for c in range(width):
+                rows[target, c] = rows[end, c]
+            if count.shape[0] > 0:
+                count[target] = count[end]
+            if level.shape[0] > 0:
+                level[target] = level[end]
+            slot = hash_row(rows, end, width) >> uint64(shift)
+            while row_in(uint64(table[slot]), mask) != end:
+                slot = (slot + ONE) & mask
+            table[slot] = entry_for(uint64(table[slot]), target, mask)
+            turns[own + OWN] = target + 1
+            end = _without_gaps_at_end(turns, end)
+    return end

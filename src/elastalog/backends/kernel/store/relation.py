@@ -8,29 +8,30 @@ from ctypes import addressof
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.signatures import address_of
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
+from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.lengthening import lengthen
 from elastalog.backends.kernel.store.memory import (
     NO_TABLE,
     NO_WORDS,
     STAMPS,
     Matrix,
     Vector,
+    Whereabouts,
     empty_table,
     grown,
+    lengthen,
     rows_for,
     slots_at_once,
     slots_for,
     state_vector,
 )
-from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations.facts import FactWords
 from elastalog.settings import SETTINGS
 
 _FIRST_TABLE = 128
@@ -257,6 +258,22 @@ class KernelRelation:
             self.count[first : self.used] = 1
         self.present = self.used
 
+    def adopt(self, facts: FactWords) -> None:
+        """Holds given facts instead, in their order. Who first looks for one has the set table made, and indexes are
+        made when they are needed: by all threads."""
+        assert facts.level is not None
+        assert facts.count is not None
+        self.stamp = STAMPS.take()
+        self._indexes.clear()
+        self._table, self.full = NO_TABLE, 0
+        self.rows = np.require(facts.words, np.int32, ["C", "W"])
+        self.used = self.present = len(facts.words)
+        if self.is_annotated:
+            self.level = np.require(facts.level, np.int32, ["C", "W"])
+            self.count = np.require(facts.count, np.int32, ["C", "W"])
+            self.lowest = int(self.level.min(initial=0))
+            self.highest = int(self.level.max(initial=0))
+
     def find(self, block: Matrix) -> Vector:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
         found = np.empty(len(block), np.int32)
@@ -391,3 +408,24 @@ def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
         inserting.rebuild_together(rows, first, last, table, shift)
 
     crew.do_parts(enter)
+
+
+def levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:
+    """The levels of rows in the state under way."""
+    levels = relation.level[rows].copy()
+    is_touched = levels >= REFERENCE
+    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, NEW]
+    return levels
+
+
+def note_levels(relation: KernelRelation) -> None:
+    """Notes between which levels the facts of a settled relation are."""
+    levels = relation.level[: relation.used]
+    relation.lowest = int(levels.min()) if len(levels) else 0
+    relation.highest = int(levels.max()) if len(levels) else 0
+
+
+def highest_now(relation: KernelRelation) -> int:
+    """A level above which the relation has no facts in the state under way."""
+    touched = relation.touched[: relation.touched_used, NEW]
+    return max(relation.highest, int(touched[touched < ABSENT].max(initial=0)))

@@ -8,7 +8,6 @@ never moved, so row numbers identify facts.
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
@@ -28,6 +27,7 @@ from elastalog.backends.kernel.compile.signatures import (
     inlined,
     int64,
     operator,
+    piece,
     prefetch,
     types,
     uint32,

@@ -1,11 +1,14 @@
 """Relations out of the kernel and back into it, with their annotations: what a store keeps of an epoch.
 
-A relation without annotations is stored with level 0 for explicit facts and level 1 for all others.
+A relation without annotations is stored with level 0 for explicit facts and level 1 for all others. A backend may keep
+relations elsewhere (`ResidentRelations`): they come into memory when they are asked for, so that a result that is only
+written out never becomes a relation of the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +16,9 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
-from elastalog.backends.kernel.store.relation import KernelRelation, fill_table
-from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
+from elastalog.backends.kernel.store.relation import KernelRelation, fill_table, levels_now, note_levels
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 
 
@@ -188,3 +191,45 @@ def _filled(name: str, width: int, facts: FactWords, is_annotated: bool, crew: C
     fill_table(relation.rows, size, table, crew)
     relation.take_table(table, full)
     return relation
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A relation that was elsewhere: `facts`, after `changes` in their order. `pending`: what the update under way has
+    changed in it, if the relation can be told."""
+
+    facts: FactWords
+    changes: Sequence[StateChanges]
+    pending: StateChanges | None = None
+
+
+class ResidentRelations(dict[str, KernelRelation]):
+    """The relations of a kernel. Those `evicted` are fetched when asked for by name; until then an empty relation,
+    which no update has touched, stands for them."""
+
+    def __init__(self, relations: dict[str, KernelRelation], fetch: Callable[[str], KernelRelation]) -> None:
+        super().__init__(relations)
+        self.evicted: set[str] = set()
+        self._fetch = fetch
+
+    def evict(self, name: str) -> None:
+        """The relation is elsewhere, from now on."""
+        before = super().__getitem__(name)
+        super().__setitem__(name, KernelRelation(name, before.width, before.is_annotated))
+        self.evicted.add(name)
+
+    def __getitem__(self, name: str) -> KernelRelation:
+        if name in self.evicted:
+            super().__setitem__(name, self._fetch(name))
+            # Only now: if fetching fails, the relation is still elsewhere.
+            self.evicted.discard(name)
+        return super().__getitem__(name)
+
+    def __setitem__(self, name: str, relation: KernelRelation) -> None:
+        self.evicted.discard(name)
+        super().__setitem__(name, relation)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name in self:
+            return self[name]
+        return default

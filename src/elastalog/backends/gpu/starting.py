@@ -1,0 +1,95 @@
+"""Starting the device, which takes part of a second: in a thread, beside what else there is to do, once a process. What
+it took is kept for the next process of the user on this machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elastalog.backends.gpu.driver import Driver
+
+log = logging.getLogger("elastalog.placement")
+
+USUAL = 0.8
+"""Seconds that a start takes on a machine where none has been seen."""
+
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+_driver: Driver | None = None
+
+
+def is_there() -> bool:
+    """Whether there may be a device; nothing is started to find out, and nothing imported where there is no sign."""
+    if not _has_signs():
+        return False
+    from elastalog.backends.gpu import driver
+
+    return driver.is_there() and (_thread is None or _thread.is_alive() or _driver is not None)
+
+
+def _has_signs() -> bool:
+    with suppress(OSError):
+        return any(name.startswith(("nvidia", "dxg")) for name in os.listdir("/dev"))
+    return False
+
+
+def begin() -> None:
+    """Starts the device, if nobody has, and does not wait for it."""
+    global _thread
+    with _lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_start, name="elastalog-device")  # who leaves waits for it: it is halfway
+            _thread.start()
+
+
+def is_ready() -> bool:
+    """Whether the device has been started."""
+    return _driver is not None
+
+
+def started() -> Driver | None:
+    """The device, when it has been started; None if there is none."""
+    if not is_there():
+        return None
+    begin()
+    assert _thread is not None
+    _thread.join()
+    return _driver
+
+
+def _start() -> None:
+    global _driver
+    from elastalog.backends.gpu.driver import DeviceError, Driver
+
+    try:
+        driver = Driver()
+    except (OSError, DeviceError, MemoryError, AttributeError) as fault:  # no library, no device, or an old driver
+        log.info("the GPU cannot be used: %s", fault)
+        return
+    _driver = driver
+    with suppress(OSError):
+        if abs(driver.seconds - seconds()) > 0.1:
+            file = _notes()
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.write_text(json.dumps({"machine": platform.node(), "start": round(driver.seconds, 3)}))
+
+
+def seconds() -> float:
+    """What a start takes: what the last one on this machine took."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        notes = json.loads(_notes().read_text())
+        if notes["machine"] == platform.node():
+            return min(max(float(notes["start"]), 0.0), 60.0)
+    return USUAL
+
+
+def _notes() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(root, "elastalog", "device.json")

@@ -1,0 +1,143 @@
+"""Strata that another place evaluates for the kernel: to their end, or to where rounds get so small that the kernel is
+faster; from their start, or from the round where the kernel is with one that takes long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from elastalog.backends.kernel.bootstrap.workers import Progress
+from elastalog.backends.kernel.execution.aggregates import Folded
+from elastalog.backends.protocol import Placed, StratumElsewhere
+from elastalog.late import dataclass
+from elastalog.planning.logical import LogicalStratum
+from elastalog.relations.facts import FactWords
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
+    are no others. `is_complete`: no `.limitsize` has cut it short."""
+
+    relations: Mapping[str, FactWords]
+    rounds: int
+    derivations: int
+    is_done: bool
+    is_complete: bool
+
+    @property
+    def progress(self) -> Progress:
+        """Where the kernel goes on with it."""
+        start = {name: int(np.searchsorted(facts.level, self.rounds)) for name, facts in self.relations.items()}  # type: ignore[arg-type]
+        stop = {name: len(facts.words) for name, facts in self.relations.items()}
+        return Progress(start, stop, self.rounds + 1, self.is_done)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The facts of a relation when a round is to come: `before` of them were there before the last one. Without
+    annotations there are no levels and counts."""
+
+    facts: FactWords
+    before: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """How far the kernel is with a stratum: `seconds` of work have found `found` facts, the latest `lately` of them in
+    `lately_seconds`; the last round has found `delta`, the one that found most `most`. `read`: facts that it reads."""
+
+    seconds: float
+    found: int
+    lately: int
+    lately_seconds: float
+    delta: int
+    most: int
+    read: int
+
+
+_A_LOOK = 0.1
+"""Seconds after which the kernel asks again whether it shall go on."""
+_FIRST_LOOK = 20_000
+"""Facts after which it asks for the first time."""
+
+
+class Handover:
+    """Asks another place, between rounds, whether it goes on with a stratum. `read`: facts that the stratum reads.
+    `take`: has it go on there, when the rows before some were known before the last round, and this one is next."""
+
+    def __init__(
+        self,
+        wants: Callable[[SoFar], bool],
+        take: Callable[[Mapping[str, int], int], Begun | None],
+        read: int,
+    ) -> None:
+        self._wants = wants
+        self._take = take
+        self._read = read
+        self._began = self._looked = time.perf_counter()
+        self._found = self._then = self._most = 0
+
+    @property
+    def until(self) -> int:
+        """How many facts may be found before it is asked again."""
+        seconds = self._looked - self._began
+        return max(_FIRST_LOOK, int(self._found * _A_LOOK / seconds) if seconds > 0 else 0)
+
+    def offer(self, progress: Progress) -> Progress | None:
+        """Where the evaluation is after the other place has gone on with it; None if the kernel goes on."""
+        now = time.perf_counter()
+        found = sum(progress.stop.values())
+        delta = found - sum(progress.start.values())
+        self._most = max(self._most, delta)
+        self._found = found
+        if found - self._then < self.until and now - self._looked < _A_LOOK:
+            return None
+        lately, seconds = found - self._then, now - self._looked
+        self._then, self._looked = found, now
+        so_far = SoFar(now - self._began, found, lately, seconds, delta, self._most, self._read)
+        begun = self._take(progress.start, progress.iteration) if self._wants(so_far) else None
+        return None if begun is None else begun.progress
+
+
+class OtherPlace(Protocol):
+    """Where strata may be evaluated for the kernel. `is_asked`: all that can be, from their start. `costs`: what the
+    last evaluation of a stratum there cost, by its number; `placed`: where it was evaluated, and why."""
+
+    @property
+    def is_asked(self) -> bool: ...
+    @property
+    def costs(self) -> Mapping[int, StratumElsewhere]: ...
+    @property
+    def placed(self) -> Mapping[int, Placed]: ...
+
+    def evaluate(
+        self,
+        stratum: LogicalStratum,
+        facts: Mapping[str, npt.NDArray[np.int32]],
+        limits: Mapping[str, int],
+        levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
+    ) -> Begun | None:
+        """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. `levels`:
+        those of the latter, if levels are global; then it goes to the end. None: it is better evaluated here, or could
+        not be there."""
+
+    def wants(self, stratum: LogicalStratum, so_far: SoFar) -> bool:
+        """Whether a stratum that the kernel has begun, and is far from done with, had better go on there."""
+
+    def take_over(
+        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
+    ) -> Begun | None:
+        """Goes on with a stratum where the kernel is: `facts` are all of the relations that it reads, `given` those of
+        its own. None: it could not."""
+
+    def fold(
+        self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
+    ) -> Folded | None:
+        """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
+        better folded here, or could not be there."""

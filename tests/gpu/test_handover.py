@@ -1,0 +1,119 @@
+"""Strata that the kernel begins with and a device goes on with give the same facts, levels and counts, and go there
+when enough is left: on the course of evaluations that was recorded on a machine with a device."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog.backends.gpu import forecast, place, rounds, starting
+from elastalog.backends.gpu.arrays import Arrays
+from elastalog.backends.gpu.forecast import Forecast
+from elastalog.backends.kernel.bootstrap import handover
+from elastalog.backends.kernel.bootstrap.handover import SoFar
+from elastalog.settings import SETTINGS
+from tests.generators.seeded import seeded_case
+from tests.gpu.test_engine import CLOSURE, NEVER, _state
+
+CHAIN = {"edge": [(n, n + 1) for n in range(60)]}
+
+
+@pytest.fixture
+def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
+    """Every stratum goes on there after its first round."""
+    monkeypatch.setattr(handover, "_FIRST_LOOK", 0)
+    monkeypatch.setattr(handover, "_A_LOOK", 0.0)
+    monkeypatch.setattr(place, "forecast", lambda so_far: Forecast(10.0, 0.1))
+    return emulated
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("patience", [NEVER, 2], ids=["to the end", "and comes back"])
+@pytest.mark.parametrize("machine", [0, 100], ids=["from the machine", "from rounds"])
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_what_goes_on_there_is_the_same(
+    patience: int, machine: int, strategy: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(rounds, "PATIENCE", patience)
+    monkeypatch.setattr(SETTINGS, "machine_after", machine)
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    for seed in range(4):
+        program, updates = seeded_case(seed)
+        both = [
+            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy)
+            for engine in ("local", "auto")
+        ]
+        for update in [None, *updates]:
+            if update is not None:
+                for db in both:
+                    db.apply(inserted=update.inserted, deleted=update.deleted)
+            here, there = (_state(db, strategy == "elastic") for db in both)
+            assert here == there, (seed, update)
+    both = [elastalog.open(CLOSURE, facts=CHAIN, engine=engine, strategy=strategy) for engine in ("local", "auto")]
+    assert _state(both[0]) == _state(both[1])
+    assert any("on the GPU after" in record.message for record in caplog.records)
+    for db in both:
+        db.apply({}, {"edge": [(30, 31)]})
+    assert _state(both[0]) == _state(both[1])
+
+
+@pytest.mark.usefixtures("eager")
+def test_what_fails_there_goes_on_here(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
+    limits = elastalog.Limits(device_memory=100)
+    assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto", limits=limits)) == expected
+    assert sum("has no room" in record.message for record in caplog.records) == 1
+
+
+def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(starting, "is_there", lambda: True)
+    monkeypatch.setattr(starting, "is_ready", lambda: False)
+    monkeypatch.setattr(starting, "seconds", lambda: 0.5)
+    monkeypatch.setattr(starting, "begin", lambda: started.append(True))
+    db = elastalog.open(CLOSURE, facts={"edge": [(1, 2)]}, engine="auto")
+    there = db._backend.evaluation.place
+    stratum = next(one for one in db._backend.program.strata if one.is_recursive)
+    assert not there.wants(stratum, SoFar(0.1, 100_000, 100_000, 0.1, 50_000, 50_000, 50_000))
+    assert not started
+    assert not there.wants(stratum, SoFar(3.0, 3_000_000, 300_000, 0.3, 500_000, 500_000, 50_000))
+    assert started
+
+
+def test_the_start_of_a_device_is_remembered(emulated: Arrays) -> None:
+    assert emulated.is_device
+    assert starting.is_ready()
+    assert starting.seconds() < starting.USUAL
+
+
+RECORDED = json.loads((Path(__file__).parent / "recorded_h200.json").read_text(encoding="utf-8"))
+"""How far the kernel was with the recursive stratum of workloads that took longest, whenever it asked: 16 threads of a
+machine with an H200, whose start took 0.35 s."""
+GO_THERE = {"closure-CA-HepTh", "closure-Gnutella", "closure-SF", "closure-wiki", "galen"}
+
+
+@pytest.mark.parametrize("work", RECORDED)
+def test_what_goes_there_on_a_recorded_machine(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    began: float | None = None
+    for so_far in (SoFar(*numbers) for numbers in RECORDED[work]):
+        guess = forecast.forecast(so_far)
+        if began is None:
+            began = so_far.seconds if forecast.is_worth_a_start(so_far, guess, 0.35) else None
+        elif so_far.seconds >= began + 0.35 and guess.is_better_there():
+            assert work in GO_THERE
+            assert so_far.seconds > 0.4
+            return
+    assert work not in GO_THERE
+
+
+def test_a_machine_with_few_cores_starts_a_device_only_for_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    early = SoFar(*RECORDED["closure-CA-HepTh"][1])
+    for cores, is_started in ((2, False), (16, True)):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        assert forecast.is_worth_a_start(early, forecast.forecast(early), 0.35) == is_started
