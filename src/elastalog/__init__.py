@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from elastalog.evaluation.differences import Verification as Verification
     from elastalog.evaluation.epochs import EpochRecord as EpochRecord
     from elastalog.evaluation.pending import PendingUpdate as PendingUpdate
-    from elastalog.evaluation.statistics import Statistics as Statistics
     from elastalog.pipeline.files.policy import BadRows as BadRows
     from elastalog.pipeline.files.policy import Report as Report
     from elastalog.program import Program as Program
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from elastalog.session import query as query
     from elastalog.session.engine import Engine as Engine
     from elastalog.session.engine import instrument as instrument
+    from elastalog.session.questions import Statistics as Statistics
     from elastalog.session.settings import Limits as Limits
     from elastalog.session.settings import Store as Store
     from elastalog.storage.entries import LogEntry as LogEntry
@@ -86,7 +86,7 @@ PUBLIC = {
     "Report": "elastalog.pipeline.files.policy",
     "Schema": "elastalog.relations.schema",
     "Session": "elastalog.session",
-    "Statistics": "elastalog.evaluation.statistics",
+    "Statistics": "elastalog.session.questions",
     "Store": "elastalog.session.settings",
     "Suggestion": "elastalog.debugging.answers",
     "Update": "elastalog.evaluation.changes",

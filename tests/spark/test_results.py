@@ -16,7 +16,7 @@ from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.backends.spark.word_files import FiledRelation, write_changes, write_words
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.spark.stored_relations import filed_relation
+from elastalog.pipeline.spark.sinks import filed_relation
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Column, Schema

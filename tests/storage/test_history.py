@@ -11,8 +11,7 @@ import pytest
 
 import elastalog
 from elastalog import ElastalogError
-from elastalog.storage.batches import Batches
-from elastalog.storage.entries import LogEntry
+from elastalog.storage.entries import Batches, LogEntry
 from elastalog.storage.manifest import Options, read_manifest
 from tests.storage.scripted import LAST, create, expected_states, go_on, lived, state_of
 

@@ -11,7 +11,7 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-from elastalog.storage import columns
+from elastalog.storage import state
 from elastalog.storage.manifest import Options
 from tests.generators.seeded import seeded_case
 from tests.storage.scripted import LAST, expected_states, lived, state_of
@@ -124,7 +124,7 @@ def test_unchanged_relations_are_not_written_again(folder: Path) -> None:
 @pytest.mark.parametrize("part", ["facts", "dictionary"])
 def test_the_files_of_a_large_store_are_read_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     store = lived(folder / "store")
-    monkeypatch.setattr(columns, "LARGE", 0)
+    monkeypatch.setattr(state, "LARGE", 0)
     with elastalog.open(store=store) as session:
         assert state_of(session) == expected_states()[LAST]
     for file in (store / part).iterdir():

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes, RelationChanges
     from elastalog.evaluation.differences import Difference
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.evaluation.statistics import Statistics
     from elastalog.relations.facts import Relation
     from elastalog.session import Session
+    from elastalog.session.questions import Statistics
     from elastalog.storage.entries import LogEntry
 
 

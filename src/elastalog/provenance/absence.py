@@ -153,28 +153,28 @@ class Absence:
 
     def to_json(self) -> str:
         """A JSON object."""
-        from elastalog.provenance.rendering.json_form import render_absence
+        from elastalog.provenance.rendering.markup import render_absence_json
 
-        return render_absence(self)
+        return render_absence_json(self)
 
     def to_dot(self) -> str:
         """A graph for Graphviz."""
-        from elastalog.provenance.rendering.graph import render_dot
+        from elastalog.provenance.rendering.markup import render_dot
 
         return show_lines(render_dot(self))
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.graph import render_mermaid
+        from elastalog.provenance.rendering.markup import render_mermaid
 
         return show_lines(render_mermaid(self))
 
     def to_html(self, page: bool = False) -> str:
         """Collapsible HTML: a piece to put into a page, or a whole page."""
-        from elastalog.provenance.rendering.html import page as page_of
-        from elastalog.provenance.rendering.html import render_absence
+        from elastalog.provenance.rendering.markup import page as page_of
+        from elastalog.provenance.rendering.markup import render_absence_html
 
-        piece = show_lines(render_absence(self))
+        piece = show_lines(render_absence_html(self))
         return page_of(f"Why {self.subject} does not hold", piece) if page else piece
 
 

@@ -168,28 +168,28 @@ class Proof:
 
     def to_json(self) -> str:
         """A table of nodes that refer to each other, so that shared sub-proofs are written once."""
-        from elastalog.provenance.rendering.json_form import render
+        from elastalog.provenance.rendering.markup import render_json
 
-        return render(self)
+        return render_json(self)
 
     def to_dot(self) -> str:
         """A graph for Graphviz."""
-        from elastalog.provenance.rendering.graph import render_dot
+        from elastalog.provenance.rendering.markup import render_dot
 
         return show_lines(render_dot(self))
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.graph import render_mermaid
+        from elastalog.provenance.rendering.markup import render_mermaid
 
         return show_lines(render_mermaid(self))
 
     def to_html(self, page: bool = False) -> str:
         """Collapsible HTML: a piece to put into a page, or a whole page."""
-        from elastalog.provenance.rendering.html import page as page_of
-        from elastalog.provenance.rendering.html import render
+        from elastalog.provenance.rendering.markup import page as page_of
+        from elastalog.provenance.rendering.markup import render_html
 
-        piece = show_lines(render(self))
+        piece = show_lines(render_html(self))
         return page_of(f"Why {self.fact} holds", piece) if page else piece
 
 

@@ -69,7 +69,7 @@ def as_base_column(
 
 def converted_values(schema: Schema, table: pa.Table) -> int:
     """How many values of a table have another type than the declared one, and are taken because they say the same in
-    it (see `conversions`)."""
+    it."""
     if not schema.arity or [(f.name, f.type) for f in table.schema] == [(f.name, f.type) for f in schema.arrow()]:
         return 0
     return sum(

@@ -23,8 +23,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.pairs import Rows, written_out
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import errors
-from elastalog.storage.batches import Batches
-from elastalog.storage.entries import LogEntry, in_utc
+from elastalog.storage.entries import Batches, LogEntry, in_utc
 from elastalog.storage.manifest import RETENTION, Options
 
 if TYPE_CHECKING:

@@ -28,11 +28,10 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.words import ARROW_TYPES, Dictionary
 from elastalog.storage import errors
-from elastalog.storage.columns import COUNT, LEVEL
 from elastalog.storage.filesystem import require_digest
 from elastalog.storage.history import equivalences_in
 from elastalog.storage.parts import last_states
-from elastalog.storage.state import StoredState
+from elastalog.storage.state import COUNT, LEVEL, StoredState
 from elastalog.storage.store import Store
 
 ROWS_OF_A_SHARE = 1 << 20

@@ -13,8 +13,7 @@ import pyarrow as pa
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.spark.engine import require_session
 from elastalog.pipeline.spark.session import spark_session
-from elastalog.pipeline.spark.sinks import write_frame
-from elastalog.pipeline.spark.stored_relations import stored_relation
+from elastalog.pipeline.spark.sinks import stored_relation, write_frame
 from elastalog.pipeline.spark.workplace import new_folder
 
 if TYPE_CHECKING:

@@ -166,23 +166,22 @@ def no_history() -> ElastalogError:
 
 def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
     """Not an error: what recovery found after a crash."""
-    return Diagnostic(
-        "E0816",
-        f"an unfinished write of {size:,} bytes was discarded; the store is at epoch {epoch}",
-        notes=("the process that wrote it ended before the epoch was committed",),
-        help="apply the last update again; with `source` and `batch` that is safe in any case",
-        severity="warning",
-        location=str(path),
-    )
+    advice = "apply the last update again; with `source` and `batch` that is safe in any case"
+    return _unfinished(path, size, "was discarded", epoch, advice)
 
 
 def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
     """The end of a journal that is left out by a reader, which repairs nothing."""
+    advice = "open the store for writing to remove it, and apply the last update again"
+    return _unfinished(path, size, "is left out", epoch, advice)
+
+
+def _unfinished(path: Path, size: int, what: str, epoch: int, advice: str) -> Diagnostic:
     return Diagnostic(
         "E0816",
-        f"an unfinished write of {size:,} bytes is left out; the store is at epoch {epoch}",
+        f"an unfinished write of {size:,} bytes {what}; the store is at epoch {epoch}",
         notes=("the process that wrote it ended before the epoch was committed",),
-        help="open the store for writing to remove it, and apply the last update again",
+        help=advice,
         severity="warning",
         location=str(path),
     )

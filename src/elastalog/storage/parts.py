@@ -24,12 +24,12 @@ from elastalog.backends.rows import distinct_in_order
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.relations.facts import FactWords
-from elastalog.storage import columns, errors
+from elastalog.storage import errors
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.filesystem import FileEntry, read_checked, require_digest
 from elastalog.storage.history import equivalences_in
 from elastalog.storage.manifest import Segment
-from elastalog.storage.state import StoredState
+from elastalog.storage.state import StoredState, facts_bytes, patterns_bytes, texts_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def set_aside(state: StoredState, relation: str, folder: str) -> RelationParts:
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot
-        facts = _write(inside(folder, "facts.parquet"), columns.facts_bytes(FactWords.nothing(len(bases))))
+        facts = _write(inside(folder, "facts.parquet"), facts_bytes(FactWords.nothing(len(bases))))
     else:
         facts = _kept(state.root, stored, folder)
     changes = [record.changes[relation] for record in state.records if relation in record.changes]
     return RelationParts(
         facts,
-        _write(inside(folder, "changes.parquet"), columns.facts_bytes(last_states(changes))) if changes else None,
+        _write(inside(folder, "changes.parquet"), facts_bytes(last_states(changes))) if changes else None,
         _symbols(state, folder) if "symbol" in bases else (),
         _patterns(state, folder) if set(bases) - {"symbol"} else (),
     )
@@ -77,7 +77,7 @@ def _symbols(state: StoredState, folder: str) -> tuple[Numbered, ...]:
     for record in state.records:
         texts += record.symbols[_already(state, record, known + len(texts) - record.first_symbol) :]
     if texts:
-        stored.append(Numbered(known, _write(inside(folder, "symbols.parquet"), columns.texts_bytes(texts))))
+        stored.append(Numbered(known, _write(inside(folder, "symbols.parquet"), texts_bytes(texts))))
     return tuple(stored)
 
 
@@ -89,7 +89,7 @@ def _patterns(state: StoredState, folder: str) -> tuple[Numbered, ...]:
         found.append(record.patterns[_already(state, record, total - record.first_pattern) :])
         total += len(found[-1])
     if total > known:
-        data = columns.patterns_bytes(np.concatenate(found))
+        data = patterns_bytes(np.concatenate(found))
         stored.append(Numbered(known, _write(inside(folder, "patterns.parquet"), data)))
     return tuple(stored)
 

@@ -39,12 +39,11 @@ from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import snapshots
-from elastalog.storage.columns import COUNT, LEVEL, WRITING_FACTS, facts_bytes, patterns_bytes, texts_bytes
 from elastalog.storage.entries import LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, write_checked
 from elastalog.storage.lock import unread
 from elastalog.storage.manifest import FORMAT_FILE, JournalFile, Manifest, Segment, Snapshot
-from elastalog.storage.state import StoredState
+from elastalog.storage.state import COUNT, LEVEL, WRITING_FACTS, StoredState, facts_bytes, patterns_bytes, texts_bytes
 
 FACTS = "facts"
 DICTIONARY = "dictionary"

@@ -1,27 +1,28 @@
-"""The epochs that a store holds, as its files tell: snapshots, and the records of journals after them; and its state at
-one of them, ready to be put into a session.
-"""
+"""The epochs that a store holds, as its files tell: snapshots, relations and parts of the dictionary as Parquet files,
+and the records of journals after them; and its state at one of them, ready to be put into a session."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import look
 from elastalog.late import dataclass
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import columns, errors
-from elastalog.storage.batches import Batches
-from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange
+from elastalog.storage import errors
+from elastalog.storage.entries import Batches, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, read_checked
 from elastalog.storage.journal import JournalReader
 from elastalog.storage.manifest import BY_SETS, JournalFile, Manifest, Snapshot
@@ -73,7 +74,7 @@ class StoredState:
         known."""
         width = len(self.layout[name])
         file, changes = self.file_and_changes(name)
-        return FactWords.nothing(width) if file is None else columns.read_facts(self.root, file, width), changes
+        return FactWords.nothing(width) if file is None else read_facts(self.root, file, width), changes
 
     def file_and_changes(self, name: str) -> tuple[FileEntry | None, list[StateChanges]]:
         """The file of a relation in the snapshot, None if there was none, and its changes since."""
@@ -90,7 +91,7 @@ class StoredState:
     def relations(self) -> Iterator[tuple[str, FactWords, list[StateChanges]]]:
         """All relations; of a large store the next is read while the caller works on one."""
         names = list(self.layout)
-        if self.snapshot.bytes < columns.LARGE:
+        if self.snapshot.bytes < LARGE:
             yield from ((name, *self.relation(name)) for name in names)
             return
         with ThreadPoolExecutor(1) as reader:
@@ -104,7 +105,7 @@ class StoredState:
     @contextmanager
     def filling(self, dictionary: Dictionary | None) -> Iterator[None]:
         """Fills a dictionary, if one is given, by the end of the block; of a large store meanwhile."""
-        if dictionary is None or self.snapshot.bytes < columns.LARGE:
+        if dictionary is None or self.snapshot.bytes < LARGE:
             if dictionary is not None:
                 self.fill(dictionary)
             yield
@@ -119,9 +120,9 @@ class StoredState:
         assert len(dictionary.symbols) == 0
         assert len(dictionary.wide) == 0
         for segment in self.manifest.symbols:
-            dictionary.symbols.extend(columns.read_texts(self.root, segment.file))
+            dictionary.symbols.extend(read_texts(self.root, segment.file))
         for segment in self.manifest.patterns:
-            dictionary.wide.extend(columns.read_patterns(self.root, segment.file))
+            dictionary.wide.extend(read_patterns(self.root, segment.file))
         texts: list[str] = []
         for record in self.records:
             known = len(dictionary.symbols) + len(texts) - record.first_symbol
@@ -265,3 +266,88 @@ def _with_plain_levels(record: JournalRecord) -> JournalRecord:
         for name, changed in record.changes.items()
     }
     return replace(record, changes=changes)
+
+
+# --- Parquet files ---------------------------------------------------------------------------------------------------
+
+
+LEVEL, COUNT = "@level", "@count"
+
+LARGE = 1 << 20
+"""Bytes from which on a file is worth several threads."""
+
+
+WRITING: Final[Mapping[str, Any]] = {
+    "compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False
+}  # fmt: skip
+"""How all files are written."""
+
+# Words are small integers: their high bytes compress to nearly nothing once they lie together.
+WRITING_FACTS: Final[Mapping[str, Any]] = {**WRITING, "use_byte_stream_split": True}
+
+
+def facts_bytes(facts: FactWords) -> bytes:
+    """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
+    assert facts.level is not None
+    assert facts.count is not None
+    columns = {str(i): facts.words[:, i] for i in range(facts.words.shape[1])}
+    columns |= {LEVEL: facts.level, COUNT: facts.count}
+    arrays = [array_of_numbers(numbers) for numbers in columns.values()]
+    return _parquet(pa.Table.from_arrays(arrays, list(columns)), WRITING_FACTS)
+
+
+def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
+    """The facts of a file, checked."""
+    table = _table(root, entry, [*map(str, range(width)), LEVEL, COUNT])
+    words = np.empty((table.num_rows, width), np.int32)
+    for i in range(width):
+        words[:, i] = _numbers(table.column(i), np.int32)
+    level, count = (_numbers(table.column(place), np.int32) for place in (width, width + 1))
+    return FactWords(words, level, count)
+
+
+def texts_bytes(texts: list[str] | pa.Array) -> bytes:
+    """Symbols in the order of their ids."""
+    return _parquet(pa.table({"text": array_of_texts(texts) if isinstance(texts, list) else texts}))
+
+
+def read_texts(root: Path, entry: FileEntry) -> pa.ChunkedArray:
+    """The symbols of a file, checked."""
+    return _table(root, entry, ["text"]).column(0)
+
+
+def patterns_bytes(patterns: np.ndarray) -> bytes:
+    """Wide patterns in the order of their ids."""
+    return _parquet(pa.table({"pattern": array_of_numbers(np.asarray(patterns, np.int64))}))
+
+
+def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
+    """The patterns of a file, checked."""
+    return _numbers(_table(root, entry, ["pattern"]).column(0), np.int64)
+
+
+def _numbers(column: pa.ChunkedArray, kind: type[np.generic]) -> np.ndarray:
+    """The numbers of a column, a copy."""
+    return np.concatenate([np.empty(0, kind), *map(numbers_of_array, column.chunks)])
+
+
+def _parquet(table: pa.Table, options: Mapping[str, Any] = WRITING) -> bytes:
+    import pyarrow.parquet as pq  # only stores need it
+
+    out = io.BytesIO()
+    pq.write_table(table, out, **options)
+    return out.getvalue()
+
+
+def _table(root: Path, entry: FileEntry, columns: list[str]) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    data = read_checked(root, entry)
+    try:
+        # The bytes are in memory already, and small files are many: threads only pay for large ones.
+        table = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=len(data) > LARGE)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise errors.damaged(root / entry.name, str(error)) from None
+    if table.column_names != columns:
+        raise errors.damaged(root / entry.name, "it has other columns")
+    return table

@@ -22,8 +22,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors, snapshots
-from elastalog.storage.batches import Batches
-from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry, ProgramChange
+from elastalog.storage.entries import Batches, BatchNote, JournalRecord, LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, read_checked, write_checked
 from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalWriter, is_used, write_empty

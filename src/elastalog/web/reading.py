@@ -17,13 +17,13 @@ from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
 from elastalog.evaluation.changes import Changes, RuleTexts
 from elastalog.evaluation.differences import Differences
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.statistics import Statistics
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
+from elastalog.session.questions import Statistics
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.errors import epoch_unknown
 from elastalog.storage.history import Turn

@@ -24,7 +24,7 @@ from elastalog.evaluation.strategies.protocol import Strategy
 STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "elastic": Elastic,
     "recompute": lambda watch, budget: late.function(f"{__name__}.recompute:Recompute")(),
-    "dense": late.function(f"{__name__}.dense:Dense"),
+    "dense": late.function(f"{__name__}.elastic:Dense"),
     "dred": late.function(f"{__name__}.dred:DRed"),
     "dredc": late.function(f"{__name__}.dredc:DRedC"),
     "counting": late.function(f"{__name__}.counting:Counting"),

@@ -11,7 +11,7 @@ from elastalog.analysis.pattern import parse_pattern
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.provenance.rendering.graph import GraphNode, graph_of
+from elastalog.provenance.rendering.markup import GraphNode, graph_of
 from elastalog.session import Session
 from elastalog.web.calls import asks
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw

@@ -14,9 +14,9 @@ from nicegui import ui
 
 from elastalog.analysis.findings import counted
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.statistics import Statistics
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
+from elastalog.session.questions import Statistics
 from elastalog.syntax.keywords import RESERVED
 from elastalog.web.calls import commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of

@@ -82,7 +82,7 @@ class Sharing(Structure):
     by their places, those first that lack the most rows; of one that lacks `least_divided` every machine adds the rows
     of some keys, and has `reached` a row with them. `numbers`: the share and the index that no machine has taken,
     `APART` from each other. `gate`: the barrier where all wait, and `patience`, how long one sleeps there. `turns`: of
-    every relation, the rows that threads are given (see `store.turns`).
+    every relation, the rows that threads are given (see `store.inserting`).
 
     `codes`: where the variants of each machine are; `bodies`: what is known of each variant, `order`: their numbers,
     those with the most work first. `least_work`: an iteration that is expected to do less is not shared;

@@ -1,0 +1,337 @@
+"""HTML for notebooks and pages, graphs in Graphviz DOT and as Mermaid flowcharts, and JSON.
+
+HTML is collapsible, all values escaped. `page` makes a whole page around it: it needs nothing else, opens anywhere, and
+prints unfolded. JSON is a table of nodes that refer to each other by position, so that shared and deep sub-proofs are
+no trouble.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from typing import Any, assert_never
+
+from elastalog.analysis.listing import json_value
+from elastalog.provenance.absence import Absence, PatternAbsence
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
+from elastalog.provenance.rendering.text import (
+    AGAIN,
+    Shown,
+    fitting,
+    label,
+    reason,
+    rules_of,
+    shortened,
+    shown_children,
+    summary,
+)
+
+MOST_NODES = 2_000
+"""Larger proofs are cut."""
+OPEN_LEVELS = 3
+"""Levels that are open at first."""
+_COLOURS = {"holds": "#06c", "fails": "#c00", "open": "#666"}
+_INDENTED = "style='margin-left:1.5em'"
+
+
+def render_html(proof: Proof) -> str:
+    """The proof as nested `<details>`, each step with its rule. A sub-proof that stands in several places is shown in
+    the first; aggregates are closed, and of many members the first are shown."""
+    parts: list[str] = []
+    shown = Shown()
+    pending: list[tuple[Node, int] | str] = [(fitting(proof, MOST_NODES), 0)]
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, str):
+            parts.append(entry)
+            continue
+        node, level = entry
+        is_again = shown.is_again(node)
+        below, hidden = ((), 0) if is_again else shown_children(node)
+        text = _line(node, is_again)
+        if not below:
+            parts.append(f"<div>{text}</div>")
+            continue
+        is_open = " open" if level < OPEN_LEVELS and not isinstance(node, AggregatePremise) else ""
+        parts.append(f"<details{is_open}><summary>{text}</summary><div {_INDENTED}>")
+        more = f"<div><small>… {hidden:,} more</small></div>" if hidden else ""
+        pending.append(f"{more}</div></details>")
+        pending.extend((child, level + 1) for child in reversed(below))
+    note = summary(proof)
+    return (
+        f"<div class='elastalog-proof'>{''.join(parts)}" + (f"<small>{escape(note)}</small>" if note else "") + "</div>"
+    )
+
+
+def _line(node: Node, is_again: bool) -> str:
+    """What stands in the line of a node: the fact, and the rule that it follows by."""
+    how = f"{reason(node)}, {AGAIN}" if is_again else reason(node)
+    text = f"<code>{escape(label(node))}</code>" + (f" <small>({escape(how)})</small>" if how else "")
+    rule = node.rule if isinstance(node, Proof) else None
+    if rule is None or is_again or not rule.text:
+        return text
+    return f"{text} <small class='rule'><code>{escape(shortened(rule.text))}</code> {escape(rule.place)}</small>"
+
+
+def render_absence_html(absence: Absence) -> str:
+    """The failing instantiations as `<details>`, the nearest open."""
+    parts = [f"<div class='elastalog-absence'><div>{escape(absence.headline)}</div>"]
+    parts += [f"<div>{escape(note)}</div>" for note in absence.notes]
+    for number, found in enumerate(absence.instantiations):
+        is_open = " open" if number == 0 else ""
+        title = f"<code>{escape(absence.conclusion(found))}</code> <small>(R{found.rule.number_in_relation})</small>"
+        if found.rule.text:
+            written = f"<code>{escape(shortened(found.rule.text))}</code> {escape(found.rule.place)}"
+            title += f" <small class='rule'>{written}</small>"
+        parts.append(f"<details{is_open}><summary>{title}</summary>")
+        parts += [
+            f"<div style='margin-left:1.5em;color:{_COLOURS[literal.status]}'>"
+            f"<code>{escape(literal.text)}</code> {literal.mark}</div>"
+            for literal in found.literals
+        ]
+        parts.append("</details>")
+    parts += [
+        f"<div>(R{rule.number_in_relation}) can not derive it: {escape(why)}</div>" for rule, why in absence.impossible
+    ]
+    return "".join(parts) + "</div>"
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d5dae1; --paper: #fff; --mark: #0b6bcb; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ee; --soft: #98a3b3; --line: #3a4351; --paper: #171b21; --mark: #6cb6ff; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+       max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.3rem; font-weight: 600; overflow-wrap: anywhere; }
+code { font: 0.92em/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
+summary { cursor: pointer; padding: 0.15rem 0; }
+summary:hover { background: color-mix(in srgb, var(--mark) 8%, transparent); }
+details > div { border-left: 2px solid var(--line); padding-left: 0.8rem; }
+details > summary::marker { color: var(--mark); }
+small { color: var(--soft); }
+small.rule { margin-left: 0.6rem; }
+footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: 0.5rem;
+         color: var(--soft); font-size: 0.85rem; }
+@media print {
+  body { max-width: none; margin: 0; color: #000; background: #fff; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  details > summary { list-style: none; }
+  summary, div { break-inside: avoid-page; }
+}
+""".strip()
+
+# Browsers that cannot style what is folded up unfold it before they print.
+_UNFOLD = "addEventListener('beforeprint',()=>document.querySelectorAll('details').forEach(d=>d.open=true))"
+
+
+def page(title: str, content: str) -> str:
+    """A page with a title and a piece of HTML."""
+    return (
+        "<!DOCTYPE html>\n"
+        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n"
+        f"<body>\n<h1>{escape(title)}</h1>\n<main>\n{content}\n</main>\n"
+        f"<footer>Made by Elastalog</footer>\n<script>{_UNFOLD}</script>\n</body>\n</html>"
+    )
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """`kind`: explicit, derived, cut, leaf, aggregate, member, fails or holds."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Edges go from a premise to its conclusion, with the rule's number."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[int, int, str], ...]
+
+
+def graph_of(shown: Proof | Absence) -> Graph:
+    """The graph of a proof, or of the failing instantiations of a fact."""
+    return _of_proof(shown) if isinstance(shown, Proof) else _of_absence(shown)
+
+
+def _of_proof(proof: Proof) -> Graph:
+    nodes = list(nodes_of(proof))
+    numbers = {id(node): number for number, node in enumerate(nodes)}
+    drawn: list[GraphNode] = []
+    edges: list[tuple[int, int, str]] = []
+    for number, node in enumerate(nodes):
+        match node:
+            case Proof():
+                kind = "explicit" if node.is_explicit else "derived" if node.is_expanded else "cut"
+            case Condition():
+                kind = "leaf"
+            case AggregatePremise():
+                kind = "aggregate"
+            case Member():
+                kind = "member"
+        drawn.append(GraphNode(label(node), kind))
+        edges.extend((numbers[id(child)], number, reason(node)) for child in children_of(node))
+    return Graph(tuple(drawn), tuple(edges))
+
+
+def _of_absence(absence: Absence) -> Graph:
+    nodes = [GraphNode(absence.subject, "fails")]
+    edges: list[tuple[int, int, str]] = []
+    for found in absence.instantiations:
+        rule = len(nodes)
+        nodes.append(GraphNode(f"R{found.rule.number_in_relation}", "member"))
+        edges.append((rule, 0, ""))
+        for literal in found.literals:
+            edges.append((len(nodes), rule, ""))
+            nodes.append(GraphNode(f"{literal.text} {literal.mark}", "fails" if literal.status == "fails" else "holds"))
+    return Graph(tuple(nodes), tuple(edges))
+
+
+_DOT_STYLES = {
+    "explicit": "shape=box, style=filled, fillcolor=lightgrey",
+    "derived": "shape=box",
+    "cut": "shape=box, style=dashed",
+    "leaf": "shape=plaintext",
+    "aggregate": "shape=hexagon",
+    "member": "shape=ellipse",
+    "holds": "shape=box, color=blue",
+    "fails": "shape=box, color=red",
+}
+
+
+def render_dot(shown: Proof | Absence) -> str:
+    """A directed graph, conclusions at the bottom."""
+    graph = graph_of(shown)
+    lines = ["digraph proof {"]
+    lines += [f'  n{i} [label="{_dot_escaped(n.text)}", {_DOT_STYLES[n.kind]}];' for i, n in enumerate(graph.nodes)]
+    lines += [
+        f"  n{source} -> n{target}" + (f' [label="{_dot_escaped(rule)}"];' if rule else ";")
+        for source, target, rule in graph.edges
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _dot_escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+_MERMAID_STYLES = {
+    "explicit": "fill:#eee,stroke:#666",
+    "cut": "stroke-dasharray:4",
+    "leaf": "fill:none,stroke:none",
+    "fails": "stroke:#c00",
+    "holds": "stroke:#06c",
+}
+
+
+def render_mermaid(shown: Proof | Absence) -> str:
+    """A flowchart, conclusions at the bottom."""
+    graph = graph_of(shown)
+    lines = ["flowchart TD"]
+    lines += [f'  n{i}["{_mermaid_escaped(node.text)}"]' for i, node in enumerate(graph.nodes)]
+    lines += [
+        f"  n{source} -->" + (f'|"{_mermaid_escaped(rule)}"|' if rule else "") + f" n{target}"
+        for source, target, rule in graph.edges
+    ]
+    for kind, style in _MERMAID_STYLES.items():
+        members = [f"n{i}" for i, node in enumerate(graph.nodes) if node.kind == kind]
+        if members:
+            lines += [f"  classDef {kind} {style}", f"  class {','.join(members)} {kind}"]
+    return "\n".join(lines)
+
+
+def _mermaid_escaped(text: str) -> str:
+    """With entities for what Mermaid or the page around it would take as its own."""
+    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;"), ("\n", " ")):
+        text = text.replace(character, entity)
+    return text
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def render_json(proof: Proof) -> str:
+    """The proof as a JSON object; its `nodes` are listed from the root, which is the first."""
+    nodes = list(nodes_of(proof))
+    numbers = {id(node): number for number, node in enumerate(nodes)}
+    table = [{**_described(node), "children": [numbers[id(child)] for child in children_of(node)]} for node in nodes]
+    rules = [
+        {"rule": rule.number, "rule_in_relation": rule.number_in_relation, "text": rule.text, "place": rule.place}
+        for rule in rules_of(proof)
+    ]
+    shown = {
+        "fact": _fact(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table,
+        "rules": rules,
+    }  # fmt: skip
+    return json.dumps(shown, ensure_ascii=False, indent=2)
+
+
+def render_absence_json(absence: Absence) -> str:
+    """The failing instantiations as a JSON object."""
+    found = [
+        {
+            "rule": instantiation.rule.number,
+            "rule_in_relation": instantiation.rule.number_in_relation,
+            "bindings": {name: json_value(value) for name, value in instantiation.bindings.items()},
+            "free": list(instantiation.free),
+            **({"conclusion": absence.conclusion(instantiation)} if isinstance(absence, PatternAbsence) else {}),
+            "literals": [
+                {
+                    "kind": literal.kind,
+                    "text": literal.text,
+                    "status": literal.status,
+                    "fact": None if literal.fact is None else _fact(literal.fact),
+                }
+                for literal in instantiation.literals
+            ],
+        }
+        for instantiation in absence.instantiations
+    ]
+    impossible = [{"rule": rule.number, "reason": why} for rule, why in absence.impossible]
+    asked = {"present": absence.present} if isinstance(absence, PatternAbsence) else {}
+    shown = {
+        "fact": {**_fact(absence.fact), "text": absence.subject},
+        **asked,
+        "instantiations": found,
+        "impossible": impossible,
+        "is_exhaustive": absence.is_exhaustive,
+        **({"notes": list(absence.notes)} if absence.notes else {}),
+    }
+    return json.dumps(shown, ensure_ascii=False, indent=2)
+
+
+def _described(node: Node) -> dict[str, Any]:
+    match node:
+        case Proof():
+            return {
+                "kind": "fact",
+                **_fact(node.fact),
+                "rule": None if node.rule is None else node.rule.number,
+                "rule_in_relation": None if node.rule is None else node.rule.number_in_relation,
+                "explicit": node.is_explicit,
+                "expanded": node.is_expanded,
+                "height": node.height,
+                **({} if node.superseded_by is None else {"superseded_by": _fact(node.superseded_by)}),
+                **({} if node.chosen_among is None else {"chosen_among": node.chosen_among}),
+            }
+        case Condition():
+            return {"kind": node.kind, "text": node.text}
+        case AggregatePremise():
+            return {"kind": "aggregate", "text": node.text, "result": json_value(node.result), "members": node.number}
+        case Member():
+            return {"kind": "member", "alternative": node.body}
+        case _:
+            assert_never(node)
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}
