@@ -144,7 +144,7 @@ class Writing:
 
 
 def _keyed(key: str, what: object) -> str:
-    """The batch of an update that comes with a key; see `storage.batches`."""
+    """The batch of an update that comes with a key; see `storage.entries`."""
     return f"key {key} {sha256(repr(what).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 

@@ -3,7 +3,7 @@
 Of a folder of diff files each file is an update and its name the batch, so that not even a lost checkpoint applies one
 twice. Of any other stream a micro-batch is an update, or every part of it: rows with the same step, or of the same
 file. Its batch is Spark's number (and what the part is) under the identity that the checkpoint gives the query; batches
-of parts are named so that a store remembers those of the latest micro-batch only (see `storage.batches`). A table of
+of parts are named so that a store remembers those of the latest micro-batch only (see `storage.entries`). A table of
 the catalogue is about the relation that it is named after, or has a column `relation`; what is appended to it is
 applied. How they are applied: `applying`.
 """
