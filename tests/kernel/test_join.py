@@ -9,7 +9,7 @@ import pytest
 from elastalog.backends.kernel.execution.join import join
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.annotations import ABSENT
-from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, empty_keys
 from elastalog.backends.kernel.store.postings import DIRECT, EVERY, HASHED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
@@ -87,9 +87,9 @@ def test_a_join_finds_what_nested_loops_find(
 
 def test_a_wider_table_keeps_keys_whose_hashes_are_equal() -> None:
     """Keys of three columns and more are hashes: two slots may have the same, and hold rows of different words."""
-    keys, slots = np.zeros(64, np.uint64), np.zeros((64, postings.SLOT_WIDTH), np.int32)
+    keys, slots = empty_keys(64), np.zeros((64, postings.SLOT_WIDTH), np.int32)
     keys[[3, 4]] = 7
     slots[[3, 4]] = [(10, 1), (20, 1)]
-    wider_keys, wider_slots = np.zeros(256, np.uint64), np.zeros((256, postings.SLOT_WIDTH), np.int32)
+    wider_keys, wider_slots = empty_keys(256), np.zeros((256, postings.SLOT_WIDTH), np.int32)
     postings.grow(keys, slots, wider_keys, wider_slots, 56)
     assert sorted(wider_slots[wider_keys == 7].tolist()) == [[10, 1], [20, 1]]

@@ -172,11 +172,12 @@ class UpdateScheduler:
                 self._reached[place] = 1
 
     def _look_for_explicit(self, place: int) -> None:
-        plan = self._strata[place].plan
-        before = plan.machine
+        plan, record = self._strata[place].plan, self._table[place]
+        before, laid_out = plan.machine, record.laid_out
+        record.laid_out = -1  # first: should Ctrl-C come, what is laid out is not the plan any more
         plan.look_for_explicit()
-        if plan.machine is not before:
-            self._table[place].laid_out = -1
+        if plan.machine is before:
+            record.laid_out = laid_out
 
     def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Vector:
         """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
