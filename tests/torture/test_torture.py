@@ -34,6 +34,12 @@ def test_no_promise_is_broken(kind: str) -> None:
     assert tally.trials > 0
 
 
+@pytest.mark.parametrize("seed", [7700002, 7700006])
+def test_equivalences_in_recursion_are_looked_at_ahead(seed: int) -> None:
+    """Strata of a kind of their own, under strategies that keep sets and mark facts for updates to come."""
+    assert attack(["differential"], seed, 60.0, 1)["differential"].failed == {}
+
+
 def test_a_trial_that_fails_is_counted_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "language", lambda seed: 1 // (seed % 3))
     tally = attack(["language"], 1, 20.0, 6)["language"]

@@ -157,8 +157,26 @@ class StratumKind:
     def begin(
         self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
     ) -> AnyMaintenance:
-        """Its maintenance in the update under way."""
-        raise NotImplementedError
+        """Its maintenance in the update under way: by sets, unless a kind has levels and knows better. What is not
+        maintained at all may be looked at ahead (see `evaluation.strategies.look_ahead`)."""
+        from elastalog.backends.kernel.sets.set_update import StratumSets
+
+        kinds, names = self.context.kinds.values(), {*self.stratum.reads, *self.stratum.relations}
+        without_rules = (kind.stratum for kind in kinds if not kind.stratum.clauses and not kind.stratum.is_folded)
+        explicit = frozenset(names.intersection(name for stratum in without_rules for name in stratum.relations))
+        return StratumSets(self._set_plan, stratum_delta, self.held.annotation.support, explicit, scratch)
+
+    @cached_property
+    def _set_plan(self) -> SetPlan:
+        from elastalog.backends.kernel.sets.set_plan import SetPlan
+
+        context = self.context
+        source = context.program.checked.source
+        return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
+
+    @property
+    def _has_levels(self) -> bool:
+        return self.held.annotation.support in (Support.LEVELS, Support.VECTORS)
 
     def refold(self, changed: Mapping[str, Vector]) -> tuple[str, Vector]:
         """Maintains what is folded, after changes below; returns its relation and the entries that changed."""
@@ -309,6 +327,8 @@ class Ranked(Chosen):
     def begin(
         self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
     ) -> AnyMaintenance:
+        if not self._has_levels:
+            return super().begin(stratum_delta, place, scheduler, scratch)
         from elastalog.backends.kernel.ranks.graph import RankedUpdate
 
         return RankedUpdate(self.context.ranks, stratum_delta, self.context.dictionary)
@@ -349,6 +369,8 @@ class Plain(StratumKind):
     def begin(
         self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
     ) -> AnyMaintenance:
+        if not self._has_levels:
+            return super().begin(stratum_delta, place, scheduler, scratch)
         from elastalog.backends.kernel.levels.scheduler import StratumUpdate
 
         return StratumUpdate(stratum_delta, place, scheduler)
@@ -409,24 +431,6 @@ class Counted(Plain):
             self.stratum, variants, self.held.relations, support, context.watch, context.program.limits
         )
 
-    @cached_property
-    def _set_plan(self) -> SetPlan:
-        from elastalog.backends.kernel.sets.set_plan import SetPlan
-
-        context = self.context
-        source = context.program.checked.source
-        return SetPlan(self.stratum, self.plan, self.held.relations, context.dictionary, source)
-
-    def begin(
-        self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
-    ) -> AnyMaintenance:
-        from elastalog.backends.kernel.sets.set_update import StratumSets
-
-        kinds, names = self.context.kinds.values(), {*self.stratum.reads, *self.stratum.relations}
-        without_rules = (kind.stratum for kind in kinds if not kind.stratum.clauses and not kind.stratum.is_folded)
-        explicit = frozenset(names.intersection(name for stratum in without_rules for name in stratum.relations))
-        return StratumSets(self._set_plan, stratum_delta, self.held.annotation.support, explicit, scratch)
-
 
 class Merging(Plain):
     """A stratum in which equivalences depend on themselves, evaluated as classes. Levels are rounds; derivations are
@@ -485,6 +489,8 @@ class Merging(Plain):
     def begin(
         self, stratum_delta: StratumDelta, place: int, scheduler: UpdateScheduler, scratch: Scratch
     ) -> AnyMaintenance:
+        if not self._has_levels:
+            return super().begin(stratum_delta, place, scheduler, scratch)
         from elastalog.backends.kernel.merging.merging_update import MergingUpdate
 
         return MergingUpdate(self._merging_plan, stratum_delta, scratch)
