@@ -475,6 +475,7 @@ class Merging(Plain):
         return self._known_merging_plan
 
     def forget(self) -> None:
+        super().forget()
         self._known_merging_plan = None
 
     def prepare(self) -> tuple[ModuleType, ...]:
