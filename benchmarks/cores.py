@@ -2,8 +2,8 @@
 
 `python -m benchmarks.cores [WORK ...] [--data DIR] [--jobs N ...] [--strategy S] [--repeats N]` starts a process for
 every number of threads and takes the least seconds: until the session is open (Parquet read, levels and counts kept),
-of an update that deletes one fact, and of deleting one fact in a hundred and inserting them again, with how the strategy
-maintained the strata. A work is `galen` or a Parquet file of edges, of which the closure is evaluated.
+of an update that deletes one fact, and of deleting one fact in a hundred and inserting them again, as the log has
+them. A work is `galen` or a Parquet file of edges, of which the closure is evaluated.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ facts = {name: Path(path) for name, path in given["facts"].items()}
 began = time.perf_counter()
 db = elastalog.open(Path(given["program"]), facts, engine="local", strategy=given["strategy"], jobs=given["jobs"])
 mark("open")
-changed = given["changed"]
-rows = sorted(map(tuple, db[changed]))
+given = {name: sorted(map(tuple, db[name])) for name in facts}
 def update(what, deleted, inserted):
     global began
     began = time.perf_counter()
-    db.apply(inserted={changed: inserted}, deleted={changed: deleted})
+    db.apply(inserted=inserted, deleted=deleted)
     mark(what)
-    marks["how"].append(str(db.log()[-1])[:160])
-update("first", rows[:1], [])
-update("back", [], rows[:1])
-some = rows[7::100]
-update("deleted", some, [])
-update("inserted", [], some)
+    marks["how"].append("; ".join(f"{one.how} {one.derivations:,}" for one in db.log()[-1].strata if one.derivations))
+largest = max(given, key=lambda name: len(given[name]))
+update("first", {largest: given[largest][:1]}, {})
+update("back", {}, {largest: given[largest][:1]})
+some = {name: rows[7::100] for name, rows in given.items()}
+update("deleted", some, {})
+update("inserted", {}, some)
 print(json.dumps(marks))
 """
 GALEN = "galen"
@@ -62,9 +62,8 @@ def main() -> None:
         if work == GALEN:
             program = BY_NAME["galen"].program
             facts = {path.stem: str(path) for path in (data / "galen").glob("*.parquet")}
-            changed = "c"
         else:
-            program, facts, changed = EXAMPLES / "transitive_closure.dl", {"edge": str(data / "graphs" / work)}, "edge"
+            program, facts = EXAMPLES / "transitive_closure.dl", {"edge": str(data / "graphs" / work)}
         for jobs in given.jobs:
             about = {
                 "program": str(program),

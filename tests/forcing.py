@@ -81,6 +81,25 @@ ELSEWHERE: Mapping[str, str] = {
     "bytes_of_a_block": "tests/pipeline/test_plain_lines.py",
     "write_in_threads_from": "tests/pipeline/test_write_lines.py",
     "rows_written_at_once": "tests/pipeline/test_write.py",
+    **dict.fromkeys(
+        (
+            "device_first_look",
+            "device_look",
+            "device_gain",
+            "device_least_rest",
+            "device_longest_wait",
+            "device_ebb",
+            "device_start_part",
+            "device_start_from",
+            "device_start_ahead",
+            "device_start_cores",
+        ),
+        "tests/gpu/test_handover.py",
+    ),
+    **dict.fromkeys(
+        ("device_from", "device_from_unstarted", "device_asked_from", "device_once_from"), "tests/gpu/test_place.py"
+    ),
+    "device_patience": "tests/gpu/test_engine.py",
     "spark_least_rows": "tests/spark (spark.elastalog.leastRows)",
     "spark_few_texts": "tests/spark/test_texts.py",
     "spark_few_filed": "tests/spark/test_filed_facts.py",

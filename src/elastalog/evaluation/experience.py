@@ -87,7 +87,8 @@ class Bootstrap:
 
     @classmethod
     def counted(cls, inputs: int, derivations: int, rows: int, rounds: int, spared: int = 0) -> Bootstrap:
-        """A bootstrap of which this was counted (see `Watch`); nothing but derivations where it was evaluated elsewhere.
+        """A bootstrap of which this was counted (see `Watch`); nothing but derivations where it was evaluated
+        elsewhere.
         An update has no help of other threads, so what they spare a bootstrap makes it the better choice sooner."""
         if not rounds:
             return cls(inputs, derivations, float(derivations), rows)
