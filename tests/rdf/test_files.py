@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyoxigraph
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import elastalog
-from elastalog.pipeline.files.rdf import read_triples
+from elastalog.pipeline.files.rdf import PLAIN, read_triples
 from tests.commands import run
 
 PROGRAM = """.decl triple(s: symbol, p: symbol, o: symbol)
@@ -139,10 +142,22 @@ def test_lines_that_are_taken_apart_are_those_that_the_parser_reads(tmp_path: Pa
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ['"a" <http://e/p> "b" .', '<http://e/a> "p" "b" .', '<http://e/a> <http://e/p> "b"'])
+@given(st.lists(st.from_regex(PLAIN.rstrip("$"), fullmatch=True), max_size=4))
+def test_plain_terms_are_what_the_parser_writes(terms: list[str]) -> None:
+    read = pyoxigraph.parse("".join(f"<x:x> <x:x> {term} .\n" for term in terms), pyoxigraph.RdfFormat.N_TRIPLES)
+    assert [str(triple.object) for triple in read] == terms
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"a" <http://e/p> "b" .', '<http://e/a> "p" "b" .', '<http://e/a> <http://e/p> "b"',
+        '<http://e/a>. <http://e/p> "b" .', '<http://e/a> <http://e/p> "b" . .', "<http://e/a> <http://e/p> <e:b>.. ",
+    ],
+)  # fmt: skip
 def test_no_line_passes_that_is_none(line: str, tmp_path: Path) -> None:
     (tmp_path / "d.nt").write_text(f'<{EX}a> <{EX}p> "b" .\n{line}\n')
-    assert len(read_triples(tmp_path / "d.nt", "ntriples").bad) == 1
+    assert read_triples(tmp_path / "d.nt", "ntriples").bad
 
 
 def test_facts_are_written_as_rdf_and_read_again(tmp_path: Path) -> None:

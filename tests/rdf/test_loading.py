@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,9 @@ import pytest
 
 import elastalog
 from elastalog import rdf
-from elastalog.provenance.check import check_proof
-from elastalog.rdf.loading import all_triples
-from elastalog.rdf.sparql import _text
-from elastalog.rdf.vocabulary import Names
 from tests.commands import run as command
-from tests.rdf.judges import RandomOntology
+from tests.gpu.conftest import emulated, emulated_library, no_least  # noqa: F401
+from tests.rdf.updates import closure, stays_right
 
 HEAD = """@prefix : <http://example.org/> . @prefix ex: <http://example.org/> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -180,40 +177,30 @@ def test_lists_that_lead_back_into_themselves_end(tmp_path: Path) -> None:
         assert set(db["C"]) == {("<http://e/a>",)}
 
 
+def test_limits_and_threads_are_those_of_the_reading_too(family: Path, tmp_path: Path) -> None:
+    with rdf.load(family, jobs="auto") as db:
+        assert len(db["Woman"]) == 2
+    (tmp_path / "many.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n" * 100_000)
+    with pytest.raises(elastalog.ElastalogError, match="E0604"):
+        rdf.load(tmp_path / "many.nt", limits=elastalog.Limits(memory=1 << 20))
+    with pytest.raises(elastalog.ElastalogError, match="`jobs` cannot be 0"):
+        rdf.load(family, jobs=0)
+
+
 # --- updates -------------------------------------------------------------------------------------------------------
 
 
-def closure(db: Any) -> set[tuple[str, str, str]]:
-    """Without blank nodes, whose labels change from file to file."""
-    return {triple for triple in all_triples(db, Names.in_program(db)) if "_:" not in "".join(triple)}
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(10))
 def test_updates_give_what_loading_the_result_gives_and_proofs_are_right(seed: int, tmp_path: Path) -> None:
-    made = RandomOntology(5000 + seed, has_keys=seed % 2 == 0)
-    path = tmp_path / "o.nt"
-    path.write_text(made.graph.serialize(format="nt"))
-    draw = random.Random(seed)
-    strategy = ("elastic", "elastic", "bfc", "dredc")[seed % 4]
-    with rdf.load(path, equality=True, strategy=strategy) as db:
-        for _ in range(3):
-            given = [
-                " ".join(t) for t in all_triples(db, Names.in_program(db), explicit=True) if "/www.w3.org/" not in t[1]
-            ]
-            lines = [f"- {line} ." for line in draw.sample(given, min(2, len(given)))]
-            lines += [f"+ {' '.join(map(_text, made.fact()))} ." for _ in range(2)]
-            rdf.apply(db, "\n".join(lines) + "\n")
-            (tmp_path / "then.nt").write_text(
-                "".join(f"{' '.join(t)} .\n" for t in all_triples(db, Names.in_program(db), explicit=True))
-            )
-            with rdf.load(tmp_path / "then.nt", equality=True) as fresh:
-                assert closure(db) - closure(fresh) == set()
-                assert closure(fresh) - closure(db) == set()
-        explicit = {name: set(db.explicit(name)) for name in db}
-        everything = {name: set(db[name]) for name in db}
-        for name in db:
-            for values in sorted(everything[name])[:2]:
-                assert check_proof(db.explain((name, values)), db.program.checked, explicit, everything)
+    stays_right(seed, tmp_path, strategy=("elastic", "dred", "bfc", "dredc", "recompute")[seed % 5])
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_gpu_keeps_ontologies_right(seed: int, tmp_path: Path, caplog: Any) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    stays_right(20 + seed, tmp_path, engine="gpu")
+    assert "on the GPU" in caplog.text
 
 
 def test_patches_of_both_kinds_say_the_same(family: Path) -> None:
