@@ -214,17 +214,18 @@ Part: TypeAlias = int | Constant
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Facts of `made_of` are links from `source` to `target`, or give the value to the target where there is no source.
-    None: of every node of the source a link, whose parts are columns of its key; or one value, that holds always.
-    `weights`: what is added, with signs; `floors`: what the value is at least, or at most."""
+    """Facts of `made_of` are links from `sources`, one or two, each with its key, to `target`, or give the value to the
+    target where there are none. None: of every node of the source a link, whose parts are columns of its key; or one
+    value, that holds always. `weights`: what is added, with signs; `floors`: what the value is at least, or at most.
+    `is_sum`: the values of two sources are added; otherwise the worse one counts."""
 
     made_of: str | None
-    source: str | None
-    source_key: tuple[Part, ...]
+    sources: tuple[tuple[str, tuple[Part, ...]], ...]
     target: str
     target_key: tuple[Part, ...]
     weights: tuple[tuple[int, Part], ...]
     floors: tuple[Part, ...]
+    is_sum: bool
 
 
 @dataclass(frozen=True, slots=True)
