@@ -68,7 +68,6 @@ def main() -> None:
             about = {
                 "program": str(program),
                 "facts": facts,
-                "changed": changed,
                 "jobs": jobs,
                 "strategy": given.strategy,
             }
