@@ -87,6 +87,7 @@ ELSEWHERE: Mapping[str, str] = {
             "device_look",
             "device_gain",
             "device_least_rest",
+            "device_least_found",
             "device_longest_wait",
             "device_ebb",
             "device_start_part",
@@ -97,7 +98,15 @@ ELSEWHERE: Mapping[str, str] = {
         "tests/gpu/test_handover.py",
     ),
     **dict.fromkeys(
-        ("device_from", "device_from_unstarted", "device_asked_from", "device_once_from"), "tests/gpu/test_place.py"
+        (
+            "device_from",
+            "device_from_unstarted",
+            "device_at_once_from",
+            "device_most_variants",
+            "device_asked_from",
+            "device_once_from",
+        ),
+        "tests/gpu/test_place.py",
     ),
     "device_patience": "tests/gpu/test_engine.py",
     "spark_least_rows": "tests/spark (spark.elastalog.leastRows)",

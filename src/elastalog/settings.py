@@ -158,6 +158,12 @@ class Settings:
     """How many times faster the rest has to be there: both sides are guesses."""
     device_least_rest: float = 0.1
     """Seconds that have to be left: less is not worth any thought."""
+    device_least_found: int = 500_000
+    """Facts that a stratum must have found: before, what they took says little of the rest."""
+    device_at_once_from: int = 500_000
+    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started."""
+    device_most_variants: int = 16
+    """Variants of rules in a round up to which it may: each costs launches."""
     device_longest_wait: float = 0.1
     """Seconds that are waited for a device that has nearly been started, instead of another round here."""
     device_ebb: float = 0.5
@@ -166,7 +172,7 @@ class Settings:
     """Part of the time of a start after which a stratum has taken long enough for one."""
     device_start_from: int = 90_000
     """Facts that a stratum must have found by then."""
-    device_start_ahead: int = 30_000
+    device_start_ahead: int = 20_000
     """Facts that are going to be read from which a device is started beside that."""
     device_start_cores: int = 4
     """Processors of a machine on which a start takes nothing away from the kernel."""

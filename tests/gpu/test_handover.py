@@ -26,7 +26,7 @@ def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
     """Every stratum goes on there after its first round."""
     monkeypatch.setattr(SETTINGS, "device_first_look", 0)
     monkeypatch.setattr(SETTINGS, "device_look", 0.0)
-    monkeypatch.setattr(place, "forecast", lambda so_far, variants: Forecast(10.0, 0.1))
+    monkeypatch.setattr(place, "forecast", lambda so_far, variants: Forecast(10.0, 0.1, 1_000_000))
     return emulated
 
 
@@ -144,3 +144,18 @@ def test_a_machine_with_few_cores_starts_a_device_only_for_what_takes_longer(mon
     for cores, is_started in ((2, False), (16, True)):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
         assert forecast.is_worth_a_start(early, forecast.forecast(early, 1), 0.35) == is_started
+
+
+def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early_is_not_believed(
+    eager: Arrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
+    for least, variants, where in ((50, 16, "on the GPU: "), (50, 0, "begun here"), (500, 16, "begun here")):
+        monkeypatch.setattr(SETTINGS, "device_at_once_from", least)
+        monkeypatch.setattr(SETTINGS, "device_most_variants", variants)
+        caplog.clear()
+        assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto")) == expected
+        assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
+    early = SoFar(0.127, 171_659, 131_659, 0.121, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
+    assert not forecast.forecast(early, 4).is_better_there()

@@ -50,6 +50,11 @@ class _Held:
     used: int
 
 
+def _variants(stratum: LogicalStratum) -> int:
+    """How many variants of rules run in a round."""
+    return sum(len(clause.recursive_goals) for clause in stratum.clauses)
+
+
 class DevicePlace:
     """See `OtherPlace`. `arrays`: where; None for the device of this machine, which is started when it is needed.
     `is_asked`: the user wants strata there wherever possible; otherwise the kernel begins with them, and those go there
@@ -115,17 +120,19 @@ class DevicePlace:
         levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
     ) -> Begun | None:
         size = sum(map(len, facts.values()))
-        if not self.is_asked and stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations):
+        may_begin = stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations)
+        if self.is_asked or not may_begin:
+            if not self._is_worth_it(stratum, size):
+                return None
+        elif not self._is_large(stratum, size):
             self._leave(stratum, "begun here; a GPU goes on with what takes long")
-            return None
-        if not self._is_worth_it(stratum, size):
             return None
         return self._evaluated(stratum, facts, limits, levels, None)
 
     def wants(self, stratum: LogicalStratum, so_far: SoFar) -> bool:
         if self.is_asked or stratum.number in self._failed or not (self._is_ready or starting.is_there()):
             return False
-        guess = forecast(so_far, sum(len(clause.recursive_goals) for clause in stratum.clauses))
+        guess = forecast(so_far, _variants(stratum))
         log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
         left = 0.0 if self._is_ready else starting.seconds_left()
         if left > SETTINGS.device_longest_wait:
@@ -202,6 +209,12 @@ class DevicePlace:
         self._note(stratum, seconds, 1, 0, {rule.relation: found.rows.nbytes})
         self._tell(stratum, "gpu", f"{self._where}: {len(members):,} facts of {len(found.rows):,} groups folded")
         return found
+
+    def _is_large(self, stratum: LogicalStratum, size: int) -> bool:
+        """Whether a stratum need not be begun here to know that it takes long."""
+        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_longest_wait
+        is_simple = _variants(stratum) <= SETTINGS.device_most_variants
+        return size >= SETTINGS.device_at_once_from and is_simple and is_quick and self._is_there()
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
         """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""
