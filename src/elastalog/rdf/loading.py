@@ -238,18 +238,20 @@ def export(db: Database, path: Files, *, form: str | None = None, explicit: bool
 
 def all_triples(db: Any, names: Names, explicit: bool = False) -> Iterator[tuple[str, str, str]]:
     """The triples of a session that have subjects, literals having no properties of their own."""
-    for name in (*names.relations.values(), SAME, DIFFERENT, AXIOM):
+    terms = {name: node for node, name in names.relations.items()}
+    terms |= {name: ("", term) for term, name in EQUALITY.items()}
+    for name in (*terms, AXIOM):
         if name not in db.schemas:
             continue
-        for values in db.explicit(name) if explicit else db[name]:
-            triple = names.triple(name, values)
-            if (
-                triple is not None
-                and triple[0][0] != '"'
-                and triple[1][0] == "<"
-                and not (name == SAME and values[0] == values[1])
-            ):
-                yield triple
+        rows = db.explicit(name) if explicit else db[name]
+        kind, term = terms.get(name, ("", ""))
+        if kind == CLASS:
+            found = ((x, TYPE, term) for (x,) in rows)
+        elif name == AXIOM:
+            found = iter(rows)
+        else:
+            found = ((x, term, y) for x, y in rows if name != SAME or x != y)
+        yield from (triple for triple in found if triple[0][0] != '"' and triple[1][0] == "<")
 
 
 Triple = str | Sequence[str]

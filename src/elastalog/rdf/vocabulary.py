@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
@@ -75,10 +75,6 @@ class Names:
         """The relation of a class or property."""
         return self.relations.get((kind, term))
 
-    def terms(self) -> dict[str, tuple[str, str]]:
-        """Kind and term of each relation."""
-        return {name: node for node, name in self.relations.items()}
-
     def shortened(self, text: str) -> str:
         """A text about facts with IRIs as prefixed names: `Person("<http://ex.org/ann>")` is `Person(ex:ann)`."""
         return _TERM.sub(lambda found: self.short(found[1].replace('\\"', '"').replace("\\\\", "\\")), text)
@@ -130,17 +126,6 @@ class Names:
         advice = did_you_mean(self.short(term), [self.short(known) for _, known in self.relations])
         told = f"no relation for {self.short(term)}: neither ontology nor data have spoken of it"
         return f"{told}; {advice or 'check the IRI'}"
-
-    def triple(self, relation: str, values: tuple[Any, ...]) -> tuple[str, str, str] | None:
-        """The triple that a fact is; None of a fact that is none."""
-        kind, term = self.terms().get(relation, ("", ""))
-        if kind == CLASS:
-            return values[0], TYPE, term
-        if kind == PROPERTY:
-            return values[0], term, values[1]
-        if relation in (SAME, DIFFERENT):
-            return values[0], SAME_AS if relation == SAME else DIFFERENT_FROM, values[1]
-        return values if relation == AXIOM else None
 
 
 _TERM: Final = re.compile(r'"(<[^"]*>|\\"(?:[^"\\]|\\\\.|\\")*|_:[^"]*)"')
