@@ -55,23 +55,22 @@ class RankedGraph(Nodes):
     def read_links(self, *, before: bool) -> None:
         """Takes the links from the relations, as they were before the update under way, or as they are; none of their
         nodes has a rank."""
-        self.state[[ops.USED_NOTES, ops.USED_LOST, ops.USED_GONE, ops.USED_COME, ops.FAULT]] = 0
+        self.state[ops.USED_NOTES : ops.USED_COME + 1] = self.state[ops.FAULT] = 0
         self._nodes["present"] = 0
         all_links = sum(self._made_of[link.made_of].used for link in self.ranked.links if link.made_of is not None)
         self._links = with_room(self._links, self._links_used, max(all_links - self._links_used, 0))
         for number, link in enumerate(self.ranked.links):
             if link.made_of is not None:
-                relation = self._made_of[link.made_of]
+                relation, known = self._made_of[link.made_of], self._row_of[number]
                 if before and relation.is_annotated:
                     rows = np.flatnonzero(snapshot.old_levels(relation) != GONE).astype(np.int32)
                 else:
                     rows = present_now(relation)
-                numbers, known = self._ensure(number, link, rows), self._row_of[number]
-                self._links["alive"][known[known != ops.NOTHING]] = 0
-                self._links["alive"][numbers] = 1
-        used = self._links[: self._links_used]
-        if (used["alive"].astype(np.bool_) & (used["source"] != ops.NOTHING) & (used["weight"] < 0)).any():
-            self.state[ops.FAULT] = 2
+                if len(known):
+                    self._links["alive"][known[known != ops.NOTHING]] = 0
+                self._links["alive"][self._ensure(number, link, rows)] = 1
+        self._come = with_room(self._come, 0, self._links_used)
+        ops.begin(self._links_used, self._come, self._links, self.state)
 
     def read_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Takes the ranks from the facts of the stratum. Whether they are what the links say."""
@@ -84,16 +83,14 @@ class RankedGraph(Nodes):
             self._nodes["steps"][nodes] = relation.level[rows]
             self._nodes["count"][nodes] = relation.count[rows]
             self._nodes["value"][nodes] = self.order.numbers(facts[:, self.ranked.columns[name]])
+        self.state[ops.USED_COME] = 0
         is_right = ops.check(self._nodes, self._vertices, self._links, self._table, self.state)
         return bool(is_right) and not self.order.is_spoilt and not self.state[ops.FAULT]
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 
     def evaluate(self, watch: Watch) -> None:
-        """Settles all nodes. Raises OutOfOrder if that cannot be done in the order of values."""
-        used = self._links[: self._links_used]
-        self._come = np.flatnonzero(used["alive"].astype(np.bool_) & (used["source"] == ops.NOTHING)).astype(np.int32)
-        self.state[ops.USED_COME] = len(self._come)
+        """Settles all nodes, after `read_links`. Raises OutOfOrder if that cannot be done in the order of values."""
         self.state[ops.UPDATE] += 1
         self._settle(watch)
 

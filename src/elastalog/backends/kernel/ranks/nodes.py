@@ -175,7 +175,7 @@ class Nodes:
         if self.state[ops.IS_PLAIN]:
             self._reserve_nodes(more)
             nodes = self._nodes[used : used + more]
-            nodes[:] = 0
+            nodes.view(np.int64)[:] = 0
             nodes["vertex"] = own["node"] = fresh
             nodes["given"] = nodes["next"] = ops.NOTHING
             self.state[ops.USED_NODES] += more
@@ -228,14 +228,17 @@ class Nodes:
         first = self._links_used
         self._links = with_room(self._links, first, size)
         self._links_used += size
-        made = self._links[first : first + size]
-        made["source"] = ends[0] if link.sources else ops.NOTHING
-        made["other"] = ends[1] if len(ends) == 3 else ops.NOTHING
-        made["target"], made["is_sum"], made["alive"], made["seen"] = ends[-1], link.is_sum, link.made_of is None, 0
-        made["weight"], made["floor"] = self._sum(link, facts), _LEAST
+        floors = np.full(size, _LEAST)
         for part in link.floors:
-            made["floor"] = np.maximum(made["floor"], self.order.numbers(self._column(part, facts)))
-        ops.put_in(first, first + size, self._nodes, self._vertices, self._links, self.state)
+            np.maximum(floors, self.order.numbers(self._column(part, facts)), out=floors)
+        sources, others = ends[0] if link.sources else NO_ROWS, ends[1] if len(ends) == 3 else NO_ROWS
+        ops.put_in(
+            first, sources, others, ends[-1], self._sum(link, facts), floors, self._nodes, self._vertices, self._links,
+            self.state,
+        )  # fmt: skip
+        if link.is_sum or link.made_of is None:
+            self._links["is_sum"][first : first + size] = link.is_sum
+            self._links["alive"][first : first + size] = link.made_of is None
         return np.arange(first, first + size, dtype=np.int32)
 
     def _column(self, part: Part, facts: Matrix) -> Vector:
