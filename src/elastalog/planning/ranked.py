@@ -12,8 +12,8 @@ within each of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.subsumptions import MARK
@@ -127,7 +127,7 @@ class _Parts:
         if len(plain) != 1 or any(isinstance(value, Apply) for value in self.values):
             return None
         (goal,) = plain
-        return goal if isinstance(goal, Scan) and _are_distinct(goal.terms) else None
+        return goal if isinstance(goal, Scan) and _are_names([t for t in goal.terms if t is not None]) else None
 
 
 class _Reader:
@@ -185,7 +185,11 @@ class _Reader:
             raise NotRanked(f"{_rule(clause)} makes something else of the value than a sum or a bound")
         if self._base is Base.FLOAT and len(terms) > 2:
             raise NotRanked(f"{_rule(clause)} adds more than two floats, whose sum depends on their order")
-        known = [sign * term.value for sign, term in weights if isinstance(term, Constant) and _is_number(term.value)]
+        known = [
+            sign * term.value
+            for sign, term in weights
+            if isinstance(term, Constant) and isinstance(term.value, int | float)
+        ]
         if len(known) == len(weights) and (sum(known) < 0 if self._is_least else sum(known) > 0):
             raise NotRanked(f"{_rule(clause)} makes values better than those it reads")
         return _Parts(reads, rest, weights, is_sum=len(numbers) > 1)
@@ -252,10 +256,6 @@ def _is_guard(goal: Goal) -> bool:
     return isinstance(goal, Scan) and goal.relation.startswith(GUARD)
 
 
-def _are_distinct(terms: Iterable[object]) -> bool:
-    return _are_names([term for term in terms if term is not None])
-
-
 def _are_names(terms: Sequence[object]) -> bool:
     return all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms)
 
@@ -264,25 +264,17 @@ def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
     return isinstance(expression, Variable) and expression.name in names
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return type(value) in (int, float)
-
-
 def _is_of_itself(test: Test) -> bool:
     """Whether a comparison asks of one variable whether it is a number."""
     return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
 
 
-def _is_variable(expression: Expression, name: str) -> bool:
-    return isinstance(expression, Variable) and expression.name == name
-
-
 def _solved(test: Test, name: str) -> Expression | None:
     """What an equation says that a variable is."""
     if test.operator == "=":
-        if _is_variable(test.left, name):
+        if _is_one_of(test.left, [name]):
             return test.right
-        if _is_variable(test.right, name):
+        if _is_one_of(test.right, [name]):
             return test.left
     return None
 

@@ -38,8 +38,8 @@ _NODE = ("vertex", "context", "steps", "count", "present", "next", "given", "not
 NODE = np.dtype([(name, "i4") for name in (*_NODE, "settled", "lost")] + [("value", "i8"), ("offer", "i8")])
 """`next`: the next node of its vertex. `given`: the first link that gives it a value. `noted`, `offered`, `settled`,
 `lost`: the last update in which it was. It fills a line of the processor's memory."""
-VERTEX = np.dtype([(name, "i4") for name in ("out", "into", "node", "degree", "relation", "key")])
-"""Its first links either way, its first node, how many links lead from it; of which relation it is, and its key."""
+VERTEX = np.dtype([(name, "i4") for name in ("out", "into", "node", "degree")])
+"""Its first links either way, its first node, and how many links lead from it."""
 _LINK = ("source", "other", "target", "next_out", "next_other", "next_into", "seen")
 _REST = [("alive", "i2"), ("is_sum", "i2"), ("weight", "i8"), ("floor", "i8")]
 LINK = np.dtype([(name, "i4") for name in _LINK] + _REST)
@@ -432,14 +432,14 @@ def collect(entries, touched, known, gone, come, links, state):  # type: ignore[
     return 1
 
 
-@operator(INT, INT, _NOTES, _NOTES, _NODES, _VERTICES, STATE)
-def tell(relation, told, notes, nodes, vertices, state):  # type: ignore[no-untyped-def]
+@operator(INT, INT, _NOTES, _NOTES, _NODES, MATRIX, STATE)
+def tell(relation, told, notes, nodes, keys, state):  # type: ignore[no-untyped-def]
     """The facts of a relation that went (steps GONE), came, or have another rank. Returns how many there are."""
     used = 0
     for i in range(state[USED_NOTES]):
         note = notes[i]
         node = nodes[note.node]
-        if vertices[node.vertex].relation == relation:
+        if keys[node.vertex, 0] == relation:
             is_same = note.present and node.present and note.value == node.value
             if note.present and not is_same:
                 fact = told[used]
@@ -450,33 +450,6 @@ def tell(relation, told, notes, nodes, vertices, state):  # type: ignore[no-unty
                 fact.node, fact.steps, fact.count, fact.value = note.node, node.steps, node.count, node.value
                 used += 1
     return used
-
-
-@operator(INT, _NOTES, WORDS, WORDS, _NODES, _LINKS, STATE)
-def undo(notes, gone, come, nodes, links, state):  # type: ignore[no-untyped-def]
-    """Makes nodes what notes say that they were, and links too."""
-    for i in range(state[USED_NOTES]):
-        note = notes[i]
-        node = nodes[note.node]
-        node.present, node.steps, node.count, node.value = note.present, note.steps, note.count, note.value
-    for i in range(state[USED_COME]):
-        links[come[i]].alive = 0
-    for i in range(state[USED_GONE]):
-        links[gone[i]].alive = 1
-    return 0
-
-
-@operator(INT, _NODES, _VERTICES, _LINKS, WORDS, STATE)
-def check(nodes, vertices, links, table, state):  # type: ignore[no-untyped-def]
-    """Whether ranks and counts of all nodes are what the derivations say: 1 if so."""
-    for number in range(state[USED_NODES]):
-        node = nodes[number]
-        count = find_best(nodes, vertices, links, table, state, int64(number))
-        if node.present != (count > 0):
-            return 0
-        if count and (state[BEST] != node.value or state[BEST_STEPS] != node.steps or count != node.count):
-            return 0
-    return 1
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
