@@ -20,6 +20,7 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.goals import grounded, names_in
 from elastalog.planning.logical import GUARD, Clause, Goal, Link, Part, Ranked, Scan, StoredRelation, Test
+from elastalog.planning.solving import solve_equation
 
 
 class NotRanked(Exception):
@@ -170,9 +171,10 @@ class _Reader:
         equations = [goal for goal in rest if isinstance(goal, Test) and given in names_in(goal)]
         if len(equations) != 1 or any(uses.count(name) != 1 for name in (*numbers, given)):
             raise NotRanked(f"{_rule(clause)} tests the value, or uses it twice")
-        expression = _solved(equations[0], given)
-        if expression is None:
+        solution = solve_equation(equations[0], set(names_in(equations[0])) - {given}, wraps=False)
+        if solution is None or not solution.is_exact:
             raise NotRanked(f"{_rule(clause)} tests the value")
+        expression = solution.expression
         rest = tuple(goal for goal in rest if goal is not equations[0])
         if isinstance(expression, Apply) and expression.functor == ("max" if self._is_least else "min"):
             floors = tuple(part for part in expression.arguments if not _is_one_of(part, numbers))
@@ -267,16 +269,6 @@ def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
 def _is_of_itself(test: Test) -> bool:
     """Whether a comparison asks of one variable whether it is a number."""
     return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
-
-
-def _solved(test: Test, name: str) -> Expression | None:
-    """What an equation says that a variable is."""
-    if test.operator == "=":
-        if _is_one_of(test.left, [name]):
-            return test.right
-        if _is_one_of(test.right, [name]):
-            return test.left
-    return None
 
 
 def _terms(expression: Expression, sign: int) -> Iterator[tuple[int, Expression]]:
