@@ -110,6 +110,24 @@ def test_relative_iris_need_a_base(tmp_path: Path) -> None:
         assert list(db["triple"]) == [(f"<{EX}a>", f"<{EX}p>", f"<{EX}b>")]
 
 
+def test_a_base_is_an_absolute_iri(tmp_path: Path) -> None:
+    (tmp_path / "d.ttl").write_text("<a> <p> <b> .")
+    with pytest.raises(elastalog.ElastalogError, match="`here` cannot be a base: no scheme found"):
+        opened(tmp_path, "d.ttl", ', base="here"')
+
+
+def test_entities_of_xml_stand_for_texts_of_a_bounded_length(tmp_path: Path) -> None:
+    declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 20}">' for n in range(1, 9))
+    text = f'<!DOCTYPE rdf:RDF [<!ENTITY e0 "{EX}"><!ENTITY twice "&e0;&e0;">{{}}]><rdf:RDF {NAMESPACES}>'
+    text += '<e:A rdf:about="&e0;a"><e:p>{}</e:p></e:A></rdf:RDF>'
+    (tmp_path / "d.rdf").write_text(text.format("", "&twice;"))
+    with opened(tmp_path, "d.rdf") as db:
+        assert (f"<{EX}a>", f"<{EX}p>", f'"{EX}{EX}"') in db["triple"]
+    (tmp_path / "d.rdf").write_text(text.format(declared, "&e8;"))
+    with pytest.raises(elastalog.ElastalogError, match="holds more than 200 times its"):
+        opened(tmp_path, "d.rdf")
+
+
 def test_compressed_files_byte_order_marks_line_ends_and_large_literals(tmp_path: Path) -> None:
     large = "y" * 3_000_000
     lines = f'\ufeff# a comment\r\n<{EX}a> <{EX}p> "{large}" .\r\n\r\n<{EX}a>\t<{EX}p> "é\\u00e9" . # said\r\n'

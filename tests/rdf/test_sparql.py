@@ -115,7 +115,8 @@ def test_prefixes_of_the_files_need_no_declaration(sessions: tuple[Any, Any, rdf
             "2:9",
         ),
         ("CONSTRUCT { ?x a ex:Cat } WHERE { ?x a ex:Dog }", "CONSTRUCT is not covered", "1:1"),
-        ("SELECT ?x WHERE { ?x no:such ?y }", "this is no SPARQL: unknown namespace prefix", "1:22"),
+        ("SELECT ?x # no:such\n WHERE { ?x no:such ?y }", "the prefix `no:` is not known", "2:13"),
+        ("SELECT ?x WHERE { ?x :such ?y }", "the prefix `:` is not known", "1:22"),
         ("SELECT ?x WHERE { ?x a }", "this is no SPARQL", "1:"),
     ],
 )

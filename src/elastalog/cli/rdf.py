@@ -94,7 +94,10 @@ def import_(
     with exit_codes(form, verbosity), announcing(verbosity):
         from elastalog.pipeline.files.policy import BadRows
         from elastalog.rdf.loading import open_translation, translate
+        from elastalog.storage.objects.writing import refuse_existing_at
 
+        if store is not None:
+            refuse_existing_at(store)
         policy = BadRows(bad_rows, max_bad_rows)
         made = translate(
             ontology, *data, base=base, imports=_imported(imports), equality=equality, bad_rows=policy, jobs=jobs

@@ -302,6 +302,7 @@ class LogicalProgram:
     strata: tuple[LogicalStratum, ...]
     _needed: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     _given: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""
 
@@ -341,12 +342,16 @@ class LogicalProgram:
     @property
     def limits(self) -> Mapping[str, int]:
         """By relation with a `.limitsize`, how many facts it allows."""
-        return {
-            relation.name: int(directive.parameters["n"])
-            for relation in self.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
+        found = self._limits
+        if found is None:  # every stratum asks
+            found = {
+                relation.name: int(directive.parameters["n"])
+                for relation in self.checked.relations.values()
+                for directive in relation.directives
+                if directive.kind == "limitsize"
+            }
+            object.__setattr__(self, "_limits", found)
+        return found
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
         """Whether a `.limitsize` may have to cut a stratum short."""

@@ -40,6 +40,7 @@ from elastalog.rdf.vocabulary import (
     SAME_AS,
     TYPE,
     Names,
+    log,
 )
 from elastalog.session import open as open_session
 from elastalog.session.opening import as_bad_rows
@@ -87,16 +88,13 @@ def load(
         ontology, *data, base=base, imports=imports, equality=equality, bad_rows=as_bad_rows(bad_rows),
         limits=options.get("limits"), jobs=options.get("jobs"),
     )  # fmt: skip
+    for one in made.outside:
+        log.warning("%s: %s: %s", one.place, one.axiom, one.reason)
     return open_translation(made, bad_rows=bad_rows, **options)
 
 
 def open_translation(made: Translation, **options: Any) -> Session:
     """A session of a translation."""
-    import logging
-
-    log = logging.getLogger("elastalog.rdf")
-    for one in made.outside:
-        log.warning("%s: %s: %s", one.place, one.axiom, one.reason)
     session = open_session(Program.parse(made.text, name="ontology.dl", preprocess=False), made.facts, **options)
     session.reports[:0] = made.reports
     return session
@@ -133,7 +131,7 @@ def translate(
     kinds = ("owl:ObjectProperty", "owl:DatatypeProperty", "rdf:Property", "owl:AnnotationProperty")
     nodes |= {(PROPERTY, node) for kind in kinds for node in graph.members(kind) if node[0] == "<"}
     words = words_for(graph, [node for _, node in nodes if node[:2] == "_:"])
-    names = Names.of(nodes, {prefix: full for prefix, full in found.prefixes.items() if prefix}, words)
+    names = Names.of(nodes, found.prefixes, words)
     facts = dict(_facts(triples, codes, is_type, classes, properties, names))
     facts[AXIOM] = _table(["s", "p", "o"], triples, triples.codes[~found.is_data])
     has_equality = any(rule.head.relation == ("", SAME) for rule in rules) or SAME_AS in properties.values()
@@ -234,8 +232,7 @@ def export(db: Database, path: Files, *, form: str | None = None, explicit: bool
     names = Names.in_program(db)
     target = Path(path)
     lines = [f"{' '.join(triple)} .\n" for triple in all_triples(db, names, explicit)]
-    prefixes = {name: full for name, full in names.prefixes.items() if name}
-    write_triples(lines, target, form or format_of(target.name), prefixes)
+    write_triples(lines, target, form or format_of(target.name), names.prefixes)
     return len(lines)
 
 

@@ -225,7 +225,7 @@ def _beside(path: Path, wanted: str) -> Path | None:
         from urllib.parse import unquote, urlsplit
 
         at = Path(unquote(urlsplit(wanted.strip("<>")).path))
-        return at if at.is_file() else None
+        return at if at.is_file() and at in _files_at(at.parent) else None
     last = _plain(wanted).rsplit("/", 1)[-1]
     names = [last, *(last + ending for _, endings in FORMATS.values() for ending in endings)]
     if not re.fullmatch(r"[\w.-]+", last):

@@ -15,10 +15,11 @@ from elastalog.analysis.functor_values import literal_of, literal_text
 from elastalog.diagnostics.arguments import require_package, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import is_schema
 from elastalog.rdf.rules import constant
-from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri
+from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri, log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,7 @@ _UNCOVERED: Final = {
     "Path": (r"\||(?<=[\w)>])[*+?](?![\w$])|!(?=[\w(<^])", "a property path of this kind"),
 }
 """What is not covered, by its name in the algebra: how it is written, and what it is called."""
+_COVERED: Final = "docs/reference/rdf.md#sparql lists what is covered"
 
 Row = dict[str, str]
 """A solution: terms, in the form of N-Triples, by variable."""
@@ -104,17 +106,26 @@ def _parsed(text: str, names: Names | None) -> Any:
             raise _fault(text, error.loc, f"this is no SPARQL: {error.msg[:1].lower()}{error.msg[1:]}") from None
         except Exception as error:  # rdflib has no class of its own for an unknown prefix
             told = str(error)
-            at = text.find(f"{told.rpartition(' ')[2]}:") if "prefix" in told else 0
-            raise _fault(text, max(at, 0), f"this is no SPARQL: {told[:1].lower()}{told[1:]}") from None
+            if "prefix" not in told:
+                raise _fault(text, 0, f"this is no SPARQL: {told[:1].lower()}{told[1:]}") from None
+            prefix = told.rpartition(" ")[2].replace("None", "")
+            at = _first_of(rf"(?<![\w.-]){re.escape(prefix)}:", text)
+            advice = did_you_mean(prefix, prefixes) or f"declare it: `PREFIX {prefix}: <http://…>`"
+            raise _fault(text, at, f"the prefix `{prefix}:` is not known", advice) from None
         finally:
             rdflib.NORMALIZE_LITERALS = normalises
 
 
-def _fault(text: str, at: int, told: str) -> ElastalogError:
+def _first_of(written: str, text: str) -> int:
+    """Where something is written in a query for the first time, outside of texts, IRIs and comments."""
+    found = re.compile(f"{_SKIPPED}|({written})", re.IGNORECASE)
+    return next((match.start() for match in found.finditer(text) if match[1]), 0)
+
+
+def _fault(text: str, at: int, told: str, advice: str = _COVERED) -> ElastalogError:
     line = text.count("\n", 0, at) + 1
     place = f"<sparql>:{line}:{at - text.rfind(chr(10), 0, at)}"
     notes = (f"the line is `{text.split(chr(10))[line - 1].strip()}`",)
-    advice = "docs/reference/rdf.md#sparql lists what is covered"
     return ElastalogError([Diagnostic("E0534", told, notes=notes, help=advice, location=place)])
 
 
@@ -146,9 +157,7 @@ def _require_path(p: Any, text: str) -> None:
 
 def _not_covered(name: str, text: str) -> ElastalogError:
     written, told = _UNCOVERED[name]
-    found = re.compile(f"{_SKIPPED}|({written})", re.IGNORECASE)
-    at = next((match.start() for match in found.finditer(text) if match[1]), 0)
-    return _fault(text, at, f"{told} is not covered")
+    return _fault(text, _first_of(written, text), f"{told} is not covered")
 
 
 class _Query:
@@ -300,6 +309,7 @@ class _Query:
             told = f"a variable in the place of a property or class would stand for {len(alternatives):,} relations"
             raise _fault(self._text, 0, told)
         if not alternatives:
+            log.warning("%s", self._names.unknown(o if p == TYPE else p))
             return None
         return alternatives[0] if len(alternatives) == 1 else f"({' ; '.join(alternatives)})"
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     pass
 
 T = TypeVar("T")
+_LOOK_AHEAD = 256
+"""Strata among which those are looked for that threads can share; an ontology has thousands."""
 
 
 class KernelEvaluation(StrataContext):
@@ -96,7 +98,7 @@ class KernelEvaluation(StrataContext):
         """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
         if self.held.crew is ALONE or self.held.evicted or (self.place is not None and self.place.is_asked):
             return
-        strata = self.program.strata[self.program.strata.index(stratum) :]
+        strata = self.program.strata[stratum.number : stratum.number + _LOOK_AHEAD]
         kinds = self.kinds
         left = [other for other in strata if not (other.number in self._ahead or kinds[other.number].has_explicit_only)]
         beside = strata_beside(left, lambda other: kinds[other.number].is_one_round)

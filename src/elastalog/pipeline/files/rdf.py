@@ -52,6 +52,7 @@ PLAIN: Final = (
     r"(?:integer|int|long|decimal|double|float|boolean|date|dateTime|gYear)>)?)$"
 )
 """Terms that certainly are some, written as the parser writes them: most terms of most files."""
+_ENTITY = re.compile(b"&([^;&<#\\s]+);")
 _RANDOM = re.compile("_:[0-9a-f]{20,32}")
 """The label that the parser gives a blank node without one, another one each time."""
 
@@ -109,9 +110,10 @@ def format_of(name: str, given: str | None = None) -> str:
     for known, (_, endings) in FORMATS.items():
         if given is None and ending.endswith(endings):
             return known
-    choices = ", ".join(f"`{known}`" for known in FORMATS)
     told = f"`{given or name}` does not tell which format of RDF it is"
-    raise ElastalogError([Diagnostic("E0529", told, help=f"say which with `format`: {choices}", location=name)])
+    choices = ", ".join(f"`{ending}`" for _, endings in FORMATS.values() for ending in endings)
+    advice = f"let the name end in one of {choices}; `.input` and `.output` have `format`: {', '.join(FORMATS)}"
+    raise ElastalogError([Diagnostic("E0529", told, help=advice, location=name)])
 
 
 def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
@@ -142,6 +144,10 @@ def parse_triples(
     begin with, the name of the file unless given."""
     rdf = require_package("pyoxigraph", "rdf")
     kind = getattr(rdf.RdfFormat, FORMATS[form][0])
+    if form == "rdfxml":
+        allowance().check_expansion(file, len(data), _expanded_size(data))
+    if base is not None:
+        _require_absolute(rdf, base)
     prefixes: dict[str, str] = {}
     bad: list[BadRow] = []
     found = None
@@ -152,6 +158,22 @@ def parse_triples(
         found = _one_by_one(rdf, data, kind, base, has_graphs, file, bad, prefixes)
     terms, codes = found
     return Triples(_with_labels(terms, label or _label_of(file)), codes, bad, prefixes)
+
+
+def _expanded_size(data: bytes) -> int:
+    """The bytes of a document of XML with its entities written out, which may stand for any number of others."""
+    sizes: dict[bytes, int] = {}
+    for name, _, value in re.findall(rb"""<!ENTITY\s+(\S+)\s+(["'])(.*?)\2""", data, re.DOTALL):
+        sizes[name] = len(value) + sum(sizes.get(inner, 0) for inner in _ENTITY.findall(value))
+    return len(data) + sum(sizes.values()) + sum(sizes.get(name, 0) for name in _ENTITY.findall(data) if sizes)
+
+
+def _require_absolute(rdf: Any, base: str) -> None:
+    try:
+        rdf.NamedNode(base)
+    except ValueError as error:
+        told = f"`{base}` cannot be a base: {str(error)[:1].lower()}{str(error)[1:]}"
+        raise ElastalogError([Diagnostic("E0531", told, help="give an absolute IRI: `http://…/`")]) from None
 
 
 def _with_labels(terms: pa.Array, label: str) -> pa.Array:
@@ -290,7 +312,7 @@ def _one_by_one(
                 is_default = isinstance(graph, rdf.DefaultGraph)
                 if not (has_graphs or is_default):
                     told = f"{shown(str(found.triple))} is in the graph {shown(str(graph))}"
-                    advice = "declare a fourth attribute, of type symbol, for the graph"
+                    advice = "declare a fourth attribute, of type symbol, for the graph; ontologies have none"
                     bad.append(BadRow(file, 0, Fault(faults.RDF, told, advice), f"{found} ."))
                     continue
                 texts = [str(found.subject), str(found.predicate), str(found.object)]
