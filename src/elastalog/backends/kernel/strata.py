@@ -74,7 +74,7 @@ class StrataContext:
         if stratum.number not in self.known_ranks:
             from elastalog.backends.kernel.ranks.graph import RankedStratum
 
-            self.known_ranks[stratum.number] = RankedStratum(stratum, self.held, self.dictionary)
+            self.known_ranks[stratum.number] = RankedStratum(stratum, self.held.relations, self.dictionary)
         return self.known_ranks[stratum.number]
 
     def evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:

@@ -8,7 +8,6 @@ count of their node. So it can be made again whenever rows have got other number
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from elastalog.backends.protocol import GONE
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.planning.logical import Link, LogicalStratum, Ranked
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    from elastalog.backends.kernel.relations import KernelFacts
 
 _AT_ONCE = 1 << 20
 
@@ -200,10 +196,12 @@ class RankedStratum:
     """A stratum that is evaluated in the order of values, and its update under way. Its graph, where there is one,
     suits the state of the relations."""
 
-    def __init__(self, stratum: LogicalStratum, held: KernelFacts, dictionary: Dictionary) -> None:
+    def __init__(
+        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+    ) -> None:
         self.own = stratum.relations
         self._stratum = stratum
-        self._held = held
+        self._relations = relations
         self._dictionary = dictionary
         self._graph: RankedGraph | None = None
         self._stratum_delta: StratumDelta | None = None
@@ -212,8 +210,8 @@ class RankedStratum:
         """The graph that there is, or one without links."""
         graph, ranked = self._graph, self._stratum.ranked
         assert ranked is not None
-        if graph is None or not graph.suits(self._held.relations):
-            graph = RankedGraph(ranked, self._held.relations, self._dictionary)
+        if graph is None or not graph.suits(self._relations):
+            graph = RankedGraph(ranked, self._relations, self._dictionary)
         return graph
 
     def evaluate(self, watch: Watch, *, is_kept: bool) -> bool:
@@ -226,7 +224,7 @@ class RankedStratum:
             return False
         found = 0
         for name in self.own:
-            relation = self._held.relations[name]
+            relation = self._relations[name]
             facts, steps, counts = graph.facts(name)
             relation.load(facts)
             found += len(facts)
@@ -248,7 +246,7 @@ class RankedStratum:
         if graph is not self._graph:
             self._graph = None
             graph.read_links(before=True)
-            if graph.has_ranks(self._held.relations):
+            if graph.has_ranks(self._relations):
                 self._graph = graph
         return self._graph is not None
 
@@ -279,11 +277,11 @@ class RankedStratum:
         except OutOfOrder as error:
             raise BudgetExceeded(str(error)) from None
         for name, facts, steps, counts in self._graph.changes():
-            transaction.set_annotations(self._held.relations[name], facts, steps, counts)
+            transaction.set_annotations(self._relations[name], facts, steps, counts)
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        return transaction.changed_members(self._held.relations, self.own)
+        return transaction.changed_members(self._relations, self.own)
 
     def abandon(self) -> None:
         """The graph is what it was."""
