@@ -168,15 +168,15 @@ def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None
 
 
 def _with_demand(program: Program) -> Program:
-    """The program as it asks to be evaluated: with `magic`, only what its outputs need is derived."""
+    """The program as it is evaluated once: with `magic`, only what its outputs need is derived."""
     from dataclasses import replace
 
-    from elastalog.planning.demand import asked_by_program, outputs_of, with_demand
+    from elastalog.planning.demand import asked_by_program, outputs_of, with_demand, with_existence_apart
 
-    wanted = asked_by_program(program.checked)
-    if wanted is None:
-        return program
-    return replace(program, checked=with_demand(program.checked, outputs_of(program.checked), wanted))
+    checked, wanted = program.checked, asked_by_program(program.checked)
+    if wanted is not None:
+        checked = with_demand(checked, outputs_of(checked), wanted)
+    return replace(program, checked=with_existence_apart(checked))
 
 
 def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: Verbosity) -> Program:
