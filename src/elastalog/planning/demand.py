@@ -97,8 +97,9 @@ def _parts(rule: Rule) -> list[list[Literal]]:
         return []
     kept, parts = list(_connected(rule.head, rule.body)), list[list[Literal]]()
     for literal in rule.body:
-        is_several = isinstance(literal, Atom) and not all(isinstance(t, Constant) for t in literal.arguments)
-        if is_several and not any(literal is other for other in [*kept, *(each for part in parts for each in part)]):
+        if not isinstance(literal, Atom) or all(isinstance(term, Constant) for term in literal.arguments):
+            continue
+        if not any(literal is other for other in [*kept, *(each for part in parts for each in part)]):
             parts.append(list(_connected(literal, rule.body)) or [literal])
     return parts if kept else parts[1:]
 
