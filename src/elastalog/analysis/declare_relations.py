@@ -229,6 +229,8 @@ def read_directives(
             parameters = {"columns": ":".join(places), **parameters}
         return Directive(item.kind, MappingProxyType(parameters), item.span, not draft.is_strict)
 
+    rules = [item for item in program.items if type(item) is tree.Clause]
+    used = {atom.relation for rule in rules for atom in (*rule.heads, *rule.body) if type(atom) is tree.Atom}
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
     seen: dict[tuple[str, str], list[tuple[Span, Mapping[str, str]]]] = {}
@@ -243,7 +245,8 @@ def read_directives(
             every.append((item, _parameters(item, findings)))
             continue
         if item.relation not in declarations:
-            _report_unknown(item, declarations, findings)
+            if item.relation not in used:  # otherwise that is told where the types of its columns can be seen
+                _report_unknown(item, declarations, findings)
             continue
         parameters = _parameters(item, findings)
         before = seen.setdefault((item.relation, item.kind), [])
@@ -261,7 +264,7 @@ def read_directives(
             continue
         before.append((item.relation_span, parameters))
         found.setdefault(item.relation, []).append(directive(item, item.relation, parameters))
-    derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
+    derived = {head.relation for rule in rules for head in rule.heads}
     for item, parameters in every:
         for name in declarations:
             if (name, item.kind) not in seen and not (item.kind == "input" and name in derived):

@@ -158,7 +158,6 @@ def read_ontology(
     base: str | None = None,
     imports: Mapping[str, str | Path] | None = None,
     policy: BadRows = FAIL,
-    jobs: int | None = None,
 ) -> Ontology:
     """Reads ontologies and data. `imports`: files of ontologies by IRI; others are looked for beside the file that
     imports them, by the last part of their IRI."""
@@ -175,7 +174,7 @@ def read_ontology(
             continue
         names = [other.name for other in parts]
         label = None if path.name not in names else f"{names.count(path.name) + 1}_{path.name}"
-        found = read_triples(path, format_of(path.name), base=base, label=label, jobs=jobs)
+        found = read_triples(path, format_of(path.name), base=base, label=label)
         parts[path.resolve()] = found
         reports.append(settle(policy, "triple", [str(path)], len(found.codes), found.bad))
         for wanted in _imported(found):
@@ -214,8 +213,10 @@ def _plain(term: str) -> str:
 def _imported(found: Triples) -> list[str]:
     """The IRIs of the ontologies that a file imports."""
     place = _code_of(found, iri("owl:imports"))
-    codes = found.codes[found.codes[:, 1] == place, 2]
-    return [] if place is None else [term.as_py() for term in found.terms.take(pa.array(codes))]
+    if place is None:
+        return []
+    wanted: list[str] = found.terms.take(pa.array(found.codes[found.codes[:, 1] == place, 2])).to_pylist()
+    return wanted
 
 
 def _beside(path: Path, wanted: str) -> Path | None:
@@ -224,7 +225,7 @@ def _beside(path: Path, wanted: str) -> Path | None:
         from urllib.parse import unquote, urlsplit
 
         at = Path(unquote(urlsplit(wanted.strip("<>")).path))
-        return at if at.is_file() else None
+        return at if at.is_file() and at in _files_at(at.parent) else None
     last = _plain(wanted).rsplit("/", 1)[-1]
     names = [last, *(last + ending for _, endings in FORMATS.values() for ending in endings)]
     if not re.fullmatch(r"[\w.-]+", last):
