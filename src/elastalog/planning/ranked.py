@@ -12,14 +12,15 @@ within each of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.goals import grounded, names_in
 from elastalog.planning.logical import GUARD, Clause, Goal, Link, Part, Ranked, Scan, StoredRelation, Test
+from elastalog.planning.solving import solve_equation
 
 
 class NotRanked(Exception):
@@ -127,7 +128,7 @@ class _Parts:
         if len(plain) != 1 or any(isinstance(value, Apply) for value in self.values):
             return None
         (goal,) = plain
-        return goal if isinstance(goal, Scan) and _are_distinct(goal.terms) else None
+        return goal if isinstance(goal, Scan) and _are_names([t for t in goal.terms if t is not None]) else None
 
 
 class _Reader:
@@ -170,9 +171,10 @@ class _Reader:
         equations = [goal for goal in rest if isinstance(goal, Test) and given in names_in(goal)]
         if len(equations) != 1 or any(uses.count(name) != 1 for name in (*numbers, given)):
             raise NotRanked(f"{_rule(clause)} tests the value, or uses it twice")
-        expression = _solved(equations[0], given)
-        if expression is None:
+        solution = solve_equation(equations[0], set(names_in(equations[0])) - {given}, wraps=False)
+        if solution is None or not solution.is_exact:
             raise NotRanked(f"{_rule(clause)} tests the value")
+        expression = solution.expression
         rest = tuple(goal for goal in rest if goal is not equations[0])
         if isinstance(expression, Apply) and expression.functor == ("max" if self._is_least else "min"):
             floors = tuple(part for part in expression.arguments if not _is_one_of(part, numbers))
@@ -185,7 +187,11 @@ class _Reader:
             raise NotRanked(f"{_rule(clause)} makes something else of the value than a sum or a bound")
         if self._base is Base.FLOAT and len(terms) > 2:
             raise NotRanked(f"{_rule(clause)} adds more than two floats, whose sum depends on their order")
-        known = [sign * term.value for sign, term in weights if isinstance(term, Constant) and _is_number(term.value)]
+        known = [
+            sign * term.value
+            for sign, term in weights
+            if isinstance(term, Constant) and isinstance(term.value, int | float)
+        ]
         if len(known) == len(weights) and (sum(known) < 0 if self._is_least else sum(known) > 0):
             raise NotRanked(f"{_rule(clause)} makes values better than those it reads")
         return _Parts(reads, rest, weights, is_sum=len(numbers) > 1)
@@ -252,10 +258,6 @@ def _is_guard(goal: Goal) -> bool:
     return isinstance(goal, Scan) and goal.relation.startswith(GUARD)
 
 
-def _are_distinct(terms: Iterable[object]) -> bool:
-    return _are_names([term for term in terms if term is not None])
-
-
 def _are_names(terms: Sequence[object]) -> bool:
     return all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms)
 
@@ -264,27 +266,9 @@ def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
     return isinstance(expression, Variable) and expression.name in names
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return type(value) in (int, float)
-
-
 def _is_of_itself(test: Test) -> bool:
     """Whether a comparison asks of one variable whether it is a number."""
     return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
-
-
-def _is_variable(expression: Expression, name: str) -> bool:
-    return isinstance(expression, Variable) and expression.name == name
-
-
-def _solved(test: Test, name: str) -> Expression | None:
-    """What an equation says that a variable is."""
-    if test.operator == "=":
-        if _is_variable(test.left, name):
-            return test.right
-        if _is_variable(test.right, name):
-            return test.left
-    return None
 
 
 def _terms(expression: Expression, sign: int) -> Iterator[tuple[int, Expression]]:

@@ -84,8 +84,8 @@ class KernelEvaluation(StrataContext):
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
-        if self.known_ranks is not None:
-            self.known_ranks.commit()
+        for ranked in self.known_ranks.values():
+            ranked.commit()
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -128,7 +128,7 @@ class KernelEvaluation(StrataContext):
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
         held = self.held
-        self.forget_ranks()
+        self.known_ranks.clear()
         width = self.program.relations[relation].width
         given = self.program.given.get(relation)
         if given is not None and facts.level is not None and facts.count is not None and not facts.level.all():

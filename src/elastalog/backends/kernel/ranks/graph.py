@@ -47,53 +47,57 @@ class RankedGraph(Nodes):
 
     def suits(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether rows of the relations that links are made of have the numbers that they had."""
-        return not self.order.is_spoilt and all(
-            relations[name] is relation and relation.generation == self._generations[name]
-            for name, relation in self._made_of.items()
+        return (
+            self.is_whole
+            and not self.order.is_spoilt
+            and all(
+                relations[name] is relation and relation.generation == self._generations[name]
+                for name, relation in self._made_of.items()
+            )
         )
 
     def read_links(self, *, before: bool) -> None:
         """Takes the links from the relations, as they were before the update under way, or as they are; none of their
         nodes has a rank."""
-        self.state[[ops.USED_NOTES, ops.USED_LOST, ops.USED_GONE, ops.USED_COME, ops.FAULT]] = 0
+        self.state[ops.USED_NOTES : ops.USED_COME + 1] = self.state[ops.FAULT] = 0
         self._nodes["present"] = 0
         all_links = sum(self._made_of[link.made_of].used for link in self.ranked.links if link.made_of is not None)
         self._links = with_room(self._links, self._links_used, max(all_links - self._links_used, 0))
         for number, link in enumerate(self.ranked.links):
             if link.made_of is not None:
-                relation = self._made_of[link.made_of]
+                relation, known = self._made_of[link.made_of], self._row_of[number]
                 if before and relation.is_annotated:
                     rows = np.flatnonzero(snapshot.old_levels(relation) != GONE).astype(np.int32)
                 else:
                     rows = present_now(relation)
-                numbers, known = self._ensure(number, link, rows), self._row_of[number]
-                self._links["alive"][known[known != ops.NOTHING]] = 0
-                self._links["alive"][numbers] = 1
-        used = self._links[: self._links_used]
-        if (used["alive"].astype(np.bool_) & (used["source"] != ops.NOTHING) & (used["weight"] < 0)).any():
-            self.state[ops.FAULT] = 2
+                if len(known):
+                    self._links["alive"][known[known != ops.NOTHING]] = 0
+                self._links["alive"][self._ensure(number, link, rows)] = 1
+        self._come = with_room(self._come, 0, self._links_used)
+        ops.begin(self._links_used, self._come, self._links, self.state)
 
-    def read_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
-        """Takes the ranks from the facts of the stratum. Whether they are what the links say."""
+    def has_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
+        """Evaluates, after `read_links`. Whether that gives the facts that the stratum had before the update under way,
+        with their levels and counts."""
+        try:
+            self.evaluate(Watch())
+        except OutOfOrder:
+            return False
+        self.commit()
         for name in self._names:
             relation = relations[name]
-            rows = np.flatnonzero(snapshot.old_levels(relation) != GONE)
-            facts = relation.rows[rows]
-            nodes = self._find_nodes(name, facts)
-            self._nodes["present"][nodes] = 1
-            self._nodes["steps"][nodes] = relation.level[rows]
-            self._nodes["count"][nodes] = relation.count[rows]
-            self._nodes["value"][nodes] = self.order.numbers(facts[:, self.ranked.columns[name]])
-        is_right = ops.check(self._nodes, self._vertices, self._links, self._table, self.state)
-        return bool(is_right) and not self.order.is_spoilt and not self.state[ops.FAULT]
+            facts, steps, counts = self.facts(name)
+            rows, levels = relation.find(facts), snapshot.old_levels(relation)
+            if (rows < 0).any() or len(rows) != np.count_nonzero(levels != GONE):
+                return False
+            if (levels[rows] != steps).any() or (relation.count[rows] != counts).any():
+                return False
+        return True
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 
     def evaluate(self, watch: Watch) -> None:
-        """Settles all nodes. Raises OutOfOrder if that cannot be done in the order of values."""
-        used = self._links[: self._links_used]
-        self._come = np.flatnonzero(used["alive"].astype(np.bool_) & (used["source"] == ops.NOTHING)).astype(np.int32)
-        self.state[ops.USED_COME] = len(self._come)
+        """Settles all nodes, after `read_links`. Raises OutOfOrder if that cannot be done in the order of values."""
         self.state[ops.UPDATE] += 1
         self._settle(watch)
 
@@ -160,18 +164,15 @@ class RankedGraph(Nodes):
     def facts(self, name: str) -> tuple[Matrix, Vector, Vector]:
         """The facts of a relation, with steps and counts."""
         nodes = np.flatnonzero(self._nodes["present"][: self.state[ops.USED_NODES]])
-        nodes = nodes[self._vertices["relation"][self._nodes["vertex"][nodes]] == self._names.index(name)]
-        return (
-            self._words(name, nodes, self._nodes["value"][nodes]),
-            self._nodes["steps"][nodes],
-            self._nodes["count"][nodes],
-        )
+        nodes = nodes[self._keys.rows[self._nodes["vertex"][nodes], 0] == self._names.index(name)]
+        values, steps, counts = (self._nodes[field][nodes] for field in ("value", "steps", "count"))
+        return self._words(name, nodes, values), steps, counts
 
     def changes(self) -> Iterator[tuple[str, Matrix, Vector, Vector]]:
         """By relation the facts that went, came or have another rank, with counts and steps, GONE if they went."""
         told = np.empty(2 * int(self.state[ops.USED_NOTES]), ops.NOTE)
         for number, name in enumerate(self._names):
-            own = told[: ops.tell(number, told, self._notes, self._nodes, self._vertices, self.state)]
+            own = told[: ops.tell(number, told, self._notes, self._nodes, self._keys.rows, self.state)]
             if len(own):
                 yield name, self._words(name, own["node"], own["value"]), own["steps"], own["count"]
 
@@ -182,39 +183,48 @@ class RankedGraph(Nodes):
 
     def undo(self) -> None:
         """Everything is as it was before the last update."""
-        ops.undo(self._notes, self._gone, self._come, self._nodes, self._links, self.state)
-        self.state[ops.FAULT] = 0
+        state, notes = self.state, self._notes[: self.state[ops.USED_NOTES]]
+        for field in ("present", "steps", "count", "value"):
+            self._nodes[field][notes["node"]] = notes[field]
+        self._links["alive"][self._come[: state[ops.USED_COME]]] = 0
+        self._links["alive"][self._gone[: state[ops.USED_GONE]]] = 1
+        state[ops.FAULT] = 0
         self.commit()
 
 
-class RankedStrata:
-    """The graphs of ranked strata, by number; those that there are suit the state of the relations."""
+class RankedStratum:
+    """A stratum that is evaluated in the order of values, and its update under way. Its graph, where there is one,
+    suits the state of the relations."""
 
-    def __init__(self) -> None:
-        self._graphs: dict[int, RankedGraph] = {}
+    def __init__(
+        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+    ) -> None:
+        self.own = stratum.relations
+        self._stratum = stratum
+        self._relations = relations
+        self._dictionary = dictionary
+        self._graph: RankedGraph | None = None
+        self._stratum_delta: StratumDelta | None = None
 
-    def evaluate(
-        self,
-        stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        watch: Watch,
-        *,
-        is_kept: bool,
-    ) -> bool:
-        """Brings the relations of a stratum, which are empty, to the fixpoint, if values come in their order."""
-        assert stratum.ranked is not None
-        graph = self._graphs.pop(stratum.number, None)
-        if graph is None or not graph.suits(relations):
-            graph = RankedGraph(stratum.ranked, relations, dictionary)
+    def _known_graph(self) -> RankedGraph:
+        """The graph that there is, or one without links."""
+        graph, ranked = self._graph, self._stratum.ranked
+        assert ranked is not None
+        if graph is None or not graph.suits(self._relations):
+            graph = RankedGraph(ranked, self._relations, self._dictionary)
+        return graph
+
+    def evaluate(self, watch: Watch, *, is_kept: bool) -> bool:
+        """Brings the relations of the stratum, which are empty, to the fixpoint, if values come in their order."""
+        graph, self._graph = self._known_graph(), None
         graph.read_links(before=False)
         try:
             graph.evaluate(watch)
         except OutOfOrder:
             return False
         found = 0
-        for name in stratum.relations:
-            relation = relations[name]
+        for name in self.own:
+            relation = self._relations[name]
             facts, steps, counts = graph.facts(name)
             relation.load(facts)
             found += len(facts)
@@ -224,74 +234,54 @@ class RankedStrata:
                 note_levels(relation)
             relation.extend_indexes()
             relation.trim()
-        watch.iteration(stratum.number, 1, found)
+        watch.iteration(self._stratum.number, 1, found)
         if is_kept:
             graph.is_new = True
-            self._graphs[stratum.number] = graph
+            self._graph = graph
         return True
 
-    def begin(
-        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
-    ) -> RankedGraph:
-        """The graph of a stratum as it was before the update under way. Raises BudgetExceeded if there is none."""
-        graph = self._graphs.get(stratum.number)
-        if graph is None or not graph.suits(relations):
-            assert stratum.ranked is not None
-            graph = RankedGraph(stratum.ranked, relations, dictionary)
+    def has_ranks(self) -> bool:
+        """Whether the facts of the stratum have ranks, before the update under way: then there is a graph."""
+        graph = self._known_graph()
+        if graph is not self._graph:
+            self._graph = None
             graph.read_links(before=True)
-            if not graph.read_ranks(relations):
-                raise BudgetExceeded("its facts have no ranks")
-            self._graphs[stratum.number] = graph
-        return graph
-
-    def has(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary) -> bool:
-        """Whether the facts of a stratum have ranks, outside an update."""
-        try:
-            self.begin(stratum, relations, dictionary)
-        except BudgetExceeded:
-            return False
-        return True
+            if graph.has_ranks(self._relations):
+                self._graph = graph
+        return self._graph is not None
 
     def commit(self) -> None:
         """What the update under way has done stands."""
-        for graph in self._graphs.values():
-            graph.commit()
+        if self._graph is not None:
+            self._graph.commit()
 
     def rollback(self) -> None:
         """All is as it was before the update under way."""
-        self._graphs = {number: graph for number, graph in self._graphs.items() if not graph.is_new}
-        for graph in self._graphs.values():
-            graph.undo()
+        if self._graph is not None and self._graph.is_new:
+            self._graph = None
+        self.abandon()
 
-    def forget(self) -> None:
-        """Somebody has changed the state of relations, or the program."""
-        self._graphs.clear()
-
-
-class RankedUpdate:
-    """An update of such a stratum under way."""
-
-    def __init__(self, strata: RankedStrata, stratum_delta: StratumDelta, dictionary: Dictionary) -> None:
-        self.own = stratum_delta.stratum.relations
-        self._strata = strata
+    def begin(self, stratum_delta: StratumDelta) -> RankedStratum:
+        """An update begins."""
         self._stratum_delta = stratum_delta
-        self._dictionary = dictionary
-        self._graph: RankedGraph | None = None
+        return self
 
     def update(self) -> None:
         """Brings the stratum to its new fixpoint."""
-        stratum_delta = self._stratum_delta
-        graph = self._graph = self._strata.begin(stratum_delta.stratum, stratum_delta.relations, self._dictionary)
+        assert self._stratum_delta is not None
+        if not self.has_ranks():
+            raise BudgetExceeded("its facts have no ranks")
+        assert self._graph is not None
         try:
-            graph.update(stratum_delta.below, stratum_delta.watch)
+            self._graph.update(self._stratum_delta.below, self._stratum_delta.watch)
         except OutOfOrder as error:
             raise BudgetExceeded(str(error)) from None
-        for name, facts, steps, counts in graph.changes():
-            transaction.set_annotations(stratum_delta.relations[name], facts, steps, counts)
+        for name, facts, steps, counts in self._graph.changes():
+            transaction.set_annotations(self._relations[name], facts, steps, counts)
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        return transaction.changed_members(self._stratum_delta.relations, self.own)
+        return transaction.changed_members(self._relations, self.own)
 
     def abandon(self) -> None:
         """The graph is what it was."""

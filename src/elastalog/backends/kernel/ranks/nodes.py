@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -91,10 +91,12 @@ class Order:
 
 
 class Nodes:
-    """Whatever a link is made of has its place here, alive or not. Tables grow; nothing is ever taken out of them."""
+    """Whatever a link is made of has its place here, alive or not. Tables grow; nothing is ever taken out of them. The
+    rows of `keys` are the vertices: the number of a relation, then a key of it."""
 
     def __init__(self, ranked: Ranked, relations: Mapping[str, KernelRelation], dictionary: Dictionary) -> None:
         self.ranked = ranked
+        self.is_whole = True
         self.order = Order(ranked, dictionary)
         self._dictionary = dictionary
         self._names = tuple(ranked.columns)
@@ -104,15 +106,14 @@ class Nodes:
             name: [c for c in range(relations[name].width) if c != column and c not in ranked.contexts]
             for name, column in ranked.columns.items()
         }
-        self._keys = {n: KernelRelation(n, max(len(own), 1), False) for n, own in self._key_columns.items()}
-        self._numbers: dict[str, Vector] = dict.fromkeys(self._names, NO_ROWS)
+        self._keys = KernelRelation("", 1 + max(map(len, self._key_columns.values())), False)
         self._contexts = KernelRelation("", max(len(ranked.contexts), 1), False)
         self._row_of: list[Vector] = [NO_ROWS for _ in ranked.links]
         state = self.state = np.zeros(ops.STATE_SIZE, np.int64)
         state[ops.IS_PLAIN] = not ranked.contexts
         state[ops.IS_FLOAT] = ranked.base is Base.FLOAT
         state[ops.HAS_SUMS] = any(link.is_sum for link in ranked.links)
-        self._vertices_used = self._links_used = 0
+        self._links_used = 0
         self._vertices: Records = np.empty(64, ops.VERTEX)
         self._nodes: Records = np.empty(64, ops.NODE)
         self._links: Records = np.empty(64, ops.LINK)
@@ -144,7 +145,7 @@ class Nodes:
             if done == len(facts):
                 return found
 
-    def _number(self, numbers: KernelRelation, columns: list[Vector], size: int) -> Vector:
+    def _number(self, numbers: KernelRelation, columns: Sequence[Vector | int], size: int) -> Vector:
         words = np.zeros((size, numbers.width), np.int32)
         for place, column in enumerate(columns):
             words[:, place] = column
@@ -153,39 +154,31 @@ class Nodes:
 
     def _find_vertices(self, name: str, columns: list[Vector], size: int) -> Vector:
         """The vertices with given keys, made where there are none, with the links that follow from the key alone."""
-        keys, before = self._keys[name], self._keys[name].used
-        rows = self._number(keys, columns, size)
-        if keys.used > before:
-            fresh = self._make_vertices(name, before, keys.used)
+        keys, used = self._keys, self._keys.used
+        found = self._number(keys, [self._names.index(name), *columns], size)
+        more = keys.used - used
+        if more:
+            self._vertices = with_room(self._vertices, used, more)
+            own = self._vertices[used : used + more]
+            own["out"] = own["into"] = own["node"] = ops.NOTHING
+            own["degree"] = 0
+            if self.state[ops.IS_PLAIN]:
+                self._reserve_nodes(more)
+                nodes = self._nodes[used : used + more]
+                nodes.view(np.int64)[:] = 0
+                nodes["vertex"] = own["node"] = np.arange(used, used + more)
+                nodes["given"] = nodes["next"] = ops.NOTHING
+                self.state[ops.USED_NODES] += more
             for link in self.ranked.links:
                 if link.made_of is None and link.sources and link.sources[0][0] == name:
-                    self._add(link, keys.rows[before : before + len(fresh)].copy())
-        return self._numbers[name][rows]
-
-    def _make_vertices(self, name: str, first: int, end: int) -> Vector:
-        used, more = self._vertices_used, end - first
-        self._vertices_used += more
-        fresh = np.arange(used, used + more, dtype=np.int32)
-        self._numbers[name] = with_room(self._numbers[name], first, more)
-        self._numbers[name][first:end] = fresh
-        self._vertices = with_room(self._vertices, used, more)
-        own = self._vertices[used : used + more]
-        own["out"] = own["into"] = own["node"] = ops.NOTHING
-        own["degree"], own["relation"], own["key"] = 0, self._names.index(name), np.arange(first, end)
-        if self.state[ops.IS_PLAIN]:
-            self._reserve_nodes(more)
-            nodes = self._nodes[used : used + more]
-            nodes[:] = 0
-            nodes["vertex"] = own["node"] = fresh
-            nodes["given"] = nodes["next"] = ops.NOTHING
-            self.state[ops.USED_NODES] += more
-        return fresh
+                    self._add(link, keys.rows[used : used + more, 1:].copy())
+        return found
 
     def _words(self, name: str, nodes: Vector, values: Numbers) -> Matrix:
         """The facts of nodes with some values."""
         contexts, own = self.ranked.contexts, self._key_columns[name]
         facts = np.empty((len(nodes), 1 + len(own) + len(contexts)), np.int32)
-        facts[:, own] = self._keys[name].rows[self._vertices["key"][self._nodes["vertex"][nodes]], : len(own)]
+        facts[:, own] = self._keys.rows[self._nodes["vertex"][nodes], 1 : 1 + len(own)]
         if contexts:
             facts[:, contexts] = self._contexts.rows[self._nodes["context"][nodes]]
         facts[:, self.ranked.columns[name]] = self.order.words(values)
@@ -209,7 +202,9 @@ class Nodes:
         known = self._known_rows(number, relation)
         fresh = rows[known[rows] == ops.NOTHING]
         if len(fresh):
+            self.is_whole = False  # should Ctrl-C come in between
             known[fresh] = self._add(link, relation.rows[fresh])
+            self.is_whole = True
         return known[rows]
 
     def _add(self, link: Link, facts: Matrix) -> Vector:
@@ -228,14 +223,17 @@ class Nodes:
         first = self._links_used
         self._links = with_room(self._links, first, size)
         self._links_used += size
-        made = self._links[first : first + size]
-        made["source"] = ends[0] if link.sources else ops.NOTHING
-        made["other"] = ends[1] if len(ends) == 3 else ops.NOTHING
-        made["target"], made["is_sum"], made["alive"], made["seen"] = ends[-1], link.is_sum, link.made_of is None, 0
-        made["weight"], made["floor"] = self._sum(link, facts), _LEAST
+        floors = np.full(size, _LEAST)
         for part in link.floors:
-            made["floor"] = np.maximum(made["floor"], self.order.numbers(self._column(part, facts)))
-        ops.put_in(first, first + size, self._nodes, self._vertices, self._links, self.state)
+            np.maximum(floors, self.order.numbers(self._column(part, facts)), out=floors)
+        sources, others = ends[0] if link.sources else NO_ROWS, ends[1] if len(ends) == 3 else NO_ROWS
+        ops.put_in(
+            first, sources, others, ends[-1], self._sum(link, facts), floors, self._nodes, self._vertices, self._links,
+            self.state,
+        )  # fmt: skip
+        if link.is_sum or link.made_of is None:
+            self._links["is_sum"][first : first + size] = link.is_sum
+            self._links["alive"][first : first + size] = link.made_of is None
         return np.arange(first, first + size, dtype=np.int32)
 
     def _column(self, part: Part, facts: Matrix) -> Vector:

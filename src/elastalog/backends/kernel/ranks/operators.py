@@ -34,14 +34,15 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW, WAS
 from elastalog.backends.protocol import GONE
 from elastalog.jit.types import record
 
-_WORDS = ("vertex", "context", "steps", "count", "present", "next", "given", "noted", "offered", "offered_steps")
-NODE = np.dtype([(name, "i4") for name in (*_WORDS, "settled", "lost")] + [("value", "i8"), ("offer", "i8")])
+_NODE = ("vertex", "context", "steps", "count", "present", "next", "given", "noted", "offered", "offered_steps")
+NODE = np.dtype([(name, "i4") for name in (*_NODE, "settled", "lost")] + [("value", "i8"), ("offer", "i8")])
 """`next`: the next node of its vertex. `given`: the first link that gives it a value. `noted`, `offered`, `settled`,
 `lost`: the last update in which it was. It fills a line of the processor's memory."""
-VERTEX = np.dtype([(name, "i4") for name in ("out", "into", "node", "degree", "relation", "key")])
-"""Its first links either way, its first node, how many links lead from it; of which relation it is, and its key."""
-_WORDS = ("source", "other", "target", "next_out", "next_other", "next_into", "alive", "is_sum", "seen", "unused")
-LINK = np.dtype([(name, "i4") for name in _WORDS] + [("weight", "i8"), ("floor", "i8")])
+VERTEX = np.dtype([(name, "i4") for name in ("out", "into", "node", "degree")])
+"""Its first links either way, its first node, and how many links lead from it."""
+_LINK = ("source", "other", "target", "next_out", "next_other", "next_into", "seen")
+_REST = [("alive", "i2"), ("is_sum", "i2"), ("weight", "i8"), ("floor", "i8")]
+LINK = np.dtype([(name, "i4") for name in _LINK] + _REST)
 """`other`: the second vertex that it leads from, if it does. `seen`: the last update in which it was taken off."""
 NOTE = np.dtype([(name, "i4") for name in ("node", "present", "steps", "count")] + [("value", "i8")])
 """What a node was before the update, or what becomes of a fact."""
@@ -431,14 +432,14 @@ def collect(entries, touched, known, gone, come, links, state):  # type: ignore[
     return 1
 
 
-@operator(INT, INT, _NOTES, _NOTES, _NODES, _VERTICES, STATE)
-def tell(relation, told, notes, nodes, vertices, state):  # type: ignore[no-untyped-def]
+@operator(INT, INT, _NOTES, _NOTES, _NODES, MATRIX, STATE)
+def tell(relation, told, notes, nodes, keys, state):  # type: ignore[no-untyped-def]
     """The facts of a relation that went (steps GONE), came, or have another rank. Returns how many there are."""
     used = 0
     for i in range(state[USED_NOTES]):
         note = notes[i]
         node = nodes[note.node]
-        if vertices[node.vertex].relation == relation:
+        if keys[node.vertex, 0] == relation:
             is_same = note.present and node.present and note.value == node.value
             if note.present and not is_same:
                 fact = told[used]
@@ -451,56 +452,50 @@ def tell(relation, told, notes, nodes, vertices, state):  # type: ignore[no-unty
     return used
 
 
-@operator(INT, _NOTES, WORDS, WORDS, _NODES, _LINKS, STATE)
-def undo(notes, gone, come, nodes, links, state):  # type: ignore[no-untyped-def]
-    """Makes nodes what notes say that they were, and links too."""
-    for i in range(state[USED_NOTES]):
-        note = notes[i]
-        node = nodes[note.node]
-        node.present, node.steps, node.count, node.value = note.present, note.steps, note.count, note.value
-    for i in range(state[USED_COME]):
-        links[come[i]].alive = 0
-    for i in range(state[USED_GONE]):
-        links[gone[i]].alive = 1
-    return 0
-
-
-@operator(INT, _NODES, _VERTICES, _LINKS, WORDS, STATE)
-def check(nodes, vertices, links, table, state):  # type: ignore[no-untyped-def]
-    """Whether ranks and counts of all nodes are what the derivations say: 1 if so."""
-    for number in range(state[USED_NODES]):
-        node = nodes[number]
-        count = find_best(nodes, vertices, links, table, state, int64(number))
-        if node.present != (count > 0):
-            return 0
-        if count and (state[BEST] != node.value or state[BEST_STEPS] != node.steps or count != node.count):
-            return 0
-    return 1
-
-
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-@operator(INT, INT, INT, _NODES, _VERTICES, _LINKS, STATE)
-def put_in(first, end, nodes, vertices, links, state):  # type: ignore[no-untyped-def]
-    """Puts new links into the lists of what they lead from and to."""
-    for number in range(first, end):
-        link = links[number]
-        if link.source == NOTHING:
-            link.next_into = nodes[link.target].given
-            nodes[link.target].given = number
+@operator(INT, INT, WORDS, WORDS, WORDS, STATE, STATE, _NODES, _VERTICES, _LINKS, STATE)
+def put_in(first, sources, others, targets, weights, floors, nodes, vertices, links, state):  # type: ignore[no-untyped-def]
+    """Makes links, not alive yet, and puts them into the lists of what they lead from and to. Those without sources
+    lead to nodes."""
+    for i in range(targets.shape[0]):
+        number = first + i
+        link, target = links[number], targets[i]
+        link.target, link.weight, link.floor = target, weights[i], floors[i]
+        link.seen = link.alive = link.is_sum = 0
+        link.source = link.other = NOTHING
+        if sources.shape[0] == 0:
+            link.next_into = nodes[target].given
+            nodes[target].given = number
             continue
-        link.next_into = vertices[link.target].into
-        vertices[link.target].into = number
-        link.next_out = vertices[link.source].out
-        vertices[link.source].out = number
-        vertices[link.source].degree += 1
-        state[MOST_LINKS] = max(state[MOST_LINKS], int64(vertices[link.source].degree))
-        if link.other != NOTHING and link.other != link.source:
-            link.next_other = vertices[link.other].out
-            vertices[link.other].out = number
-            vertices[link.other].degree += 1
-            state[MOST_LINKS] = max(state[MOST_LINKS], int64(vertices[link.other].degree))
+        link.next_into = vertices[target].into
+        vertices[target].into = number
+        source = sources[i]
+        link.source, link.next_out = source, vertices[source].out
+        vertices[source].out = number
+        vertices[source].degree += 1
+        state[MOST_LINKS] = max(state[MOST_LINKS], int64(vertices[source].degree))
+        if others.shape[0] > 0:
+            other = others[i]
+            link.other = other
+            if other != source:
+                link.next_other = vertices[other].out
+                vertices[other].out = number
+                vertices[other].degree += 1
+                state[MOST_LINKS] = max(state[MOST_LINKS], int64(vertices[other].degree))
+    return 0
+
+
+@operator(INT, INT, WORDS, _LINKS, STATE)
+def begin(used, come, links, state):  # type: ignore[no-untyped-def]
+    """From what an evaluation begins: the links from nowhere. A FAULT if another one makes values better."""
+    for number in range(used):
+        if links[number].alive and links[number].source == NOTHING:
+            come[state[USED_COME]] = number
+            state[USED_COME] += 1
+        elif links[number].alive and links[number].weight < 0:
+            state[FAULT] = 2
     return 0
 
 
