@@ -8,9 +8,10 @@ what the profiles differ in, and nobody asks for:
 - triples of the schema (Table 9): `reasonable` has few of them; `owl2rl.dl` and owlrl are compared in them, too.
 
 owlrl (7.6) does not look at the last property of a key (prp-key), so that keys are left out where it judges.
-`reasonable` (0.4) has neither chains (prp-spo2) nor keys, nor subclasses among restrictions (scm-svf, scm-avf), nor
-all members of an enumeration (cls-oo): there, its triples must be among ours, elsewhere the same. Of an inverse
-functional property (prp-ifp) it takes individuals for the same that share no value; these are left out where it judges.
+`reasonable` (0.4) has neither chains (prp-spo2) nor keys, nor subclasses among restrictions (scm-svf, scm-avf), and
+does not see all that enumerations (cls-oo) and cardinalities (cls-maxc2) say: there, its triples must be among ours,
+elsewhere the same. Of an inverse functional property (prp-ifp) it takes individuals for the same that share no value;
+these are left out where it judges.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SCHEMA = {f"<{name}>" for name in (
     RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, OWL.equivalentClass, OWL.equivalentProperty,
 )}  # fmt: skip
 
-LACKING = {OWL.propertyChainAxiom, OWL.someValuesFrom, OWL.allValuesFrom, OWL.oneOf}
+LACKING = {OWL.propertyChainAxiom, OWL.someValuesFrom, OWL.allValuesFrom, OWL.oneOf, OWL.maxCardinality}
 """What `reasonable` has not all rules of."""
 
 Triple = tuple[str, str, str]

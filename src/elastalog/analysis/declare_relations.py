@@ -253,7 +253,8 @@ def read_directives(
         same = next((span for span, given in before if given == parameters), None)
         # Several inputs or outputs of one relation, of different places, are of use; the same once more counts once.
         if same is not None or (before and not _is_another(item.kind, parameters)):
-            (findings.error if same is None else findings.warning)(
+            is_told_off = item.kind == "printsize" or item.span == item.relation_span  # a qualifier; by Soufflé, too
+            (findings.error if same is None or (draft.is_strict and is_told_off) else findings.warning)(
                 "E0213",
                 f"`.{item.kind}` of {quoted(item.relation)} is given twice",
                 primary(item.relation_span, "again here"),

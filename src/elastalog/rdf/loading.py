@@ -25,7 +25,7 @@ from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
 from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
 from elastalog.rdf.ontology import Outside, read_ontology
-from elastalog.rdf.rules import Rule, constant, equality_rules, rule_text, rules_of, words_for
+from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
     AXIOM,
     CLASS,
@@ -45,6 +45,7 @@ from elastalog.rdf.vocabulary import (
 from elastalog.session import open as open_session
 from elastalog.session.opening import as_bad_rows
 from elastalog.session.settings import Limits, processors
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.database import Database
@@ -201,7 +202,9 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
         f".decl {GROUP}(group: symbol, x: symbol)  // owl:AllDifferent",
         f".decl {INCONSISTENT}(rule: symbol, a: symbol, b: symbol, c: symbol)  // what must not be, and by which rule",
     ]
-    lines += [f"{PREFIXES}({constant(name)}, {constant(full)})." for name, full in sorted(names.prefixes.items())]
+    lines += [
+        f"{PREFIXES}({write_string(name)}, {write_string(full)})." for name, full in sorted(names.prefixes.items())
+    ]
     relations = sorted(names.relations.items(), key=lambda item: (item[0][0], item[1]))
     for (kind, term), name in relations:
         lines.append(declaration(kind, term, name))
@@ -223,7 +226,7 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
 def declaration(kind: str, term: str, name: str) -> str:
     """The declaration of a relation, and its row in the table of names."""
     columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
-    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {constant(term)}).'
+    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
 
 
 def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:
@@ -238,18 +241,20 @@ def export(db: Database, path: Files, *, form: str | None = None, explicit: bool
 
 def all_triples(db: Any, names: Names, explicit: bool = False) -> Iterator[tuple[str, str, str]]:
     """The triples of a session that have subjects, literals having no properties of their own."""
-    for name in (*names.relations.values(), SAME, DIFFERENT, AXIOM):
+    terms = {name: node for node, name in names.relations.items()}
+    terms |= {name: ("", term) for term, name in EQUALITY.items()}
+    for name in (*terms, AXIOM):
         if name not in db.schemas:
             continue
-        for values in db.explicit(name) if explicit else db[name]:
-            triple = names.triple(name, values)
-            if (
-                triple is not None
-                and triple[0][0] != '"'
-                and triple[1][0] == "<"
-                and not (name == SAME and values[0] == values[1])
-            ):
-                yield triple
+        rows = db.explicit(name) if explicit else db[name]
+        kind, term = terms.get(name, ("", ""))
+        if kind == CLASS:
+            found = ((x, TYPE, term) for (x,) in rows)
+        elif name == AXIOM:
+            found = iter(rows)
+        else:
+            found = ((x, term, y) for x, y in rows if name != SAME or x != y)
+        yield from (triple for triple in found if triple[0][0] != '"' and triple[1][0] == "<")
 
 
 Triple = str | Sequence[str]

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
@@ -20,6 +21,7 @@ from elastalog.pipeline.files.policy import FAIL, BadRows, Report, settle
 from elastalog.pipeline.files.rdf import FORMATS, Triples, format_of, joined_triples, read_triples
 from elastalog.rdf.vocabulary import TYPE, XSD, iri
 
+pc = late.module("pyarrow.compute")
 FIRST, REST, NIL = iri("rdf:first"), iri("rdf:rest"), iri("rdf:nil")
 
 
@@ -234,16 +236,12 @@ def _beside(path: Path, wanted: str) -> Path | None:
 
 
 def _code_of(triples: Triples, term: str) -> int | None:
-    import pyarrow.compute as pc
-
     place = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
     return None if place < 0 else place
 
 
 def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     """Which triples are data, and the axioms: triples of the vocabulary of ontologies, and the lists these name."""
-    import pyarrow.compute as pc
-
     is_schema = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_SCHEMA), triples.terms.type)))
     is_meta = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_META), triples.terms.type)))
     codes = triples.codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
@@ -71,14 +71,6 @@ class Names:
         relations = {(kind, term): name for name, kind, term in db[NAMES]}
         return Names(relations, dict(iter(db[PREFIXES])))
 
-    def relation(self, kind: str, term: str) -> str | None:
-        """The relation of a class or property."""
-        return self.relations.get((kind, term))
-
-    def terms(self) -> dict[str, tuple[str, str]]:
-        """Kind and term of each relation."""
-        return {name: node for node, name in self.relations.items()}
-
     def shortened(self, text: str) -> str:
         """A text about facts with IRIs as prefixed names: `Person("<http://ex.org/ann>")` is `Person(ex:ann)`."""
         return _TERM.sub(lambda found: self.short(found[1].replace('\\"', '"').replace("\\\\", "\\")), text)
@@ -118,10 +110,9 @@ class Names:
         s, p, o = triple
         if p in EQUALITY:
             return EQUALITY[p], (s, o)
-        if p == TYPE and (name := self.relation(CLASS, o)) is not None:
-            return name, (s,)
-        if p != TYPE and (name := self.relation(PROPERTY, p)) is not None:
-            return name, (s, o)
+        name = self.relations.get((CLASS, o) if p == TYPE else (PROPERTY, p))
+        if name is not None:
+            return name, (s,) if p == TYPE else (s, o)
         told, _, advice = self.unknown(o if p == TYPE else p).partition("; ")
         raise ElastalogError([Diagnostic("E0531", told, help=advice)])
 
@@ -130,17 +121,6 @@ class Names:
         advice = did_you_mean(self.short(term), [self.short(known) for _, known in self.relations])
         told = f"no relation for {self.short(term)}: neither ontology nor data have spoken of it"
         return f"{told}; {advice or 'check the IRI'}"
-
-    def triple(self, relation: str, values: tuple[Any, ...]) -> tuple[str, str, str] | None:
-        """The triple that a fact is; None of a fact that is none."""
-        kind, term = self.terms().get(relation, ("", ""))
-        if kind == CLASS:
-            return values[0], TYPE, term
-        if kind == PROPERTY:
-            return values[0], term, values[1]
-        if relation in (SAME, DIFFERENT):
-            return values[0], SAME_AS if relation == SAME else DIFFERENT_FROM, values[1]
-        return values if relation == AXIOM else None
 
 
 _TERM: Final = re.compile(r'"(<[^"]*>|\\"(?:[^"\\]|\\\\.|\\")*|_:[^"]*)"')

@@ -42,7 +42,7 @@ FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 """The formats by their names here, with pyoxigraph's names and how names of files end."""
 
-_BLOCK = 16 << 20
+_BLOCK = 4 << 20
 """Bytes of a block of lines."""
 _LINE_END, _BLANK = b"\n "
 _PATH = "(?:[A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"
