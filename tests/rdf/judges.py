@@ -8,9 +8,10 @@ what the profiles differ in, and nobody asks for:
 - triples of the schema (Table 9): `reasonable` has few of them; `owl2rl.dl` and owlrl are compared in them, too.
 
 owlrl (7.6) does not look at the last property of a key (prp-key), so that keys are left out where it judges.
-`reasonable` (0.4) has neither chains (prp-spo2) nor keys, nor subclasses among restrictions (scm-svf, scm-avf), nor
-all members of an enumeration (cls-oo): there, its triples must be among ours, elsewhere the same. Of an inverse
-functional property (prp-ifp) it takes individuals for the same that share no value; these are left out where it judges.
+`reasonable` (0.4) has neither chains (prp-spo2) nor keys, nor subclasses among restrictions (scm-svf, scm-avf), and
+does not see all that enumerations (cls-oo) and cardinalities (cls-maxc2) say: there, its triples must be among ours,
+elsewhere the same. Of an inverse functional property (prp-ifp) it takes individuals for the same that share no value;
+these are left out where it judges.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rdflib.collection import Collection
 
 import elastalog
 import elastalog.rdf
-from elastalog.pipeline.files.rdf import parse_triples
+from elastalog.pipeline.files.rdf import Triples, parse_triples
 from elastalog.rdf.loading import all_triples
 from elastalog.rdf.sparql import _text
 from elastalog.rdf.vocabulary import Names
@@ -42,7 +43,7 @@ SCHEMA = {f"<{name}>" for name in (
     RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, OWL.equivalentClass, OWL.equivalentProperty,
 )}  # fmt: skip
 
-LACKING = {OWL.propertyChainAxiom, OWL.someValuesFrom, OWL.allValuesFrom, OWL.oneOf}
+LACKING = {OWL.propertyChainAxiom, OWL.someValuesFrom, OWL.allValuesFrom, OWL.oneOf, OWL.maxCardinality}
 """What `reasonable` has not all rules of."""
 
 Triple = tuple[str, str, str]
@@ -90,10 +91,15 @@ def _general() -> elastalog.Program:
     return elastalog.Program.load(Path(elastalog.rdf.__file__).parent / "owl2rl.dl")
 
 
+def texts_of(triples: Triples) -> list[tuple[str, ...]]:
+    terms = triples.terms.to_pylist()
+    return [tuple(terms[code] for code in row) for row in triples.codes.tolist()]
+
+
 def by_triples(graph: rdflib.Graph, **options: Any) -> tuple[set[Triple], set[Any]]:
     """By the rules over triples; and what is inconsistent."""
     triples = parse_triples(graph.serialize(format="nt").encode(), "x.nt", "ntriples")
-    with elastalog.open(_general(), {"triple": list(triples.texts())}, **options) as db:
+    with elastalog.open(_general(), {"triple": texts_of(triples)}, **options) as db:
         return set(db["triple"]), set(db["inconsistent"])
 
 

@@ -24,8 +24,8 @@ from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
 from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
-from elastalog.rdf.ontology import Outside, read_ontology
-from elastalog.rdf.rules import Rule, constant, equality_rules, rule_text, rules_of, words_for
+from elastalog.rdf.ontology import Outside, code_of, read_ontology
+from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
     AXIOM,
     CLASS,
@@ -45,6 +45,7 @@ from elastalog.rdf.vocabulary import (
 from elastalog.session import open as open_session
 from elastalog.session.opening import as_bad_rows
 from elastalog.session.settings import Limits, processors
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.database import Database
@@ -144,11 +145,10 @@ def translate(
 def _in_data(triples: Triples, codes: np.ndarray) -> tuple[dict[int, str], dict[int, str], np.ndarray]:
     """The classes and properties that data speak of, by their numbers, and which triples say of what class something
     is."""
-    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist()}
-    place = next((code for code, term in properties.items() if term == TYPE), None)
-    is_type = codes[:, 1] == place if place is not None else np.zeros(len(codes), bool)
+    place = code_of(triples, TYPE)
+    is_type = codes[:, 1] == place
     classes = {code: triples.terms[code].as_py() for code in np.unique(codes[is_type, 2]).tolist()}
-    properties.pop(-1 if place is None else place, None)
+    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist() if code != place}
     return classes, properties, is_type
 
 
@@ -201,7 +201,9 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
         f".decl {GROUP}(group: symbol, x: symbol)  // owl:AllDifferent",
         f".decl {INCONSISTENT}(rule: symbol, a: symbol, b: symbol, c: symbol)  // what must not be, and by which rule",
     ]
-    lines += [f"{PREFIXES}({constant(name)}, {constant(full)})." for name, full in sorted(names.prefixes.items())]
+    lines += [
+        f"{PREFIXES}({write_string(name)}, {write_string(full)})." for name, full in sorted(names.prefixes.items())
+    ]
     relations = sorted(names.relations.items(), key=lambda item: (item[0][0], item[1]))
     for (kind, term), name in relations:
         lines.append(declaration(kind, term, name))
@@ -223,7 +225,7 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
 def declaration(kind: str, term: str, name: str) -> str:
     """The declaration of a relation, and its row in the table of names."""
     columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
-    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {constant(term)}).'
+    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
 
 
 def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:

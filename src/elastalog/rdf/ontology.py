@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
@@ -20,6 +21,7 @@ from elastalog.pipeline.files.policy import FAIL, BadRows, Report, settle
 from elastalog.pipeline.files.rdf import FORMATS, Triples, format_of, joined_triples, read_triples
 from elastalog.rdf.vocabulary import TYPE, XSD, iri
 
+pc = late.module("pyarrow.compute")
 FIRST, REST, NIL = iri("rdf:first"), iri("rdf:rest"), iri("rdf:nil")
 
 
@@ -212,10 +214,8 @@ def _plain(term: str) -> str:
 
 def _imported(found: Triples) -> list[str]:
     """The IRIs of the ontologies that a file imports."""
-    place = _code_of(found, iri("owl:imports"))
-    if place is None:
-        return []
-    wanted: list[str] = found.terms.take(pa.array(found.codes[found.codes[:, 1] == place, 2])).to_pylist()
+    codes = found.codes[found.codes[:, 1] == code_of(found, iri("owl:imports")), 2]
+    wanted: list[str] = found.terms.take(pa.array(codes)).to_pylist()
     return wanted
 
 
@@ -233,25 +233,20 @@ def _beside(path: Path, wanted: str) -> Path | None:
     return next((path.parent / name for name in names if (path.parent / name).is_file()), None)
 
 
-def _code_of(triples: Triples, term: str) -> int | None:
-    import pyarrow.compute as pc
-
-    place = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
-    return None if place < 0 else place
+def code_of(triples: Triples, term: str) -> int:
+    """The number of a term, -1 if no triple has it."""
+    place: int = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
+    return place
 
 
 def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     """Which triples are data, and the axioms: triples of the vocabulary of ontologies, and the lists these name."""
-    import pyarrow.compute as pc
-
     is_schema = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_SCHEMA), triples.terms.type)))
     is_meta = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_META), triples.terms.type)))
     codes = triples.codes
-    if not len(codes):
-        return np.zeros(0, bool), []
-    is_type = codes[:, 1] == (-1 if (code := _code_of(triples, TYPE)) is None else code)
+    is_type = codes[:, 1] == code_of(triples, TYPE)
     is_axiom = is_schema[codes[:, 1]] | (is_type & is_meta[codes[:, 2]])
-    links = [code for term in (FIRST, REST) if (code := _code_of(triples, term)) is not None]
+    links = [code_of(triples, FIRST), code_of(triples, REST)]
     linked = np.isin(codes[:, 1], links)
     if linked.any():
         reached = set(codes[is_axiom, 2].tolist())

@@ -24,6 +24,7 @@ from elastalog.rdf.vocabulary import (
     THING,
     Names,
 )
+from elastalog.syntax.keywords import write_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +191,7 @@ def _conflicts(graph: Graph) -> Iterator[Rule]:
 
 def _schema_rules(graph: Graph) -> Iterator[Rule]:
     """Table 9, what follows of it for facts and not from the other rules: subclasses among restrictions."""
-    declared = {*graph.members("owl:Class"), *graph.members("rdfs:Class")}
-    above: dict[str, set[str]] = {}
+    above = {c: {THING} for c in (*graph.members("owl:Class"), *graph.members("rdfs:Class"))}
     for pairs, both in ((graph.pairs("rdfs:subClassOf"), False), (graph.pairs("owl:equivalentClass"), True)):
         for c, d in pairs:
             above.setdefault(c, set()).add(d)
@@ -218,8 +218,7 @@ def _schema_rules(graph: Graph) -> Iterator[Rule]:
             for c, p, d in restrictions[name]:
                 by_pair.setdefault((p, d), []).append(c)
             for c, p, d in restrictions[name]:
-                wider = _closed(d, above) | ({THING} if d in declared else set())
-                found = [(f"{rule}1", c, other) for y in wider for other in by_pair.get((p, y), ())]
+                found = [(f"{rule}1", c, other) for y in _closed(d, above) for other in by_pair.get((p, y), ())]
                 for q in _closed(p, higher):
                     for other in by_pair.get((q, d), ()):
                         pair = (c, other) if rule == "scm-svf" else (other, c)
@@ -382,14 +381,6 @@ def _standard(rule: Rule) -> Rule:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def constant(term: str) -> str:
-    """A term as a constant of the language."""
-    escaped = (
-        term.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    )
-    return f'"{escaped}"'
-
-
 def rule_text(rule: Rule, names: Names) -> str:
     """A rule in the language."""
     used = [argument for atom in (rule.head, *rule.body) for argument in atom.arguments]
@@ -397,7 +388,7 @@ def rule_text(rule: Rule, names: Names) -> str:
     def argument(text: str) -> str:
         if _is_variable(text):
             return text if used.count(text) > 1 else "_"
-        return constant(text.removeprefix("="))
+        return write_string(text.removeprefix("="))
 
     def atom(one: Atom) -> str:
         kind, term = one.relation
@@ -405,7 +396,7 @@ def rule_text(rule: Rule, names: Names) -> str:
         if one.relation[1] == UNEQUAL:
             return f"{listed[0]} != {listed[1]}"
         if kind == "datatype":
-            known = [f"rdf_datatype({listed[0]}) = {constant(datatype)}" for datatype in datatypes_in(term)]
+            known = [f"rdf_datatype({listed[0]}) = {write_string(datatype)}" for datatype in datatypes_in(term)]
             return f"({' ; '.join(known)})" if len(known) > 1 else next(iter(known), f'rdf_datatype({listed[0]}) != ""')
         return f"{names.relations[one.relation] if kind else term}({', '.join(listed)})"
 

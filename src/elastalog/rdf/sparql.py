@@ -16,8 +16,8 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import is_schema
-from elastalog.rdf.rules import constant
 from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri, log
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -281,13 +281,13 @@ class _Answers:
         for kind, term in self._names.relations:
             name = self._names.relations[kind, term]
             if kind == CLASS and (is_open or p == TYPE) and (o[0] == "v" or o == term):
-                equal = f", {o} = {constant(term)}" if o[0] == "v" else ""
-                yield f"{name}({subject}){equal}{also + constant(TYPE) if also else ''}"
+                equal = f", {o} = {write_string(term)}" if o[0] == "v" else ""
+                yield f"{name}({subject}){equal}{also + write_string(TYPE) if also else ''}"
             elif kind == PROPERTY and (is_open or p == term):
-                yield f"{name}({subject}, {object_}){also + constant(term) if also else ''}"
+                yield f"{name}({subject}, {object_}){also + write_string(term) if also else ''}"
         for term, name in EQUALITY.items():
             if is_open or p == term:
-                yield f"{name}({subject}, {object_}){also + constant(term) if also else ''}"
+                yield f"{name}({subject}, {object_}){also + write_string(term) if also else ''}"
         lists = (iri("rdf:first"), iri("rdf:rest"))
         if is_open or p in lists or is_schema((s, p, o)) or (p == TYPE and o[0] == "v"):
             yield f"{AXIOM}({subject}, {_written(p)}, {object_})"
@@ -317,7 +317,7 @@ def _argument(term: Any, variables: dict[Any, str]) -> str:
 
 
 def _written(argument: str) -> str:
-    return argument if argument[0] == "v" else constant(argument)
+    return argument if argument[0] == "v" else write_string(argument)
 
 
 def _triples_of(part: Any) -> list[Pattern] | None:

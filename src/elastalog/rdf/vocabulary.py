@@ -71,10 +71,6 @@ class Names:
         relations = {(kind, term): name for name, kind, term in db[NAMES]}
         return Names(relations, dict(iter(db[PREFIXES])))
 
-    def relation(self, kind: str, term: str) -> str | None:
-        """The relation of a class or property."""
-        return self.relations.get((kind, term))
-
     def shortened(self, text: str) -> str:
         """A text about facts with IRIs as prefixed names: `Person("<http://ex.org/ann>")` is `Person(ex:ann)`."""
         return _TERM.sub(lambda found: self.short(found[1].replace('\\"', '"').replace("\\\\", "\\")), text)
@@ -114,10 +110,9 @@ class Names:
         s, p, o = triple
         if p in EQUALITY:
             return EQUALITY[p], (s, o)
-        if p == TYPE and (name := self.relation(CLASS, o)) is not None:
-            return name, (s,)
-        if p != TYPE and (name := self.relation(PROPERTY, p)) is not None:
-            return name, (s, o)
+        name = self.relations.get((CLASS, o) if p == TYPE else (PROPERTY, p))
+        if name is not None:
+            return name, (s,) if p == TYPE else (s, o)
         told, _, advice = self.unknown(o if p == TYPE else p).partition("; ")
         raise ElastalogError([Diagnostic("E0531", told, help=advice)])
 
