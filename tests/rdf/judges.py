@@ -32,7 +32,7 @@ from rdflib.collection import Collection
 
 import elastalog
 import elastalog.rdf
-from elastalog.pipeline.files.rdf import parse_triples
+from elastalog.pipeline.files.rdf import Triples, parse_triples
 from elastalog.rdf.loading import all_triples
 from elastalog.rdf.sparql import _text
 from elastalog.rdf.vocabulary import Names
@@ -91,10 +91,15 @@ def _general() -> elastalog.Program:
     return elastalog.Program.load(Path(elastalog.rdf.__file__).parent / "owl2rl.dl")
 
 
+def texts_of(triples: Triples) -> list[tuple[str, ...]]:
+    terms = triples.terms.to_pylist()
+    return [tuple(terms[code] for code in row) for row in triples.codes.tolist()]
+
+
 def by_triples(graph: rdflib.Graph, **options: Any) -> tuple[set[Triple], set[Any]]:
     """By the rules over triples; and what is inconsistent."""
     triples = parse_triples(graph.serialize(format="nt").encode(), "x.nt", "ntriples")
-    with elastalog.open(_general(), {"triple": list(triples.texts())}, **options) as db:
+    with elastalog.open(_general(), {"triple": texts_of(triples)}, **options) as db:
         return set(db["triple"]), set(db["inconsistent"])
 
 

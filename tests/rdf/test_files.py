@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog.pipeline.files.rdf import PLAIN, read_triples
 from tests.commands import run
+from tests.rdf.judges import texts_of
 
 PROGRAM = """.decl triple(s: symbol, p: symbol, o: symbol)
 .input triple(IO=rdf, filename="{}"{})
@@ -153,9 +154,11 @@ def test_lines_that_are_taken_apart_are_those_that_the_parser_reads(tmp_path: Pa
     ]
     (tmp_path / "usual.nt").write_text("\n".join(lines))
     (tmp_path / "other.nt").write_text("\n".join(line.replace(" ", "\t", 1) for line in lines))
-    usual, other = (read_triples(tmp_path / f"{name}.nt", "ntriples", label="d") for name in ("usual", "other"))
-    assert list(usual.texts()) == list(other.texts())
-    assert {text[2] for text in usual.texts()} == {
+    usual, other = (
+        texts_of(read_triples(tmp_path / f"{name}.nt", "ntriples", label="d")) for name in ("usual", "other")
+    )
+    assert usual == other
+    assert {text[2] for text in usual} == {
         f"<{EX}o>", '"a b . c"', '"\\"q\\" ."@en-gb', f'"1"^^<{EX}t>', "_:d_b1", '"A"',
     }  # fmt: skip
 

@@ -24,7 +24,7 @@ from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
 from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
-from elastalog.rdf.ontology import Outside, read_ontology
+from elastalog.rdf.ontology import Outside, code_of, read_ontology
 from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
     AXIOM,
@@ -145,11 +145,10 @@ def translate(
 def _in_data(triples: Triples, codes: np.ndarray) -> tuple[dict[int, str], dict[int, str], np.ndarray]:
     """The classes and properties that data speak of, by their numbers, and which triples say of what class something
     is."""
-    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist()}
-    place = next((code for code, term in properties.items() if term == TYPE), None)
-    is_type = codes[:, 1] == place if place is not None else np.zeros(len(codes), bool)
+    place = code_of(triples, TYPE)
+    is_type = codes[:, 1] == place
     classes = {code: triples.terms[code].as_py() for code in np.unique(codes[is_type, 2]).tolist()}
-    properties.pop(-1 if place is None else place, None)
+    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist() if code != place}
     return classes, properties, is_type
 
 

@@ -214,10 +214,8 @@ def _plain(term: str) -> str:
 
 def _imported(found: Triples) -> list[str]:
     """The IRIs of the ontologies that a file imports."""
-    place = _code_of(found, iri("owl:imports"))
-    if place is None:
-        return []
-    wanted: list[str] = found.terms.take(pa.array(found.codes[found.codes[:, 1] == place, 2])).to_pylist()
+    codes = found.codes[found.codes[:, 1] == code_of(found, iri("owl:imports")), 2]
+    wanted: list[str] = found.terms.take(pa.array(codes)).to_pylist()
     return wanted
 
 
@@ -235,9 +233,10 @@ def _beside(path: Path, wanted: str) -> Path | None:
     return next((path.parent / name for name in names if (path.parent / name).is_file()), None)
 
 
-def _code_of(triples: Triples, term: str) -> int | None:
-    place = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
-    return None if place < 0 else place
+def code_of(triples: Triples, term: str) -> int:
+    """The number of a term, -1 if no triple has it."""
+    place: int = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
+    return place
 
 
 def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
@@ -245,11 +244,9 @@ def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     is_schema = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_SCHEMA), triples.terms.type)))
     is_meta = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_META), triples.terms.type)))
     codes = triples.codes
-    if not len(codes):
-        return np.zeros(0, bool), []
-    is_type = codes[:, 1] == (-1 if (code := _code_of(triples, TYPE)) is None else code)
+    is_type = codes[:, 1] == code_of(triples, TYPE)
     is_axiom = is_schema[codes[:, 1]] | (is_type & is_meta[codes[:, 2]])
-    links = [code for term in (FIRST, REST) if (code := _code_of(triples, term)) is not None]
+    links = [code_of(triples, FIRST), code_of(triples, REST)]
     linked = np.isin(codes[:, 1], links)
     if linked.any():
         reached = set(codes[is_axiom, 2].tolist())

@@ -67,20 +67,15 @@ class Triples:
     bad: list[BadRow]
     prefixes: dict[str, str]
 
-    def column(self, place: int, rows: np.ndarray | slice = slice(None)) -> pa.DictionaryArray:
-        """A column of some of the triples, with a dictionary of what is in it."""
-        codes = self.codes[rows, place]
+    def column(self, place: int) -> pa.DictionaryArray:
+        """A column of the triples, with a dictionary of what is in it."""
+        codes = self.codes[:, place]
         is_used = np.zeros(len(self.terms), bool)
         is_used[codes] = True
         used = np.flatnonzero(is_used)
         places = np.empty(len(self.terms), np.int32)
         places[used] = np.arange(len(used), dtype=np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(places[codes]), self.terms.take(pa.array(used)))
-
-    def texts(self) -> Iterator[tuple[str, ...]]:
-        """The triples as texts, one by one."""
-        terms = self.terms.to_pylist()
-        return (tuple(terms[code] for code in row) for row in self.codes.tolist())
 
 
 def joined_triples(parts: list[Triples]) -> Triples:

@@ -59,8 +59,8 @@ class RankedGraph(Nodes):
     def read_links(self, *, before: bool) -> None:
         """Takes the links from the relations, as they were before the update under way, or as they are; none of their
         nodes has a rank."""
-        self.state[ops.USED_NOTES : ops.USED_COME + 1] = self.state[ops.FAULT] = 0
-        self._nodes["present"] = 0
+        self.commit()
+        self._nodes["present"] = self.state[ops.FAULT] = 0
         all_links = sum(self._made_of[link.made_of].used for link in self.ranked.links if link.made_of is not None)
         self._links = with_room(self._links, self._links_used, max(all_links - self._links_used, 0))
         for number, link in enumerate(self.ranked.links):
@@ -80,7 +80,7 @@ class RankedGraph(Nodes):
         """Evaluates, after `read_links`. Whether that gives the facts that the stratum had before the update under way,
         with their levels and counts."""
         try:
-            self.evaluate(Watch())
+            self.settle(Watch())
         except OutOfOrder:
             return False
         self.commit()
@@ -88,18 +88,13 @@ class RankedGraph(Nodes):
             relation = relations[name]
             facts, steps, counts = self.facts(name)
             rows, levels = relation.find(facts), snapshot.old_levels(relation)
-            if (rows < 0).any() or len(rows) != np.count_nonzero(levels != GONE):
+            if len(rows) != np.count_nonzero(levels != GONE) or (rows < 0).any():
                 return False
-            if (levels[rows] != steps).any() or (relation.count[rows] != counts).any():
+            if not ((levels[rows] == steps) & (relation.count[rows] == counts)).all():
                 return False
         return True
 
     # --- evaluation ------------------------------------------------------------------------------------------------
-
-    def evaluate(self, watch: Watch) -> None:
-        """Settles all nodes, after `read_links`. Raises OutOfOrder if that cannot be done in the order of values."""
-        self.state[ops.UPDATE] += 1
-        self._settle(watch)
 
     def update(self, below: Mapping[str, Vector], watch: Watch) -> None:
         """Follows the changes of the relations that links are made of. Raises OutOfOrder; then it is to be undone."""
@@ -109,13 +104,10 @@ class RankedGraph(Nodes):
                 self._collect(number, link, self._made_of[link.made_of], below[link.made_of])
         self._notes = with_room(self._notes, 0, int(state[ops.USED_NODES]))
         self._lost = with_room(self._lost, 0, int(state[ops.USED_NODES]))
-        self._require_order()
-        state[ops.UPDATE] += 1
         looked = int(state[ops.LOOKED])
-        if state[ops.USED_GONE]:
-            ops.lose(self._notes, self._lost, self._gone, *self._tables(), state)
-            watch.derived(int(state[ops.LOOKED]) - looked)
-        self._settle(watch)
+        ops.lose(self._notes, self._lost, self._gone, *self._tables(), state)
+        watch.derived(int(state[ops.LOOKED]) - looked)
+        self.settle(watch)
 
     def _collect(self, number: int, link: Link, relation: KernelRelation, entries: Vector) -> None:
         state = self.state
@@ -130,7 +122,8 @@ class RankedGraph(Nodes):
     def _tables(self) -> tuple[Records, Records, Records, Vector]:
         return self._nodes, self._vertices, self._links, self._table
 
-    def _settle(self, watch: Watch) -> None:
+    def settle(self, watch: Watch) -> None:
+        """Settles what is lost or has come; after `read_links`, all nodes. Raises OutOfOrder."""
         state = self.state
         state[ops.USED_HEAP] = state[ops.AT] = 0
         looked = int(state[ops.LOOKED])
@@ -150,7 +143,11 @@ class RankedGraph(Nodes):
 
     def _require_order(self) -> None:
         if self.order.is_spoilt or self.state[ops.FAULT]:
-            raise OutOfOrder(ops.OUT_OF_ORDER[int(self.state[ops.FAULT]) or 1])
+            is_better = self.state[ops.FAULT] == ops.BETTER
+            why = (
+                "a rule makes a value better than the one it reads" if is_better else "a value has no place in an order"
+            )
+            raise OutOfOrder(why)
 
     def _make_room(self, nodes: int) -> None:
         state, more = self.state, int(self.state[ops.MOST_LINKS]) + nodes + 64
@@ -180,6 +177,7 @@ class RankedGraph(Nodes):
         """What the last update has done stands."""
         self.is_new = False
         self.state[ops.USED_NOTES : ops.USED_COME + 1] = 0
+        self.state[ops.UPDATE] += 1
 
     def undo(self) -> None:
         """Everything is as it was before the last update."""
@@ -219,7 +217,7 @@ class RankedStratum:
         graph, self._graph = self._known_graph(), None
         graph.read_links(before=False)
         try:
-            graph.evaluate(watch)
+            graph.settle(watch)
         except OutOfOrder:
             return False
         found = 0

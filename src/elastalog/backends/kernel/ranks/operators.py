@@ -50,14 +50,12 @@ NOTE = np.dtype([(name, "i4") for name in ("node", "present", "steps", "count")]
 USED_NODES, USED_HEAP, USED_NOTES, USED_LOST, USED_GONE, USED_COME, AT, LOOKED, UPDATE, MOST_LINKS = range(10)
 """Of the state. MOST_LINKS: that lead from a vertex. AT: where an operator goes on."""
 IS_PLAIN, IS_FLOAT, HAS_SUMS, FAULT, VALUE, STEPS, BEST, BEST_STEPS = range(10, 18)
-"""HAS_SUMS: of two values. FAULT: see `OUT_OF_ORDER`. VALUE, STEPS: of the derivation last looked at; BEST: of the
+"""HAS_SUMS: of two values. VALUE, STEPS: of the derivation last looked at; BEST: of the
 best one, or of what was taken off the heap."""
 STATE_SIZE = 18
 
-OUT_OF_ORDER = {
-    1: "a value does not fit 64 bits, or is not a number",
-    2: "a rule makes a value better than the one it reads",
-}
+TOO_LARGE, BETTER = 1, 2
+"""Faults: a value that does not fit, or is NaN; one that is better than what it is made of."""
 
 NOTHING = -1
 _FREE = np_int32(0)
@@ -118,23 +116,25 @@ def sum_of(one, other, state):  # type: ignore[no-untyped-def]
         second = int64(other if other >= 0 else other ^ LARGEST).view(np.float64)
         total = np.float64(first + second + 0.0).view(np.int64)
         if first + second != first + second:
-            state[FAULT] = 1
+            state[FAULT] = TOO_LARGE
         return total if total >= 0 else total ^ LARGEST
     if other > 0 and one > LARGEST - other:
-        state[FAULT] = 1
+        state[FAULT] = TOO_LARGE
         return LARGEST
     return one + other
 
 
 @inlined
 def derive(nodes, links, state, number, source):  # type: ignore[no-untyped-def]
-    """Whether a link from a node, its source, derives something; then VALUE and STEPS say what."""
+    """Whether a link that leads from a node derives something; then VALUE and STEPS say what."""
     link = links[number]
     state[LOOKED] += 1
     state[STEPS] = 1
     if link.source == NOTHING:
         state[VALUE] = link.weight
         return True
+    if state[IS_PLAIN]:
+        source = int64(link.source)  # the node may be that of the other vertex
     if source == NOTHING or not nodes[source].present:
         return False
     held = nodes[source].value
@@ -168,9 +168,7 @@ def find_best(nodes, vertices, links, table, state, node):  # type: ignore[no-un
         while number != NOTHING:
             link = links[number]
             if link.alive:
-                source = int64(NOTHING)
-                if link.source != NOTHING:
-                    source = node_of(table, nodes, state, nodes[node].context, link.source)
+                source = node_of(table, nodes, state, nodes[node].context, link.source)
                 if derive(nodes, links, state, number, source):
                     value, steps = state[VALUE], state[STEPS]
                     if count == 0 or value < best or (value == best and steps < best_steps):
@@ -186,12 +184,6 @@ def find_best(nodes, vertices, links, table, state, node):  # type: ignore[no-un
 def next_from(links, number, vertex):  # type: ignore[no-untyped-def]
     """The next link that leads from a vertex."""
     return int64(links[number].next_out if links[number].source == vertex else links[number].next_other)
-
-
-@inlined
-def source_of(links, state, number, node):  # type: ignore[no-untyped-def]
-    """The source of a link that leads from a node: this one, unless it is the second."""
-    return int64(links[number].source) if state[IS_PLAIN] else int64(node)
 
 
 # --- what waits ------------------------------------------------------------------------------------------------------
@@ -334,7 +326,7 @@ def lose(notes, lost, gone, nodes, vertices, links, table, state):  # type: igno
             if links[number].alive and links[number].seen != update:
                 if links[number].other != NOTHING:
                     links[number].seen = update  # the second that is lost takes nothing off again
-                take_off(notes, lost, nodes, links, table, state, number, source_of(links, state, number, node))
+                take_off(notes, lost, nodes, links, table, state, number, node)
             number = next_from(links, number, vertex)
     for i in range(state[USED_GONE]):
         links[gone[i]].alive = 0
@@ -395,7 +387,7 @@ def settle(most, heap, notes, nodes, vertices, links, table, state):  # type: ig
         if count == 0 or state[BEST] != value or state[BEST_STEPS] != steps:
             continue  # what offered it has got better since, and offered again
         if state[HAS_SUMS] and value < 0:
-            state[FAULT] = 2
+            state[FAULT] = BETTER
         note_node(nodes, notes, state, number)
         node.settled = state[UPDATE]
         node.present = 1
@@ -404,7 +396,7 @@ def settle(most, heap, notes, nodes, vertices, links, table, state):  # type: ig
             link = int64(vertices[node.vertex].out)
             while link != NOTHING:
                 if links[link].alive:
-                    offer(heap, nodes, vertices, links, table, state, link, source_of(links, state, link, number))
+                    offer(heap, nodes, vertices, links, table, state, link, number)
                 link = next_from(links, link, node.vertex)
     return 1
 
@@ -428,7 +420,7 @@ def collect(entries, touched, known, gone, come, links, state):  # type: ignore[
             come[state[USED_COME]] = link
             state[USED_COME] += 1
             if links[link].source != NOTHING and links[link].weight < 0:
-                state[FAULT] = 2
+                state[FAULT] = BETTER
     return 1
 
 
@@ -495,7 +487,7 @@ def begin(used, come, links, state):  # type: ignore[no-untyped-def]
             come[state[USED_COME]] = number
             state[USED_COME] += 1
         elif links[number].alive and links[number].weight < 0:
-            state[FAULT] = 2
+            state[FAULT] = BETTER
     return 0
 
 
