@@ -244,9 +244,14 @@ class Place(Structure):
 @record
 class RelationDescriptor(Place):
     """The same, kept for as long as the relation lives: how far it goes here and nowhere else, arrays as written down
-    by `KernelRelation.lay_out`. `number`: that of the relation in its program."""
+    by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see `KernelRelation`."""
 
     number: int
+    present: int
+    lowest: int
+    highest: int
+    is_settled: int
+    generation: int
 
 
 @record
