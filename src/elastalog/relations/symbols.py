@@ -115,7 +115,8 @@ class Symbols:
             if not text.isascii():
                 text.encode()
         with self._lock:
-            return [self._room_for(1).intern_one(text) for text in texts]
+            known = self._room_for(len(texts))
+            return known.intern_few(texts) if isinstance(known, SmallInterner) else known.intern_texts(texts).tolist()
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""
@@ -236,13 +237,17 @@ class SmallInterner:
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
+        return self.intern_few([text])[0]
+
+    def intern_few(self, texts: list[str]) -> list[int]:
+        """The ids of texts, new ones added."""
         self._catch_up()
-        found = self.ids.get(text)
-        if found is None:
-            found = len(self._texts)
-            self._texts.append(text)
-            self.ids[text] = found
-        return found
+        ids, known = self.ids, self._texts
+        for text in texts:
+            if text not in ids:
+                known.append(text)
+                ids[text] = len(known) - 1
+        return [ids[text] for text in texts]
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one."""

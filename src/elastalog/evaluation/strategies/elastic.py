@@ -46,6 +46,8 @@ class Elastic:
 
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
+            if not stratum.clauses and not stratum.is_folded:
+                return  # there is no choice, and nothing was counted
             now = self._counted()
             rows, rounds, spared = (after - first for after, first in zip(now, before, strict=True))
             cost, inputs = bootstrap_cost(derivations, rows, rounds, spared), sum(map(backend.stored, stratum.reads))
