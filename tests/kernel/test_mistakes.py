@@ -47,7 +47,7 @@ STAGES: list[tuple[Any, str]] = [
     (UpdateScheduler, "give"),
     (UpdateScheduler, "go_on"),
     (UpdateScheduler, "_lay_out"),
-    (UpdateScheduler, "_collect"),
+    (UpdateScheduler, "collect"),
     (MachinePlan, "refresh"),
     (MachineRun, "run"),
     (MachineRun, "serve"),

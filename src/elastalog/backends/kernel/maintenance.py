@@ -83,6 +83,7 @@ class KernelMaintenance:
         for number in small.asked:
             if number in places:
                 scheduler.bar(places[number], is_reached=False)
+        done.collect = scheduler.collect
         at = scheduler.go_on()
         if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
             small.done.append(driven)
@@ -117,6 +118,7 @@ class KernelMaintenance:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
         if self._evaluation.kinds[stratum.number].is_explicit:
             self.change_explicit(stratum)
+            self.scheduler.collect(self._reach.done.changed)
             return cast(T, None)  # as every procedure of this kind
         kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
         maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
@@ -169,7 +171,7 @@ class KernelMaintenance:
 
 class KernelReach:
     """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
-    facts it changes, or that it has evaluated anew."""
+    facts it changes, or that it has evaluated anew; `owner`: those of relations."""
 
     def __init__(self, evaluation: KernelEvaluation) -> None:
         self._evaluation = evaluation
@@ -179,19 +181,12 @@ class KernelReach:
     def follow(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
-        self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
+        self.owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
         self._readers: dict[str, list[int]] = {}
         for place, stratum in enumerate(program.strata):
             for name in stratum.reads:
                 self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
-
-    def begin(self, done: Transaction) -> None:
-        """An update begins, for which there was nothing."""
-        owner = self._owner
-        for name in (*done.deleted, *done.inserted, *done.anew):
-            if name in owner:
-                self.given.add(owner[name])
 
     def end(self) -> Transaction:
         """There is no update under way. Returns what is for the next one."""

@@ -65,10 +65,9 @@ class KernelUpdates:
                     go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
-        self.reach.begin(done)
-        scheduler = self.maintenance.scheduler
-        scheduler.begin_update()
-        done.collect = scheduler.collect
+        owner = self.reach.owner
+        self.reach.given.update([owner[name] for name in (*done.deleted, *done.inserted, *anew) if name in owner])
+        self.maintenance.scheduler.begin_update()
 
     def size_now(self, relation: str) -> int:
         """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""

@@ -390,11 +390,6 @@ class Shift:
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._homes: Homes | None = None
 
-    @property
-    def is_small(self) -> bool:
-        """Whether it has no more room than all have."""
-        return bool(self.noted.shape[1] <= SETTINGS.few_shifted)
-
     def begin(self, homes: Homes, sides: Matrix) -> None:
         """The update has been committed: of each relation its number, how many facts were touched and how many were
         present before, and its generation."""
