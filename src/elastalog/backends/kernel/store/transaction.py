@@ -27,14 +27,13 @@ from elastalog.backends.kernel.compile.signatures import (
     prefetch,
     words_at,
 )
-from elastalog.backends.kernel.store import bookkeeping, transaction
+from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
     IS,
     MARKS,
     NEW,
-    REFERENCE,
     TOUCHED_WIDTH,
     WAS,
     entry_of,
@@ -439,27 +438,5 @@ class StratumDelta:
         """The rows of the explicit facts that go and come; those that no relation ever held get some."""
         return (
             {name: self.relations[name].find(words) for name, words in self.deleted.items()},
-            {name: transaction.add_rows(self.relations[name], words) for name, words in self.inserted.items()},
+            {name: add_rows(self.relations[name], words) for name, words in self.inserted.items()},
         )
-
-
-__all__ = [
-    "NOWHERE",
-    "REFERENCE",
-    "Homes",
-    "Shift",
-    "StratumDelta",
-    "Transaction",
-    "add_rows",
-    "annotate_rows",
-    "changed_entries",
-    "changed_words",
-    "commit_all",
-    "end",
-    "receive",
-    "remove_rows",
-    "rollback",
-    "set_annotation",
-    "set_annotations",
-    "touch",
-]
