@@ -16,6 +16,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +140,12 @@ def follow(db: elastalog.Session, told: str, parts: Sequence[Edges]) -> None:
     times, hows = [], set()
     for part in parts:
         for come, go in (({}, {"edge": part}), ({"edge": part}, {})):
-            began = time.perf_counter()
-            db.apply(come, go)
-            times.append(time.perf_counter() - began)
+            times.append(spent(partial(db.apply, come, go))[0])
             hows |= {stratum.how for stratum in db.log()[-1].strata if "best" in stratum.relations}
     times.sort()
     in_ms = [1000 * each for each in (statistics.median(times), times[int(0.95 * len(times))], times[-1])]
     listed = f"median {in_ms[0]:.2f} ms, 95 of 100 within {in_ms[1]:.2f}, at most {in_ms[2]:.1f}"
-    print(f"  {told}, by the clock: {listed}; {', '.join(sorted(hows))}", flush=True)
+    print(f"  {told}: {listed}; {', '.join(sorted(hows))}", flush=True)
 
 
 def read(path: Path, most: int | None) -> Edges:

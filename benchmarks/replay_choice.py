@@ -23,8 +23,8 @@ from benchmarks.regret import CASES, AlwaysAnew, Case
 from benchmarks.strategies import aligned
 from benchmarks.workloads import DATA_VARIABLE, HERE
 from elastalog.backends.watch import ROWS_A_DERIVATION, WITH_REST
-from elastalog.evaluation.costs import AUTO, CostModel, rebuild_cost
-from elastalog.evaluation.experience import Experience, Features, bootstrap_cost
+from elastalog.evaluation.costs import AUTO, CostModel
+from elastalog.evaluation.experience import Bootstrap, Experience, Features
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
@@ -103,8 +103,8 @@ class Replay:
         features, model = Features(*update["features"]), self._model
         steps, effort, least = update["derivations"] + update["rows"], update["effort"], SETTINGS.least_budget
         updating = OF_STEP * (max(steps, effort) + update["touched"])
-        evaluating = bootstrap_cost(other["derivations"], other["rows"], other["rounds"])
-        anew = rebuild_cost(evaluating, features.facts)
+        evaluating = Bootstrap.counted(features.inputs, other["derivations"], other["rows"], other["rounds"])
+        anew = evaluating.rebuild_cost(features.facts)
         better = min(updating, anew), min(update["seconds"], other["seconds"])
         known: Experience = model.known(stratum)
         spent: float | None = None
@@ -126,7 +126,7 @@ class Replay:
             model.updated(stratum, Features(*update["features"][:2]), effort, steps, update["touched"] or None)
         if spent is None:
             return updating, better[0], update["seconds"], better[1]
-        model.bootstrapped(stratum, other["derivations"], features.inputs, evaluating, other["rows"])
+        model.bootstrapped(stratum, evaluating)
         model.rebuilt(stratum, features, other["touched"])
         part = spent / max(effort, 1)
         return part * updating + anew, better[0], part * update["seconds"] + other["seconds"], better[1]

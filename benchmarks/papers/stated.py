@@ -74,6 +74,7 @@ DREDC = (
     Claim("dredc", "DRed^c never makes more inferences than DRed", (
         Rule("dredc.table1:sspe derivations, DRed^c over DRed", high=0),
         Rule("dredc.table1:lubm derivations, DRed^c over DRed", high=0),
+        Rule("dredc.ontology:lubm-owl derivations, DRed^c over DRed", high=0),
     )),
     Claim("dredc", "DRed^c is faster than DRed on small deletions of SSPE", (
         Rule("dredc.table1:sspe DRed / DRed^c", 1, printed=160),

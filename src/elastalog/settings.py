@@ -149,6 +149,45 @@ class Settings:
     rows_written_at_once: int = 1 << 18
     """Rows that are written at a time."""
 
+    # A device
+    device_first_look: int = 20_000
+    """Facts of a stratum after which the kernel asks for the first time whether a device shall go on with it."""
+    device_look: float = 0.1
+    """Seconds after which it asks again."""
+    device_gain: float = 1.5
+    """How many times faster the rest has to be there: both sides are guesses."""
+    device_least_rest: float = 0.1
+    """Seconds that have to be left: less is not worth any thought."""
+    device_least_found: int = 500_000
+    """Facts that a stratum must have found: before, what they took says little of the rest."""
+    device_at_once_from: int = 500_000
+    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started."""
+    device_most_variants: int = 16
+    """Variants of rules in a round up to which it may: each costs launches."""
+    device_longest_wait: float = 0.1
+    """Seconds that are waited for a device that has nearly been started, instead of another round here."""
+    device_ebb: float = 0.5
+    """Rounds that find less than this part of what the largest has found come to an end."""
+    device_start_part: float = 0.3
+    """Part of the time of a start after which a stratum has taken long enough for one."""
+    device_start_from: int = 90_000
+    """Facts that a stratum must have found by then."""
+    device_start_ahead: int = 20_000
+    """Facts that are going to be read from which a device is started beside that."""
+    device_start_cores: int = 4
+    """Processors of a machine on which a start takes nothing away from the kernel."""
+    device_from: int = 30_000
+    """Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
+    begin with it: aggregates, and strata with global levels or `.limitsize`."""
+    device_from_unstarted: int = 1_000_000
+    """The same where the device has not been started yet."""
+    device_asked_from: int = 5_000
+    """Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow."""
+    device_once_from: int = 100_000
+    """The same for a stratum without recursion, which looks at its facts once."""
+    device_patience: int = 4
+    """Small rounds in a row there after which the kernel goes on, at least."""
+
     # Spark
     spark_least_rows: int = 100_000
     """Rows of what a stratum reads from which it may be evaluated in tasks."""

@@ -69,7 +69,7 @@ def test_a_byte_order_mark_in_a_text_comes_back_or_is_told(folder: Path, rows: i
     (folder / "plain.dl").write_text(f"{read}.output o\n")
     (folder / "quoted.dl").write_text(f"{read}.output o(rfc4180=true)\n")
     (folder / "again.dl").write_text(
-        '.decl o(x: symbol)\n.input o(rfc4180=true, filename="o.csv")\n.output o(IO=json)\n'
+        '.decl o(x: symbol)\n.input o(rfc4180=true, filename="o.csv")\n.output o(IO=jsonfile)\n'
     )
     plain = run(folder, "-D", str(folder), program="plain.dl")
     assert plain.exit_code == 0
@@ -157,8 +157,8 @@ def test_a_hyphen_prints_the_outputs(folder: Path) -> None:
     result = run(folder, "-D", "-")
     assert result.exit_code == 0
     *body, ruler, size = result.stdout.splitlines()
-    assert body[:3] == ["---------------", "path", "==============="]
-    assert sorted(body[3:]) == ["1\t2", "1\t3", "2\t3"]
+    assert body[:4] == ["---------------", "path", "x\ty", "==============="]
+    assert sorted(body[4:]) == ["1\t2", "1\t3", "2\t3"]
     assert (ruler, size) == ("===============", "path\t3")
     assert not list(folder.rglob("*.csv"))
 

@@ -5,7 +5,7 @@ random updates.
 CLONES has a folder OWNER+NAME for each repository. Without a judge, `--souffle`, only ours runs, and updates alone are
 judged. The table, a file of JSON, keeps names, commits and verdicts, and nothing else of what is read. A program that
 is in it for the same commits of both sides is not run again. `--reduce NAME` makes a program that differs
-small, in a folder."""
+small, in a folder. `--expected` counts how many of Soufflé's own tests come out as their files say."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.corpus.expected import print_expected
 from tests.corpus.finding import Found, programs
 from tests.corpus.judging import HERE, Judge
 from tests.corpus.reducing import reduce
@@ -37,8 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="also what is in the table already")
     parser.add_argument("--reduce", metavar="NAME", help="make this program (REPOSITORY/NAME) small instead")
     parser.add_argument("--scratch", type=Path, default=Path("build/corpus"), help="where a reduced program goes")
+    parser.add_argument("--expected", action="store_true", help="instead, Soufflé's own tests by their expected files")
     given = parser.parse_args(arguments)
     judge = Judge(None if given.souffle is None else os.path.abspath(given.souffle), given.limit)
+    if given.expected:
+        return print_expected(judge, given.clones / "souffle-lang+souffle", given.only)
     if given.reduce is not None:
         return reduce(judge, _named(given.clones, given.reduce), given.scratch)
     table = json.loads(given.results.read_text()) if given.results.exists() else {}

@@ -141,7 +141,7 @@ class Judge:
     def verdict(self, found: Found, checked: CheckedProgram, folder: Path, is_measured: bool = False) -> dict[str, Any]:
         """What both make of a folder that has been laid out, with time and memory if these are asked for."""
         told: dict[str, Any] = {}
-        ours = self._run_ours(found, folder, is_measured)
+        ours = self.run_ours(found, folder, is_measured)
         theirs = None
         if self.souffle is not None:
             command = [*self._souffle(found), "-F", str(folder / "facts"), "-D", str(folder / "theirs")]
@@ -188,11 +188,11 @@ class Judge:
             told[name] = one["epochs"] if one.keys() == {"epochs"} else one
         return told if code in (0, None) else {**told, "failed": {"exit code": code}}
 
-    def _run_ours(self, found: Found, folder: Path, is_measured: bool) -> Ended:
+    def run_ours(self, found: Found, folder: Path, is_measured: bool = False, output: str = "") -> Ended:
         """`elastalog run`: as a command, or without starting one, which takes longer than most programs do."""
         command = ["run", "-w", "--arithmetic", "wrap", "--engine", "local"]
         command += [part for each in found.include for part in ("-I", str(each))]
-        command += ["-F", str(folder / "facts"), "-D", str(folder / "ours"), str(folder / "program.dl")]
+        command += ["-F", str(folder / "facts"), "-D", output or str(folder / "ours"), str(folder / "program.dl")]
         if (folder / functors.PYTHON).exists():
             command += ["--functors", str(folder / functors.PYTHON)]
         if is_measured:
@@ -200,7 +200,7 @@ class Judge:
 
         def work(_: Tell) -> None:
             os.chdir(folder / "work")
-            with open("err", "wb") as err, open(os.devnull, "wb") as out:
+            with open("err", "wb") as err, open("out", "wb") as out:
                 os.dup2(err.fileno(), 2), os.dup2(out.fileno(), 1)
             cli.main(command, prog_name="elastalog")
 

@@ -18,6 +18,7 @@ from elastalog.program import Program
 from elastalog.session import Session
 from tests.corpus import functors, updating
 from tests.corpus.__main__ import main
+from tests.corpus.expected import FOLDERS
 from tests.corpus.facts import Values, given_folder, inputs
 from tests.corpus.finding import Found, programs
 from tests.corpus.judging import Judge, reason_of
@@ -265,3 +266,22 @@ r(@total(x, "abc"), @name(5), @joined(["a", nil], "b")) :- n(x).
     made = {functor.name: functors._in_cpp(functor) for functor in known.functors.values()}
     assert made["joined"].endswith("souffle::RamDomain a0, souffle::RamDomain a1) { return a0; }")
     assert made["total"].startswith("int32_t total(int32_t a0, const char* a1) { return ")
+
+
+def test_souffles_own_tests_are_judged_by_the_files_of_their_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "souffle-lang+souffle" / "tests"
+    for category in FOLDERS:
+        (root / category).mkdir(parents=True)
+        (root / category / "CMakeLists.txt").write_text("")
+    (root / "semantic" / "CMakeLists.txt").write_text(
+        "positive_test(right)\nnegative_test(refused)\nsouffle_run_test(TEST_NAME wrong\n  CATEGORY semantic)\n"
+    )
+    for name, rule, wanted in (("right", "p(1).", "1\n"), ("wrong", "p(2).", "1\n"), ("refused", "q(1).", "")):
+        (root / "semantic" / name).mkdir()
+        (root / "semantic" / name / f"{name}.dl").write_text(f".decl p(x: number)\n{rule}\n.output p\n")
+        (root / "semantic" / name / "p.csv").write_text(wanted)
+    assert main([str(tmp_path), "--expected"]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if "semantic" in line] == ["semantic/wrong: different: p.csv", "semantic: 2 of 3"]

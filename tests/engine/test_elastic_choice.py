@@ -12,7 +12,7 @@ import elastalog
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation import costs, experience
 from elastalog.evaluation.costs import AUTO, FACTOR, LARGEST_END, LEAST_END, CostModel
-from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Features, bootstrap_cost
+from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Features
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
@@ -48,7 +48,7 @@ def played(
     all of it comes back, so that a bootstrap costs as much as ever."""
     spent = better = 0.0
     anew = bootstrap + WEIGHT * SETTINGS.least_budget  # with what it costs to begin
-    model.bootstrapped(STRATUM, bootstrap)
+    model.bootstrapped(STRATUM, Bootstrap(0, bootstrap, bootstrap))
     for changes, needed in updates:
         features, watch = Features(changes, is_loss=losing is not None), Watch()
         weight = model.known(STRATUM).weight
@@ -67,7 +67,7 @@ def played(
         else:
             spent += anew
             model.abandoned(STRATUM, features, watch.effort)
-            model.bootstrapped(STRATUM, bootstrap)
+            model.bootstrapped(STRATUM, Bootstrap(0, bootstrap, bootstrap))
     return spent, better
 
 
@@ -174,7 +174,7 @@ def test_of_what_stores_of_before_have_kept_the_last_bootstrap_is_read() -> None
 
 def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     model = CostModel(AUTO)
-    model.bootstrapped(STRATUM, 50_000, inputs=1_000, cost=80_000)
+    model.bootstrapped(STRATUM, Bootstrap(1_000, 50_000, 80_000))
     reckoned = model.known(STRATUM).bootstrap_of
     assert reckoned(1_000) == Bootstrap(1_000, 50_000, 80_000)
     assert reckoned(500) == reckoned(2_000) == reckoned(1_000)  # about alike
@@ -183,13 +183,13 @@ def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     assert reckoned(0) == reckoned(1_000)  # nobody knows
     allowed = model.forecast(STRATUM, Features(800, inputs=200, facts=1_000)).derivations_allowed
     assert allowed == (16_000 + 0.53 * 1_000 + WEIGHT * SETTINGS.least_budget) / WEIGHT
-    model.bootstrapped(STRATUM, 0, inputs=0)
+    model.bootstrapped(STRATUM, Bootstrap(0, 0, 0))
     assert reckoned(9_000).derivations == 9_000  # a session that began empty
 
 
 def test_what_should_cost_more_than_a_bootstrap_is_given_up_at_the_least_share() -> None:
     model = CostModel(AUTO)
-    model.bootstrapped(STRATUM, 10_000_000, inputs=1_000)
+    model.bootstrapped(STRATUM, Bootstrap(1_000, 10_000_000, 10_000_000))
     for _ in range(3):
         model.updated(STRATUM, Features(500, is_loss=True), 100_000_000, 100_000_000, touched=50_000_000)
     known = model.known(STRATUM)
@@ -202,7 +202,7 @@ def test_what_should_cost_more_than_a_bootstrap_is_given_up_at_the_least_share()
 @pytest.mark.parametrize(("took", "share"), [(10_000, 1.0), (400_000, 1.2), (700_000, 2.1), (999_000, LARGEST_END)])
 def test_what_should_cost_less_may_cost_three_times_as_much_or_a_bootstrap(took: int, share: float) -> None:
     model = CostModel(AUTO)
-    model.bootstrapped(STRATUM, 2_000_000)
+    model.bootstrapped(STRATUM, Bootstrap(0, 2_000_000, 2_000_000))
     model.updated(STRATUM, Features(10), took)
     allowed = model.forecast(STRATUM, Features(10)).derivations_allowed
     assert allowed == pytest.approx(share * (2_000_000 + 4_000) / WEIGHT, rel=0.01)
@@ -211,7 +211,7 @@ def test_what_should_cost_less_may_cost_three_times_as_much_or_a_bootstrap(took:
 def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> None:
     model = CostModel(AUTO)
     for inputs, derivations in ((1_000, 70_000), (900, 100), (1_002, 80_000)):
-        model.bootstrapped(STRATUM, derivations, inputs)
+        model.bootstrapped(STRATUM, Bootstrap(inputs, derivations, derivations))
     reckoned = model.known(STRATUM).bootstrap_of
     assert [reckoned(n).derivations for n in (900, 940, 990, 1_000)] == [100, 100, 80_000, 80_000]
     assert reckoned(0).derivations == 80_000
@@ -221,7 +221,7 @@ def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> 
     ("rows", "rounds", "cost"), [(0, 0, 1_000), (3_000, 1, 2_980), (14_000, 1, 4_290), (0, 10, 20_665)]
 )
 def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
-    assert bootstrap_cost(1_000, rows, rounds) == cost
+    assert Bootstrap.counted(0, 1_000, rows, rounds).cost == cost
 
 
 def test_what_threads_spare_a_bootstrap_makes_it_cheaper() -> None:
@@ -250,7 +250,7 @@ def test_costs_grow_with_changes_from_the_nearest_size_class() -> None:
 def test_few_changes_keep_far_larger_updates_from_nothing(of_one: int) -> None:
     """Though a fact that everything follows from makes thousands look dear, they are tried, and tell more."""
     model = CostModel(AUTO)
-    model.bootstrapped(STRATUM, 3_000_000)
+    model.bootstrapped(STRATUM, Bootstrap(0, 3_000_000, 3_000_000))
     model.abandoned(STRATUM, Features(1), of_one) if of_one else model.updated(STRATUM, Features(1), of_one)
     model.known(STRATUM).credit = 0.0
     first = model.forecast(STRATUM, Features(1_000))
@@ -313,11 +313,11 @@ def test_an_update_that_undoes_one_in_vain_is_known_by_what_that_one_changed() -
 
     def model_after(other: int) -> CostModel:
         model = CostModel(AUTO)
-        model.bootstrapped(STRATUM, 1_000_000, 50_000, 3_000_000, rows=10_000_000)
+        model.bootstrapped(STRATUM, Bootstrap(50_000, 1_000_000, 3_000_000, 10_000_000))
         for _ in range(3):
             model.updated(STRATUM, Features(100, inputs=50_000), 5_000, 30_000, touched=50)
         model.abandoned(STRATUM, deletion, 700_000)
-        model.bootstrapped(STRATUM, 990_000, 49_900, 2_900_000, rows=9_900_000)
+        model.bootstrapped(STRATUM, Bootstrap(49_900, 990_000, 2_900_000, 9_900_000))
         model.rebuilt(STRATUM, deletion, other)
         return model
 

@@ -37,7 +37,7 @@ import pytest
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.planning.demand import with_demand
+from elastalog.planning.demand import with_demand, with_existence_apart
 from elastalog.program import Program
 from tests.engine.judging import Facts, comparable, facts_of, judge
 from tests.generators.construction import EVERYTHING, Features, GeneratedProgram, written
@@ -246,3 +246,25 @@ def test_demand_at_random() -> None:
                 assert set(map(comparable, db["asked"])) == {f for f in wanted[name] if f[0] == value}, (seed, name)
             compared += 1
     assert compared > 80
+
+
+def test_existence_at_random() -> None:
+    """What shares no variable with the head, in rules that are added to a program and in its own."""
+    apart = 0
+    for seed in range(20):
+        program = seeded_program(seed, NEGATIONS if seed % 2 else EVERYTHING)
+        terms = {name: [f"v{i}" for i in range(len(kinds))] for name, kinds in program.schemas.items()}
+        names, text = sorted(terms), program.text
+        for number, (one, two) in enumerate(zip(names, [*names[1:], names[0]], strict=True)):
+            head, others = ", ".join(terms[one]), ", ".join(f"_{term}" for term in terms[two])
+            again, any_other = (", ".join("_" for _ in terms[name]) for name in (one, two))
+            attributes = ", ".join(f"a{i}: {kind}" for i, kind in enumerate(program.schemas[one]))
+            text += f".decl x{number}({attributes})\n.decl y{number}()\n"
+            text += f"x{number}({head}) :- {one}({head}), {two}({others}), {one}({again}).\n"
+            text += f"y{number}() :- {two}({others}), x{number}({again}), !{two}({any_other}).\n"
+        parsed = Program.parse(text)
+        changed = replace(parsed, checked=with_existence_apart(parsed.checked))
+        apart += sum(name.startswith("@exists") for name in changed.checked.relations)
+        with elastalog.open(text, facts=program.facts) as plain, elastalog.open(changed, facts=program.facts) as db:
+            assert facts_of(plain) == {name: facts for name, facts in facts_of(db).items() if name[0] != "@"}, seed
+    assert apart > 150

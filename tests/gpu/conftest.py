@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from elastalog.backends.gpu import arrays, driver, place, starting
+from elastalog.backends.gpu import arrays, driver, starting
+from elastalog.settings import SETTINGS
 from tests.gpu import emulation
 
 
 @pytest.fixture(autouse=True)
 def no_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LEAST_ASKED", "LEAST_ONCE"):
-        monkeypatch.setattr(place, name, 0)
+    for name in ("device_asked_from", "device_once_from"):
+        monkeypatch.setattr(SETTINGS, name, 0)
 
 
 class Claims:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import found, place, rounds
+from elastalog.backends.gpu import found, place
 from elastalog.program import Program
+from elastalog.settings import SETTINGS
 from tests.engine.judging import judge
 from tests.gpu.conftest import Claims
 
@@ -74,7 +75,7 @@ def test_as_the_kernel_and_as_defined(
 ) -> None:
     monkeypatch.setattr(place, "CHUNK", chunk)
     monkeypatch.setattr(found, "PIECE", chunk)
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     caplog.set_level(logging.INFO, "elastalog.placement")
     program = Program.parse(PROGRAM)
     for seed in range(6):

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import found, fused, place, rounds
+from elastalog.backends.gpu import found, fused, place
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.device_arrays import SMALL, TILE, distinct
+from elastalog.settings import SETTINGS
 from tests.generators.seeded import seeded_case
 from tests.gpu.conftest import Claims
 from tests.gpu.test_engine import CLOSURE, CYCLE, FOLDERS, NEVER, _state
@@ -93,7 +94,7 @@ def test_rows_of_many_columns(emulated: Arrays) -> None:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     patience, chunk = request.param
     monkeypatch.setattr(found, "PIECE", chunk)
-    monkeypatch.setattr(rounds, "PATIENCE", patience)
+    monkeypatch.setattr(SETTINGS, "device_patience", patience)
     monkeypatch.setattr(place, "CHUNK", chunk)
 
 
@@ -126,7 +127,7 @@ def test_random_programs_and_updates(strategy: str, levels: str) -> None:
 
 @pytest.mark.usefixtures("emulated")
 def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
     .decl e(a: number, b: number, c: number, d: number)
     .decl p(a: number, b: number, c: number, d: number)
@@ -145,7 +146,7 @@ def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("emulated")
 def test_without_room_the_kernel_takes_over(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
     for _ in claims.each():

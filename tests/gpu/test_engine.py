@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import arrays, found, place, rounds
+from elastalog.backends.gpu import arrays, found, place
 from elastalog.planning.lower import lower
+from elastalog.settings import SETTINGS
 from tests.closures import CLOSURE
 from tests.engine.judging import comparable
 from tests.generators.seeded import seeded_case
@@ -31,7 +32,7 @@ def _state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     patience, chunk = request.param
     monkeypatch.setattr(found, "PIECE", chunk)
-    monkeypatch.setattr(rounds, "PATIENCE", patience)
+    monkeypatch.setattr(SETTINGS, "device_patience", patience)
     monkeypatch.setattr(place, "CHUNK", chunk)
 
 
@@ -77,7 +78,7 @@ def test_random_programs_and_updates(strategy: str, levels: str) -> None:
 
 
 def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
     .decl e(a: number, b: number, c: number, d: number, f: number)
     .decl p(a: number, b: number, c: number, d: number, f: number)
@@ -101,7 +102,7 @@ def test_without_room_the_kernel_takes_over(
 ) -> None:
     """At every place where memory is asked for."""
     expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
     every = claims.number
@@ -124,7 +125,7 @@ def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     program = """
     .decl word(w: symbol)
     .decl grown(w: symbol, n: number)
@@ -137,7 +138,7 @@ def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.Monkey
 
 
 def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(SETTINGS, "device_patience", NEVER)
     db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
     (cost,) = (part for part in db.statistics().elsewhere if "path" in part.bytes)
     assert (cost.rounds, cost.derivations) == (10, 90)  # nine facts by the first rule, nine from each of nine rounds

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import forecast, place, rounds, starting
+from elastalog.backends.gpu import forecast, place, starting
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.forecast import Forecast
-from elastalog.backends.kernel.bootstrap import handover
 from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.settings import SETTINGS
 from tests.generators.seeded import seeded_case
@@ -25,9 +24,9 @@ CHAIN = {"edge": [(n, n + 1) for n in range(60)]}
 @pytest.fixture
 def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
     """Every stratum goes on there after its first round."""
-    monkeypatch.setattr(handover, "_FIRST_LOOK", 0)
-    monkeypatch.setattr(handover, "_A_LOOK", 0.0)
-    monkeypatch.setattr(place, "forecast", lambda so_far: Forecast(10.0, 0.1))
+    monkeypatch.setattr(SETTINGS, "device_first_look", 0)
+    monkeypatch.setattr(SETTINGS, "device_look", 0.0)
+    monkeypatch.setattr(place, "forecast", lambda so_far, variants: Forecast(10.0, 0.1, 1_000_000))
     return emulated
 
 
@@ -38,7 +37,7 @@ def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
 def test_what_goes_on_there_is_the_same(
     patience: int, machine: int, strategy: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rounds, "PATIENCE", patience)
+    monkeypatch.setattr(SETTINGS, "device_patience", patience)
     monkeypatch.setattr(SETTINGS, "machine_after", machine)
     caplog.set_level(logging.INFO, "elastalog.placement")
     for seed in range(4):
@@ -94,26 +93,69 @@ def test_the_start_of_a_device_is_remembered(emulated: Arrays) -> None:
 RECORDED = json.loads((Path(__file__).parent / "recorded_h200.json").read_text(encoding="utf-8"))
 """How far the kernel was with the recursive stratum of workloads that took longest, whenever it asked: 16 threads of a
 machine with an H200, whose start took 0.35 s."""
+VARIANTS = {"doop": 46, "galen": 11, "el-completion-large": 11, "points-to": 4}
+"""What rules run in a round, where that is more than two."""
 GO_THERE = {"closure-CA-HepTh", "closure-Gnutella", "closure-SF", "closure-wiki", "galen"}
+GO_AHEAD = {"closure-Facebook", "el-completion-large"}
+"""These only if it has been started by then."""
 
 
 @pytest.mark.parametrize("work", RECORDED)
 def test_what_goes_there_on_a_recorded_machine(work: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started when the stratum begins, or when it takes long; started ahead, most go there at the second look."""
     monkeypatch.setattr("os.cpu_count", lambda: 16)
-    began: float | None = None
+    gone = [_gone_after(work, is_ahead) for is_ahead in (False, True)]
+    assert [seconds is not None for seconds in gone] == [work in GO_THERE, work in GO_THERE | GO_AHEAD]
+    if gone[0] is not None and gone[1] is not None:
+        assert gone[1] < 0.45
+        assert gone[1] <= gone[0]
+
+
+def _gone_after(work: str, is_ahead: bool) -> float | None:
+    ready = 0.15 if is_ahead else None
     for so_far in (SoFar(*numbers) for numbers in RECORDED[work]):
-        guess = forecast.forecast(so_far)
-        if began is None:
-            began = so_far.seconds if forecast.is_worth_a_start(so_far, guess, 0.35) else None
-        elif so_far.seconds >= began + 0.35 and guess.is_better_there():
-            assert work in GO_THERE
-            assert so_far.seconds > 0.4
-            return
-    assert work not in GO_THERE
+        guess = forecast.forecast(so_far, VARIANTS.get(work, 2))
+        if ready is None:
+            ready = so_far.seconds + 0.35 if forecast.is_worth_a_start(so_far, guess, 0.35) else None
+        elif so_far.seconds >= ready and guess.is_better_there():
+            return so_far.seconds
+    return None
+
+
+@pytest.mark.parametrize(("facts", "cores", "is_begun"), [(2_000, 16, False), (40_000, 16, True), (40_000, 2, False)])
+@pytest.mark.parametrize("kind", ["rows", "folder"])
+def test_a_device_is_started_beside_the_reading_of_many_facts(
+    facts: int, cores: int, is_begun: bool, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun: list[bool] = []
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr(starting, "is_there", lambda: True)
+    monkeypatch.setattr(starting, "begin", lambda: begun.append(True))
+    rows = [(1_000_000 + number, 1_000_000) for number in range(facts)]
+    if kind == "folder":
+        (tmp_path / "edge.facts").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    program = CLOSURE.replace(".decl path", ".input edge\n.decl path") if kind == "folder" else CLOSURE
+    elastalog.open(program, facts={"edge": rows} if kind == "rows" else tmp_path, engine="auto", jobs=1)
+    assert bool(begun) == is_begun
 
 
 def test_a_machine_with_few_cores_starts_a_device_only_for_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     early = SoFar(*RECORDED["closure-CA-HepTh"][1])
     for cores, is_started in ((2, False), (16, True)):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        assert forecast.is_worth_a_start(early, forecast.forecast(early), 0.35) == is_started
+        assert forecast.is_worth_a_start(early, forecast.forecast(early, 1), 0.35) == is_started
+
+
+def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early_is_not_believed(
+    eager: Arrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
+    for least, variants, where in ((50, 16, "on the GPU: "), (50, 0, "begun here"), (500, 16, "begun here")):
+        monkeypatch.setattr(SETTINGS, "device_at_once_from", least)
+        monkeypatch.setattr(SETTINGS, "device_most_variants", variants)
+        caplog.clear()
+        assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto")) == expected
+        assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
+    early = SoFar(0.127, 171_659, 131_659, 0.121, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
+    assert not forecast.forecast(early, 4).is_better_there()

@@ -7,7 +7,6 @@ import logging
 import numpy as np
 import pytest
 
-from elastalog.backends.gpu import place
 from elastalog.backends.gpu.arrays import Arrays, NoRoom
 from elastalog.backends.gpu.place import DevicePlace
 from elastalog.backends.watch import Watch
@@ -15,6 +14,7 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 PROGRAM = Program.parse(
     """
@@ -36,8 +36,8 @@ STRATA = lower(PROGRAM.checked).strata
 
 @pytest.fixture(autouse=True)
 def bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, facts in (("LEAST_ASKED", 10), ("LEAST_ONCE", 20), ("LEAST_FACTS", 30)):
-        monkeypatch.setattr(place, name, facts)
+    for name, facts in (("device_asked_from", 10), ("device_once_from", 20), ("device_from", 30)):
+        monkeypatch.setattr(SETTINGS, name, facts)
 
 
 class _Full(Arrays):

@@ -161,7 +161,7 @@ r(["plain text", nil], $No).
     assert result.stderr.startswith(
         'warning[E0516]: value `[a,b, [say "no", [, [nil, nil]]]]` of `r` cannot be written'
     )
-    quoted = '"[""a,b"", [""say \\""no\\"""", ["""", [""nil"", nil]]]]","$City(""f(x)"")"\n"[plain text, nil]",$No\n'
+    quoted = '"[""a,b"", [""say \\""no\\"""", ["""", [""nil"", nil]]]]","$City(""f(x)"")"\n"[plain text, nil]","$No"\n'
     assert Path("quoted.csv").read_text() == quoted
     with elastalog.open(f'{program}.input r(filename="quoted.csv", rfc4180=true)', facts=tmp_path) as db:
         assert len(db["r"]) == 2  # what was quoted is what the text holds

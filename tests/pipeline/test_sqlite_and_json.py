@@ -52,7 +52,7 @@ def test_a_round_trip_through_sqlite(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("form", ["list", "object"])
 def test_a_round_trip_through_json(tmp_path: Path, form: str) -> None:
-    run(tmp_path, OUT.format(io="json", name=f"format={form}"))
+    run(tmp_path, OUT.format(io="jsonfile", name=f"format={form}"))
     written = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert all(isinstance(fact, list if form == "list" else dict) for fact in written)
     with elastalog.open(IN.format(io="jsonfile", name=f"format={form}"), tmp_path) as db:
@@ -139,13 +139,31 @@ RECORDS = """
 """
 
 
-@pytest.mark.parametrize("io", ["sqlite", "json"])
+@pytest.mark.parametrize("io", ["sqlite", "jsonfile"])
 def test_a_round_trip_of_records_and_branches(tmp_path: Path, io: str) -> None:
     facts = 'r([1, [2, nil]], $Named("a", $Circle(1.5))). r(nil, $Dot).\n'
     run(tmp_path, f"{RECORDS}{facts}.output r(IO={io})\n")
     with elastalog.open(f"{RECORDS}.input r(IO={io})\n", tmp_path) as db, elastalog.open(RECORDS + facts) as written:
         assert set(db["r"]) == set(written["r"])
         assert len(db["r"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "wanted"),
+    [("list", [[[1, [2, None]], "$Dot"]]), ("object", [{"l": {"n": 1, "rest": {"n": 2, "rest": None}}, "s": "$Dot"}])],
+)
+def test_records_in_json_are_arrays_or_objects_and_json_alone_is_printed(
+    tmp_path: Path, form: str, wanted: object
+) -> None:
+    told = run(tmp_path, f"{RECORDS}r([1, [2, nil]], $Dot).\n.output r(IO=json, format={form})\n")
+    assert json.loads(told) == wanted
+
+
+def test_a_list_that_rules_made_is_written_however_long_it_is(tmp_path: Path) -> None:
+    text = ".decl l(n: number, x: List)\nl(0, nil).\nl(n + 1, [n, x]) :- l(n, x), n < 900.\n.output l"
+    run(tmp_path, f"{RECORDS}{text}\n.output l(IO=jsonfile)\n")
+    assert max(line.count("[") for line in (tmp_path / "l.csv").read_text().splitlines()) == 900
+    assert len(json.loads((tmp_path / "l.json").read_text())) == 901
 
 
 def test_records_in_sqlite_are_the_texts_that_are_printed(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def test_header_and_delimiter(tmp_path):
     assert (tmp_path / "edge.csv").read_bytes() == b"x::y\n1::a\n"
 
 
-def test_rfc4180_quotes_what_needs_it(tmp_path):
+def test_rfc4180_quotes_texts(tmp_path):
     facts = [(1, "plain"), (2, "a,b"), (3, 'say "no"'), (4, "two\nlines"), (5, "")]
     write_facts(EDGE, table(EDGE, facts), tmp_path / "edge.csv", {"rfc4180": "true"})
-    assert (tmp_path / "edge.csv").read_bytes() == b'1,plain\n2,"a,b"\n3,"say ""no"""\n4,"two\nlines"\n5,\n'
+    assert (tmp_path / "edge.csv").read_bytes() == b'1,"plain"\n2,"a,b"\n3,"say ""no"""\n4,"two\nlines"\n5,""\n'
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a\tb", "`a\\tb`"), ("a\nb", "`a\\nb`"), ("a\r", "`a\\r`")])

@@ -155,14 +155,15 @@ def test_pragma_and_qualifiers_say_what_is_restricted() -> None:
     assert "@demand.path" not in with_demand(kept.checked, ("out",)).relations
 
 
-def test_a_run_with_the_pragma_derives_what_its_outputs_need(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--arithmetic", "wrap")])
+def test_a_run_with_the_pragma_derives_what_its_outputs_need(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in CHAINS))
     (tmp_path / "p.dl").write_text(MAGIC + '.pragma "magic-transform" "*"\n')
     folder = str(tmp_path)
-    result = run("run", f"{folder}/p.dl", "-F", folder, "-D", folder, "--stats", f"{folder}/s.json")
+    result = run("run", f"{folder}/p.dl", "-F", folder, "-D", folder, "--stats", f"{folder}/s.json", *options)
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "out.csv").read_text() == "".join(f"{n}\n" for n in range(1, 21))
-    assert '"path"' in (tmp_path / "s.json").read_text()
+    assert '"@demand.path"' in (tmp_path / "s.json").read_text()
     assert "path(x, y) :- @demand.path(x), edge(x, y)." in run("show", f"{folder}/p.dl", "--stage", "magic").stdout
 
 

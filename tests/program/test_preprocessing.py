@@ -54,6 +54,7 @@ def faults(text: str, **options: object) -> list[tuple[str, str]]:
         ("#define F(x) x + 1\n#define G F\np(G(2)).", "p(2 + 1)."),
         ("#define A A + 1\np(A).", "p(A + 1)."),
         ("#define LONG 1 + \\\n  2\np(LONG).", "p(1 +   2)."),
+        ("#define F(x) p(x)\nF(\\\n3).", "p(3)."),
         ("#define A 1 // one\np(A).", "p(1)."),
         ('#define A 1\np("A", AA, 1.A). // A', 'p("A", AA, 1.A). // A'),
         ("#define A 1\n/* A\n#define B 2\n*/ p(A, B).", "/* A\n#define B 2\n*/ p(1, B)."),

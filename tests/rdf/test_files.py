@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyoxigraph
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import elastalog
-from elastalog.pipeline.files.rdf import read_triples
+from elastalog.pipeline.files.rdf import PLAIN, read_triples
 from tests.commands import run
+from tests.rdf.judges import texts_of
 
 PROGRAM = """.decl triple(s: symbol, p: symbol, o: symbol)
 .input triple(IO=rdf, filename="{}"{})
@@ -107,6 +111,24 @@ def test_relative_iris_need_a_base(tmp_path: Path) -> None:
         assert list(db["triple"]) == [(f"<{EX}a>", f"<{EX}p>", f"<{EX}b>")]
 
 
+def test_a_base_is_an_absolute_iri(tmp_path: Path) -> None:
+    (tmp_path / "d.ttl").write_text("<a> <p> <b> .")
+    with pytest.raises(elastalog.ElastalogError, match="`here` cannot be a base: no scheme found"):
+        opened(tmp_path, "d.ttl", ', base="here"')
+
+
+def test_entities_of_xml_stand_for_texts_of_a_bounded_length(tmp_path: Path) -> None:
+    declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 20}">' for n in range(1, 9))
+    text = f'<!DOCTYPE rdf:RDF [<!ENTITY e0 "{EX}"><!ENTITY twice "&e0;&e0;">{{}}]><rdf:RDF {NAMESPACES}>'
+    text += '<e:A rdf:about="&e0;a"><e:p>{}</e:p></e:A></rdf:RDF>'
+    (tmp_path / "d.rdf").write_text(text.format("", "&twice;"))
+    with opened(tmp_path, "d.rdf") as db:
+        assert (f"<{EX}a>", f"<{EX}p>", f'"{EX}{EX}"') in db["triple"]
+    (tmp_path / "d.rdf").write_text(text.format(declared, "&e8;"))
+    with pytest.raises(elastalog.ElastalogError, match="holds more than 200 times its"):
+        opened(tmp_path, "d.rdf")
+
+
 def test_compressed_files_byte_order_marks_line_ends_and_large_literals(tmp_path: Path) -> None:
     large = "y" * 3_000_000
     lines = f'\ufeff# a comment\r\n<{EX}a> <{EX}p> "{large}" .\r\n\r\n<{EX}a>\t<{EX}p> "é\\u00e9" . # said\r\n'
@@ -132,17 +154,31 @@ def test_lines_that_are_taken_apart_are_those_that_the_parser_reads(tmp_path: Pa
     ]
     (tmp_path / "usual.nt").write_text("\n".join(lines))
     (tmp_path / "other.nt").write_text("\n".join(line.replace(" ", "\t", 1) for line in lines))
-    usual, other = (read_triples(tmp_path / f"{name}.nt", "ntriples", label="d") for name in ("usual", "other"))
-    assert list(usual.texts()) == list(other.texts())
-    assert {text[2] for text in usual.texts()} == {
+    usual, other = (
+        texts_of(read_triples(tmp_path / f"{name}.nt", "ntriples", label="d")) for name in ("usual", "other")
+    )
+    assert usual == other
+    assert {text[2] for text in usual} == {
         f"<{EX}o>", '"a b . c"', '"\\"q\\" ."@en-gb', f'"1"^^<{EX}t>', "_:d_b1", '"A"',
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ['"a" <http://e/p> "b" .', '<http://e/a> "p" "b" .', '<http://e/a> <http://e/p> "b"'])
+@given(st.lists(st.from_regex(PLAIN.rstrip("$"), fullmatch=True), max_size=4))
+def test_plain_terms_are_what_the_parser_writes(terms: list[str]) -> None:
+    read = pyoxigraph.parse("".join(f"<x:x> <x:x> {term} .\n" for term in terms), pyoxigraph.RdfFormat.N_TRIPLES)
+    assert [str(triple.object) for triple in read] == terms
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"a" <http://e/p> "b" .', '<http://e/a> "p" "b" .', '<http://e/a> <http://e/p> "b"',
+        '<http://e/a>. <http://e/p> "b" .', '<http://e/a> <http://e/p> "b" . .', "<http://e/a> <http://e/p> <e:b>.. ",
+    ],
+)  # fmt: skip
 def test_no_line_passes_that_is_none(line: str, tmp_path: Path) -> None:
     (tmp_path / "d.nt").write_text(f'<{EX}a> <{EX}p> "b" .\n{line}\n')
-    assert len(read_triples(tmp_path / "d.nt", "ntriples").bad) == 1
+    assert read_triples(tmp_path / "d.nt", "ntriples").bad
 
 
 def test_facts_are_written_as_rdf_and_read_again(tmp_path: Path) -> None:

@@ -110,8 +110,15 @@ class Program:
         branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
         fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
         self.inlined: dict[str, list[Rule]] = {d.name: [] for d in declared if d.is_inline}
+        lattices = {item.type_name: item for item in walk(tree.items, syntax.Lattice)}
+        met = {
+            (d.name, i): lattices[a.type_name]
+            for d in declared
+            for i, a in enumerate(d.attributes)
+            if a.improves == "<>"
+        }
         rules = [
-            Rule(head, c.body, self.schemas, fields, self.inlined, self.closed)
+            Rule(head, with_meets(c.body, met), self.schemas, fields, self.inlined, self.closed)
             for c in walk((tree.items, *closures), syntax.Clause)
             for head in c.heads
         ]
@@ -121,7 +128,11 @@ class Program:
         self.closing = rules[len(rules) - 3 * len(self.closed) :]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         pairs = [*walk(tree.items, syntax.Subsumption)]
-        self.joined = {d.name: [a.improves for a in d.attributes] for d in declared if d.improves}
+        self.joined = {
+            d.name: [met.get((d.name, i), a.improves) for i, a in enumerate(d.attributes)]
+            for d in declared
+            if d.improves
+        }
         self.improving = {*self.joined, *(p.dominated.relation for p in pairs)}
         judged = self.improving | {name for name, keys in self.choices.items() if keys}
         derives = [
@@ -206,8 +217,34 @@ def paired(subsumption: syntax.Subsumption) -> tuple[syntax.Atom, syntax.Body]:
     return head, (one, other, *subsumption.body)
 
 
-def best(kind: str, one: Any, other: Any) -> Any:
-    """The better one of two values of a column `min T` or `max T`; where both are the same, as in others, that."""
+def with_meets(body: syntax.Body, lattices: Mapping[tuple[str, int], syntax.Lattice]) -> syntax.Body:
+    """A body in which a variable that several columns `D<>` say is what their values have in common, if anything."""
+    places = [(atom, i, t) for atom in body if isinstance(atom, syntax.Atom) for i, t in enumerate(atom.arguments)]
+    said = [(atom, i, t) for atom, i, t in places if (atom.relation, i) in lattices and isinstance(t, syntax.Variable)]
+    found = list(body)
+    for name in {t.name for _, _, t in said if sum(other.name == t.name for _, _, other in said) > 1}:
+        own = [(atom, i, replace(t, name=f"{name}@{n}")) for n, (atom, i, t) in enumerate(said) if t.name == name]
+        for atom, i, term in own:
+            at = next(n for n, each in enumerate(found) if isinstance(each, syntax.Atom) and each.span == atom.span)
+            arguments = found[at].arguments
+            found[at] = replace(found[at], arguments=(*arguments[:i], term, *arguments[i + 1 :]))
+        lattice = lattices[own[0][0].relation, own[0][1]]
+        glb, bottom = lattice.operator("Glb"), lattice.operator("Bottom")
+        meet: Any = own[0][2]
+        for _, _, term in own[1:]:
+            meet = replace(glb, arguments=(meet, term))
+        variable = replace(own[0][2], name=name)
+        found.append(syntax.Comparison("=", variable, meet, variable.span, variable.span))
+        if bottom is not None:
+            found.append(syntax.Comparison("!=", variable, bottom, variable.span, variable.span))
+    return tuple(found)
+
+
+def best(kind: Any, one: Any, other: Any) -> Any:
+    """The better one of two values of a column `min T` or `max T`, their join in a lattice; where both are the same,
+    as in other columns, that."""
+    if isinstance(kind, syntax.Lattice):
+        return one if one == other else apply(kind.operator("Lub").functor, (one, other), "number")[0]
     if one != one or other != other:  # NaN
         return other if one != one else one
     return {"min": min, "max": max}[kind](one, other) if kind else one

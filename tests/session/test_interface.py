@@ -306,3 +306,23 @@ def test_a_repair_is_applied_to_a_store(tmp_path: Path) -> None:
     assert "epoch 3: 2 changes" in found.output
     with elastalog.open(store=elastalog.Store(store, read_only=True)) as db:
         assert set(db["may"]) == {("ann", "keys")}
+
+
+def test_facts_are_decoded_as_they_are_asked_for_and_stay_those_of_their_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elastalog.relations import facts
+
+    monkeypatch.setattr(facts, "_BLOCK", 10)
+    rows = [(number,) for number in range(95)]
+    db = elastalog.open(".decl e(x: number)\n.output e", {"e": rows})
+    decoded: list[int] = []
+    values = type(db["e"].dictionary).values
+    monkeypatch.setattr(
+        type(db["e"].dictionary),
+        "values",
+        lambda self, base, words: decoded.append(len(words)) or values(self, base, words),
+    )
+    iterator = iter(db["e"])
+    first = next(iterator)
+    assert decoded == [10]
+    db.apply(deleted={"e": rows[20:]}, inserted={"e": [(1_000 + number,) for number in range(500)]})
+    assert sorted([first, *iterator]) == rows

@@ -22,6 +22,7 @@ IN_PROCESS = {
     "test_consensus",
     "test_native_source",
     "test_one_task",
+    "test_ontologies",
     "test_operation",
     "test_placement",
     "test_programs",

@@ -123,6 +123,7 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     assert advice(".dcl a()") == ["did you mean `.decl`?"]
     assert advice(".Output a") == ["did you mean `.output`?"]
     assert advice(".decl a() inlined") == ["did you mean `inline`?"]
+    assert advice(".decl d = debug_delta(p)")[0].startswith("there is no `debug_delta`: the proof of a fact")
     directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .strict"
     directives += ", .pragma, .functor, .comp, .init, .override, .lattice"
     assert advice(".xyzzy a()") == [f"the directives are {directives}"]

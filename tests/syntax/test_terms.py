@@ -191,6 +191,11 @@ def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
 
 
+def test_an_aggregate_in_a_head_is_a_column_that_improves() -> None:
+    told = "write `min x : { ... }`; a column `min number` keeps the least of what rules derive, also in recursion"
+    assert advice("d(y, min(k + w)) :- d(x, k), e(x, y, w).") == [told]
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [("&", "band"), ("|", "bor"), ("<<", "bshl"), (">>", "bshr"), ("&&", "land"), ("||", "lor"), ("mod", "%")],

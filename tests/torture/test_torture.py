@@ -20,7 +20,7 @@ FEW = {
     "kills": 1,
     "constructs": 2,
     "computed heads": 2,
-    "lattices": 3,
+    "lattices": 10,
     "tasks": 2,
 }
 

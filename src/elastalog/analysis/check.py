@@ -70,7 +70,7 @@ def number_rules(draft: Draft) -> Outcome:
         findings.instance = typed.instance
         if may_number:
             _check_numbering(typed, recursive_atoms > 0, findings)
-        plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
+        plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, draft.is_strict, findings)
         rule = Rule(
             number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
         )
@@ -164,17 +164,17 @@ def _subsumption(
     return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
 
 
-def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
-    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend
-    on what an instance of a component is made of."""
-    versions = max(1, recursive_atoms)
+def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) -> Mapping[int, tuple[int, ...]]:
+    """The orders of the versions that a rule has. Those of others do no harm in a component: whether an atom is
+    recursive may depend on what an instance of it is made of."""
+    versions = max(1, recursive)
     for version, _ in plan.versions:
         if version >= versions:
-            findings.warning(
+            (findings.error if is_strict and findings.instance is None else findings.warning)(
                 "E0218",
                 f"`.plan` does not fit its rule: it has no version {version}",
                 primary(plan.span, "this plan"),
-                note=f"the rule has {counted(recursive_atoms, 'recursive atom')}; versions count them from 0",
+                note=f"the rule has {counted(recursive, 'recursive atom')}; versions count them from 0",
                 advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
             )
             break

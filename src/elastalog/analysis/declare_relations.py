@@ -229,6 +229,8 @@ def read_directives(
             parameters = {"columns": ":".join(places), **parameters}
         return Directive(item.kind, MappingProxyType(parameters), item.span, not draft.is_strict)
 
+    rules = [item for item in program.items if type(item) is tree.Clause]
+    used = {atom.relation for rule in rules for atom in (*rule.heads, *rule.body) if type(atom) is tree.Atom}
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
     seen: dict[tuple[str, str], list[tuple[Span, Mapping[str, str]]]] = {}
@@ -243,14 +245,16 @@ def read_directives(
             every.append((item, _parameters(item, findings)))
             continue
         if item.relation not in declarations:
-            _report_unknown(item, declarations, findings)
+            if item.relation not in used:  # otherwise that is told where the types of its columns can be seen
+                _report_unknown(item, declarations, findings)
             continue
         parameters = _parameters(item, findings)
         before = seen.setdefault((item.relation, item.kind), [])
         same = next((span for span, given in before if given == parameters), None)
         # Several inputs or outputs of one relation, of different places, are of use; the same once more counts once.
         if same is not None or (before and not _is_another(item.kind, parameters)):
-            (findings.error if same is None else findings.warning)(
+            is_told_off = item.kind == "printsize" or item.span == item.relation_span  # a qualifier; by Soufflé, too
+            (findings.error if same is None or (draft.is_strict and is_told_off) else findings.warning)(
                 "E0213",
                 f"`.{item.kind}` of {quoted(item.relation)} is given twice",
                 primary(item.relation_span, "again here"),
@@ -260,7 +264,7 @@ def read_directives(
             continue
         before.append((item.relation_span, parameters))
         found.setdefault(item.relation, []).append(directive(item, item.relation, parameters))
-    derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
+    derived = {head.relation for rule in rules for head in rule.heads}
     for item, parameters in every:
         for name in declarations:
             if (name, item.kind) not in seen and not (item.kind == "input" and name in derived):

@@ -93,15 +93,23 @@ class _Instantiation:
         return with_branch_names(self.items)
 
     def _check_declaration(self, definition: Definition) -> None:
-        """What a component inherits from must exist and come to an end, even if no instance of it is made."""
+        """What a component inherits from must exist and come to an end, and have what is overridden, also without an
+        instance."""
         component = definition.component
         if inherits_from_itself(definition, self.top):
             self._once(component, lambda: _report_inheritance_of_itself(component, self.findings))
         for base in component.bases:
             if base.name not in parameters_around(definition) and not is_open(definition.outer):
                 self._component(base, None, definition.outer, {})
+        if not self.findings.count and self._is_plain(definition):
+            self._layers(definition, {}, None, frozenset(), ())
         for nested in definition.nested.values():
             self._check_declaration(nested)
+
+    def _is_plain(self, definition: Definition) -> bool:
+        """Whether it has no parameters, nor what it inherits from: all that it holds is known."""
+        bases = [look_up(base.name, definition.outer, {}, self.top) for base in definition.component.bases]
+        return not parameters_around(definition) and all(base and self._is_plain(base) for base in bases)
 
     def _define(self, items: tuple[Item, ...], outer: Definition | None, into: dict[str, Definition]) -> None:
         for item in items:
@@ -162,7 +170,12 @@ class _Instantiation:
         return definition, arguments
 
     def _layers(
-        self, definition: Definition, binding: Binding, scope: Scope, dropped: frozenset[str], below: tuple[int, ...]
+        self,
+        definition: Definition,
+        binding: Binding,
+        scope: Scope | None,
+        dropped: frozenset[str],
+        below: tuple[int, ...],
     ) -> list[_Layer]:
         """The components that an instance consists of, what is inherited first."""
         component, place = definition.component, definition.component.name_span

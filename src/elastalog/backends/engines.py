@@ -65,7 +65,8 @@ def _kernel_with_device(
     room: int | None,
 ) -> Backend:
     """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy. One that
-    was asked for is started now, beside the reading of facts; otherwise when a stratum takes long."""
+    was asked for is started now, beside the reading of facts, and so it is where they are many; otherwise when a
+    stratum takes long."""
     from elastalog.backends.gpu import starting
     from elastalog.backends.kernel.backend import KernelBackend
 
@@ -74,9 +75,10 @@ def _kernel_with_device(
     if not is_there and not is_asked:
         log.info("in this process: %s", NO_OTHER_PLACE)
         return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
-    if is_there and is_asked:
+    from elastalog.backends.gpu.place import DevicePlace, is_worth_a_start_ahead
+
+    if is_there and (is_asked or is_worth_a_start_ahead(program, watch.expected)):
         starting.begin()
-    from elastalog.backends.gpu.place import DevicePlace
 
     arrays = None
     if not is_there:

@@ -81,7 +81,9 @@ def _print_output(session: Session, relation: Relation) -> None:
         if directive.kind == "output" and directive.parameters.get("IO") == "stdoutprintsize":
             print_size(name, len(session[name]), out)
         elif directive.kind == "output":
-            print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
+            # What `-D -` prints instead of a file has a header, as Soufflé's.
+            headers = {} if directive.parameters.get("IO") == "stdout" else {"headers": "true"}
+            print_facts(session.schemas[name], session[name].to_arrow(), out, headers | dict(directive.parameters))
         elif directive.kind == "printsize":
             print_size(name, len(session[name]), sys.stdout.buffer)
 

@@ -61,7 +61,7 @@ def _imported(given: tuple[str, ...]) -> dict[str, str]:
 @click.option("-o", "--store", type=click.Path(), metavar="STORE", help="The store to make.")
 @click.option("--program", type=click.Path(dir_okay=False), metavar="FILE", help="Where to write the rules as well.")
 @click.option("--equality/--no-equality", default=None, help="Whether what is the same may replace each other.")
-@click.option("-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto.")
+@click.option("-j", "--jobs", default="auto", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto.")
 @bad_rows_option
 @max_bad_rows_option
 @report_options
@@ -94,7 +94,10 @@ def import_(
     with exit_codes(form, verbosity), announcing(verbosity):
         from elastalog.pipeline.files.policy import BadRows
         from elastalog.rdf.loading import open_translation, translate
+        from elastalog.storage.objects.writing import refuse_existing_at
 
+        if store is not None:
+            refuse_existing_at(store)
         policy = BadRows(bad_rows, max_bad_rows)
         made = translate(
             ontology, *data, base=base, imports=_imported(imports), equality=equality, bad_rows=policy, jobs=jobs

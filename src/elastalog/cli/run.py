@@ -47,11 +47,11 @@ def without_warnings() -> bool:
     return bool(click.get_current_context().meta.get(_QUIET))
 
 
-def with_pragmas(program: Program) -> Program:
-    """The program with the pragmas of the command line, which go before its own."""
-    from elastalog.program.program import with_pragmas
+def with_pragmas(program: Program, arithmetic: str | None) -> Program:
+    """The program with the pragmas and the arithmetic of the command line, which go before its own."""
+    from elastalog.program.program import with_arithmetic, with_pragmas
 
-    return with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {}))
+    return with_arithmetic(with_pragmas(program, click.get_current_context().meta.get(_PRAGMAS, {})), arithmetic)
 
 
 def _keep_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -131,7 +131,9 @@ def run(
     is_written = False
     try:
         with exit_codes(form, verbosity), checked_output():
-            loaded = _with_demand(with_pragmas(load_program(program, form, verbosity)))
+            # Before what follows changes the checked program: another arithmetic is read with the text.
+            loaded = with_pragmas(load_program(program, form, verbosity), options["arithmetic"])
+            loaded = _with_demand(loaded)
             loaded = _without_unused_inputs(loaded, options["facts"], form, verbosity)
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
@@ -166,15 +168,15 @@ def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None
 
 
 def _with_demand(program: Program) -> Program:
-    """The program as it asks to be evaluated: with `magic`, only what its outputs need is derived."""
+    """The program as it is evaluated once: with `magic`, only what its outputs need is derived."""
     from dataclasses import replace
 
-    from elastalog.planning.demand import asked_by_program, outputs_of, with_demand
+    from elastalog.planning.demand import asked_by_program, outputs_of, with_demand, with_existence_apart
 
-    wanted = asked_by_program(program.checked)
-    if wanted is None:
-        return program
-    return replace(program, checked=with_demand(program.checked, outputs_of(program.checked), wanted))
+    checked, wanted = program.checked, asked_by_program(program.checked)
+    if wanted is not None:
+        checked = with_demand(checked, outputs_of(checked), wanted)
+    return replace(program, checked=with_existence_apart(checked))
 
 
 def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: Verbosity) -> Program:

@@ -32,8 +32,6 @@ from elastalog.backends.protocol import Driven, Small
 from elastalog.backends.watch import WITH_REST
 from elastalog.evaluation.experience import (
     LEAST_TO_WEIGH,
-    OF_FACT,
-    WEIGHT,
     Bootstrap,
     Difference,
     Expectation,
@@ -123,14 +121,9 @@ class CostModel:
 
     # --- learning ---
 
-    def bootstrapped(
-        self, stratum: LogicalStratum, derivations: int, inputs: int = 0, cost: float | None = None, rows: int = 0
-    ) -> None:
-        """Remembers what a bootstrap took, how many facts it read, 0 if that is not known, and what it cost (see
-        `experience`), if not just its derivations."""
-        self.known(stratum).bootstrapped(
-            Bootstrap(inputs, derivations, float(derivations) if cost is None else cost, rows)
-        )
+    def bootstrapped(self, stratum: LogicalStratum, latest: Bootstrap) -> None:
+        """Remembers what a bootstrap took."""
+        self.known(stratum).bootstrapped(latest)
 
     def updated(
         self, stratum: LogicalStratum, features: Features, derivations: int, steps: int = 0, touched: int | None = None
@@ -280,15 +273,9 @@ class CostModel:
                 self._in_vain.add(number)
 
 
-def rebuild_cost(bootstrap: float, facts: int) -> float:
-    """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
-    has."""
-    return bootstrap + OF_FACT * facts + WEIGHT * SETTINGS.least_budget
-
-
 def cost_anew(known: Experience, features: Features) -> float:
     """What evaluating a stratum anew should cost, by what was learnt of it."""
-    return rebuild_cost(known.bootstrap_of(features.inputs).cost, features.facts)
+    return known.bootstrap_of(features.inputs).rebuild_cost(features.facts)
 
 
 def _share_allowed(known: Experience, features: Features, expected: Expectation | None, anew: float) -> float:

@@ -16,6 +16,7 @@ from math import inf, log, log2
 from typing import Any, Final
 
 from elastalog.late import dataclass
+from elastalog.settings import SETTINGS
 
 # --- unit costs ------------------------------------------------------------------------------------------------------
 
@@ -37,18 +38,6 @@ _LEAST_ROWS = 1.5
 _USUAL_ROWS, _OF_ROW_IN_VAIN = 4.0, 0.11
 """Rows for every derivation up to which they cost as much as any, and what each costs beyond: those are looked at one
 after the other, and lead nowhere."""
-
-
-def bootstrap_cost(derivations: int, rows: int, rounds: int, spared: int = 0) -> float:
-    """What a bootstrap has cost, from what was counted (see `Watch`); nothing but derivations where it was evaluated
-    elsewhere. What it costs to begin it, and to compare, is left aside. An update has no help of other threads, so what
-    they spare a bootstrap makes it the better choice sooner."""
-    if not rounds:
-        return float(derivations)
-    usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
-    in_vain = max(rows - usual, 0.0)
-    joins = _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * in_vain
-    return joins * (1 - spared / max(rows, 1)) + _OF_ROUND * rounds
 
 
 # --- what is learnt --------------------------------------------------------------------------------------------------
@@ -87,12 +76,31 @@ class Features:
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
     """A bootstrap: the number of facts that it read (0: not known), its derivations, its cost but for beginning it and
-    comparing with what was there, and the rows that its joins looked up or made."""
+    comparing with what was there, and the rows that its joins looked up or made. `left`: the part of the work that
+    other threads left to one, 1 where there were none."""
 
     inputs: int
     derivations: int
     cost: float
     rows: int = 0
+    left: float = 1.0
+
+    @classmethod
+    def counted(cls, inputs: int, derivations: int, rows: int, rounds: int, spared: int = 0) -> Bootstrap:
+        """A bootstrap of which this was counted (see `Watch`); nothing but derivations where it was evaluated
+        elsewhere.
+        An update has no help of other threads, so what they spare a bootstrap makes it the better choice sooner."""
+        if not rounds:
+            return cls(inputs, derivations, float(derivations), rows)
+        usual = min(max(rows, _LEAST_ROWS * derivations), _USUAL_ROWS * derivations)
+        joins = _OF_DERIVATION * derivations + _OF_ROW * usual + _OF_ROW_IN_VAIN * max(rows - usual, 0.0)
+        left = 1 - spared / max(rows, 1)
+        return cls(inputs, derivations, joins * left + _OF_ROUND * rounds, rows, left)
+
+    def rebuild_cost(self, facts: int) -> float:
+        """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that
+        it has, which threads share too."""
+        return self.cost + OF_FACT * facts * self.left + WEIGHT * SETTINGS.least_budget
 
 
 @dataclass(slots=True)
@@ -196,7 +204,8 @@ class Experience:
         if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
             return nearest
         share = inputs / nearest.inputs
-        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share, int(nearest.rows * share))
+        derivations, rows = int(nearest.derivations * share), int(nearest.rows * share)
+        return Bootstrap(inputs, derivations, nearest.cost * share, rows, nearest.left)
 
     # --- updates ---
 
@@ -272,7 +281,9 @@ class Experience:
     def as_json(self) -> dict[str, Any]:
         """What a store keeps."""
         kept: dict[str, Any] = {
-            "bootstraps": [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
+            "bootstraps": [
+                [known.inputs, known.derivations, known.cost, known.rows, known.left] for known in self.bootstraps
+            ],
             "sizes": [[key, known.mean, known.size, known.seen] for key, known in self.sizes.items()],
             "weight": [self.weight, self.weighed],
             "vain": [*self.in_vain, self.credit],

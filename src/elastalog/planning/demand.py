@@ -27,6 +27,7 @@ from elastalog.analysis.program import (
     Attribute,
     CheckedProgram,
     Comparison,
+    Constant,
     Expression,
     Literal,
     Negation,
@@ -67,6 +68,40 @@ def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
     if "*" in excluded:
         return None
     return frozenset(named.intersection(program.relations) - excluded) or None
+
+
+def with_existence_apart(program: CheckedProgram) -> CheckedProgram:
+    """The program with the same facts, in which what a rule only wants to exist, since it shares no variable with the
+    rest, is a relation of its own: otherwise every fact of it would be another derivation of the same head."""
+    if any(numbered_variable(literal) is not None for rule in program.rules for literal in rule.body):
+        return program
+    relations, rules = dict(program.relations), list[Rule]()
+    for rule in program.rules:
+        parts = [] if rule.plan or _is_special(program.relations[rule.head.relation]) else _parts(rule)
+        body = list(rule.body)
+        for part in parts:
+            name = f"{HIDDEN}exists.{len(relations)}"
+            relations[name] = Relation(name, (), (), (), rule.head.span)
+            exists = Atom(name, (), part[0].span)
+            rules.append(replace(rule, head=exists, body=tuple(part)))
+            body = [exists, *(literal for literal in body if not any(literal is other for other in part))]
+        rules.append(replace(rule, body=tuple(body)) if parts else rule)
+    if len(relations) == len(program.relations):
+        return program
+    return _assembled(replace(program, relations=relations), rules)
+
+
+def _parts(rule: Rule) -> list[list[Literal]]:
+    """The parts of a body that share no variables with the head or each other and may hold more than once."""
+    if not all(isinstance(literal, Atom | Comparison | Negation) for literal in rule.body):
+        return []
+    kept, parts = list(_connected(rule.head, rule.body)), list[list[Literal]]()
+    for literal in rule.body:
+        if not isinstance(literal, Atom) or all(isinstance(term, Constant) for term in literal.arguments):
+            continue
+        if not any(literal is other for other in [*kept, *(each for part in parts for each in part)]):
+            parts.append(list(_connected(literal, rule.body)) or [literal])
+    return parts if kept else parts[1:]
 
 
 def outputs_of(program: CheckedProgram) -> tuple[str, ...]:
@@ -307,6 +342,8 @@ def _variables(literal: Literal) -> Iterator[str]:
         terms = literal.arguments
     elif isinstance(literal, Comparison):
         terms = (literal.left, literal.right)
+    elif isinstance(literal, Negation):
+        terms = literal.atom.arguments
     return names_of(*terms)
 
 

@@ -214,17 +214,18 @@ Part: TypeAlias = int | Constant
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Facts of `made_of` are links from `source` to `target`, or give the value to the target where there is no source.
-    None: of every node of the source a link, whose parts are columns of its key; or one value, that holds always.
-    `weights`: what is added, with signs; `floors`: what the value is at least, or at most."""
+    """Facts of `made_of` are links from `sources`, one or two, each with its key, to `target`, or give the value to the
+    target where there are none. None: of every node of the source a link, whose parts are columns of its key; or one
+    value, that holds always. `weights`: what is added, with signs; `floors`: what the value is at least, or at most.
+    `is_sum`: the values of two sources are added; otherwise the worse one counts."""
 
     made_of: str | None
-    source: str | None
-    source_key: tuple[Part, ...]
+    sources: tuple[tuple[str, tuple[Part, ...]], ...]
     target: str
     target_key: tuple[Part, ...]
     weights: tuple[tuple[int, Part], ...]
     floors: tuple[Part, ...]
+    is_sum: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,7 @@ class LogicalProgram:
     """The relations of handled groups, each with that of the groups that are needed."""
     given: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The relations whose explicit facts are in others, each with that one."""
+    _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""
 
@@ -329,12 +331,16 @@ class LogicalProgram:
     @property
     def limits(self) -> Mapping[str, int]:
         """By relation with a `.limitsize`, how many facts it allows."""
-        return {
-            relation.name: int(directive.parameters["n"])
-            for relation in self.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
+        found = self._limits
+        if found is None:  # every stratum asks
+            found = {
+                relation.name: int(directive.parameters["n"])
+                for relation in self.checked.relations.values()
+                for directive in relation.directives
+                if directive.kind == "limitsize"
+            }
+            object.__setattr__(self, "_limits", found)
+        return found
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
         """Whether a `.limitsize` may have to cut a stratum short."""

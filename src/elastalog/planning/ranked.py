@@ -1,9 +1,10 @@
 """Strata in which every key has one best value, and every rule hands the best on: shortest paths, least labels.
 
 The facts of such a stratum are nodes, each with a value, and its rules are *links*: a link from a node to another makes
-`max(value, floor) + weight` of a value, and never something better than it has read. So nodes settle in the order of
-their values, each once, and what an update touches is what its links lead to. What a link is made of does not depend
-on values: it is a fact of a relation below, or of a hidden one that a rule with a longer body gets.
+`max(value, floor) + weight` of a value, one from two nodes the same of their sum or the worse one, and never something
+better than it has read. So nodes settle in the order of their values, each once, and what an update touches is what its
+links lead to. What a link is made of does not depend on values: it is a fact of a relation below, or of a hidden one
+that a rule with a longer body gets.
 
 A column that every rule only hands on, and that nothing else mentions, is a *context*: links lead from node to node
 within each of its values.
@@ -11,7 +12,7 @@ within each of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
@@ -19,6 +20,7 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.goals import grounded, names_in
 from elastalog.planning.logical import GUARD, Clause, Goal, Link, Part, Ranked, Scan, StoredRelation, Test
+from elastalog.planning.solving import solve_equation
 
 
 class NotRanked(Exception):
@@ -26,6 +28,8 @@ class NotRanked(Exception):
 
 
 _Value: TypeAlias = str | Expression
+
+_ORDERED = (Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL)
 
 Make: TypeAlias = Callable[[Clause, Sequence[str], tuple[Goal, ...]], str]
 """Makes the hidden relation of some variables of a clause, for which goals hold."""
@@ -46,7 +50,7 @@ def ranked_of(
         raise NotRanked("its arithmetic wraps")
     recursive = [clause for clause in clauses if clause.is_recursive]
     contexts = _contexts(relations, recursive, columns)
-    reader = _Reader(columns, contexts, is_least)
+    reader = _Reader(columns, contexts, is_least, base)
     parts = [(clause, reader.parts(clause)) for clause in clauses]  # all, before anything is made
     if any(each.guards and each.made_of is not None for _, each in parts):
         # Such a link would hold only while its rule does, and the facts that it is made of do not say so.
@@ -59,9 +63,11 @@ def _comparisons(
 ) -> tuple[dict[str, int], bool, Base]:
     found: dict[str, Comparison] = {}
     for clause in dominance:
-        name, comparison = clause.head.removesuffix(MARK), comparison_of(clause, (Base.NUMBER, Base.UNSIGNED))
+        name, comparison = clause.head.removesuffix(MARK), comparison_of(clause, _ORDERED)
+        if comparison is None and name in found and all(_is_of_itself(g) for g in clause.goals if isinstance(g, Test)):
+            continue  # NaN, which a column of floats drops; where there is one, values have no order
         if comparison is None or name in found:
-            raise NotRanked(f"what stays of `{name}` is more than the least or greatest number of a key")
+            raise NotRanked(f"what stays of `{name}` is more than the least or greatest value of a key")
         found[name] = comparison
     for name in relations:
         if name not in found:
@@ -76,23 +82,22 @@ def _comparisons(
 
 
 def _contexts(relations: Sequence[str], recursive: Sequence[Clause], columns: Mapping[str, int]) -> tuple[int, ...]:
-    if len(relations) > 1 or not recursive:
+    if len(relations) > 1 or not recursive or any(len(clause.recursive_goals) > 1 for clause in recursive):
         return ()
     (column,) = columns.values()
     found = set(range(len(recursive[0].head_terms))) - {column}
     for clause in recursive:
-        if len(clause.recursive_goals) == 1:
-            read = clause.goals[clause.recursive_goals[0]]
-            assert isinstance(read, Scan)
-            names = [name for goal in clause.goals for name in names_in(goal)]
-            names += [term for term in clause.head_terms if isinstance(term, str)]
-            found = {
-                place
-                for place in found
-                if (name := read.terms[place]) == clause.head_terms[place]
-                and isinstance(name, str)
-                and names.count(name) == 2
-            }
+        read = clause.goals[clause.recursive_goals[0]]
+        assert isinstance(read, Scan)
+        names = [name for goal in clause.goals for name in names_in(goal)]
+        names += [term for term in clause.head_terms if isinstance(term, str)]
+        found = {
+            place
+            for place in found
+            if (name := read.terms[place]) == clause.head_terms[place]
+            and isinstance(name, str)
+            and names.count(name) == 2
+        }
     return tuple(sorted(found))
 
 
@@ -100,10 +105,11 @@ def _contexts(relations: Sequence[str], recursive: Sequence[Clause], columns: Ma
 class _Parts:
     """What a clause is made of: what it reads of its stratum, its other goals, and what becomes of the value."""
 
-    read: Scan | None
+    reads: tuple[Scan, ...]
     rest: tuple[Goal, ...]
     weights: tuple[tuple[int, _Value], ...] = ()
     floors: tuple[_Value, ...] = ()
+    is_sum: bool = False
 
     @property
     def values(self) -> list[_Value]:
@@ -122,71 +128,80 @@ class _Parts:
         if len(plain) != 1 or any(isinstance(value, Apply) for value in self.values):
             return None
         (goal,) = plain
-        return goal if isinstance(goal, Scan) and _are_distinct(goal.terms) else None
+        return goal if isinstance(goal, Scan) and _are_names([t for t in goal.terms if t is not None]) else None
 
 
 class _Reader:
-    def __init__(self, columns: Mapping[str, int], contexts: tuple[int, ...], is_least: bool) -> None:
+    def __init__(self, columns: Mapping[str, int], contexts: tuple[int, ...], is_least: bool, base: Base) -> None:
         self._columns = columns
         self._contexts = contexts
         self._is_least = is_least
+        self._base = base
 
     def parts(self, clause: Clause) -> _Parts:
         """What a clause is made of. Raises NotRanked if it is not one of a ranked stratum."""
         given = clause.head_terms[self._columns[clause.head]]
         if not clause.is_recursive:
-            return _Parts(None, clause.goals, ((1, given),))
-        if len(clause.recursive_goals) > 1:
-            raise NotRanked(f"{_rule(clause)} reads two facts of its own recursion")
-        (place,) = clause.recursive_goals
-        read = clause.goals[place]
-        assert isinstance(read, Scan)
-        number = read.terms[self._columns[read.relation]]
-        rest = (*clause.goals[:place], *clause.goals[place + 1 :])
-        if not isinstance(number, str) or not isinstance(given, str) or self._key(read).count(number):
+            return _Parts((), clause.goals, ((1, given),))
+        if len(clause.recursive_goals) > 2:
+            raise NotRanked(f"{_rule(clause)} reads more than two facts of its own recursion")
+        reads = [goal for i, goal in enumerate(clause.goals) if i in clause.recursive_goals and isinstance(goal, Scan)]
+        numbers = [read.terms[self._columns[read.relation]] for read in reads]
+        rest = tuple(goal for i, goal in enumerate(clause.goals) if i not in clause.recursive_goals)
+        keys = [term for read in reads for term in self._key(read)]
+        if not isinstance(given, str) or not _are_names(numbers) or any(number in keys for number in numbers):
             raise NotRanked(f"{_rule(clause)} asks for certain values")
         key = [term for i, term in enumerate(clause.head_terms) if i != self._columns[clause.head]]
-        if number in key or given in key:
+        if given in key or any(number in key for number in numbers):
             raise NotRanked(f"{_rule(clause)} uses the value elsewhere")
-        if number != given:
-            found = self._computed(clause, read, rest, number, given)
-        elif any(number in names_in(goal) for goal in rest):
+        if numbers != [given]:
+            found = self._computed(clause, tuple(reads), rest, [str(number) for number in numbers], given)
+        elif any(given in names_in(goal) for goal in rest):
             raise NotRanked(f"{_rule(clause)} tests the value")
         else:
-            found = _Parts(read, rest)
-        self._check_key(clause, found, read)
+            found = _Parts(tuple(reads), rest)
+        self._check_key(clause, found, keys)
         return found
 
-    def _computed(self, clause: Clause, read: Scan, rest: tuple[Goal, ...], number: str, given: str) -> _Parts:
-        """The parts of a clause that computes its value from the one that it reads, as a sum or a bound."""
+    def _computed(
+        self, clause: Clause, reads: tuple[Scan, ...], rest: tuple[Goal, ...], numbers: list[str], given: str
+    ) -> _Parts:
+        """The parts of a clause that computes its value from what it reads, as a sum or a bound."""
         uses = [name for goal in rest for name in names_in(goal)]
-        equations = [goal for goal in rest if isinstance(goal, Test) and number in names_in(goal)]
-        if len(equations) != 1 or uses.count(number) != 1 or uses.count(given) != 1:
+        equations = [goal for goal in rest if isinstance(goal, Test) and given in names_in(goal)]
+        if len(equations) != 1 or any(uses.count(name) != 1 for name in (*numbers, given)):
             raise NotRanked(f"{_rule(clause)} tests the value, or uses it twice")
-        expression = _solved(equations[0], given)
-        if expression is None:
+        solution = solve_equation(equations[0], set(names_in(equations[0])) - {given}, wraps=False)
+        if solution is None or not solution.is_exact:
             raise NotRanked(f"{_rule(clause)} tests the value")
+        expression = solution.expression
         rest = tuple(goal for goal in rest if goal is not equations[0])
         if isinstance(expression, Apply) and expression.functor == ("max" if self._is_least else "min"):
-            floors = tuple(part for part in expression.arguments if not _is_variable(part, number))
-            if len(floors) < len(expression.arguments):
-                return _Parts(read, rest, floors=floors)
+            floors = tuple(part for part in expression.arguments if not _is_one_of(part, numbers))
+            if len(floors) == len(expression.arguments) - len(numbers):
+                return _Parts(reads, rest, floors=floors)
         terms = list(_terms(expression, 1))
-        weights = tuple((sign, term) for sign, term in terms if not _is_variable(term, number))
-        if (1, number) not in [(sign, term.name) for sign, term in terms if isinstance(term, Variable)]:
+        weights = tuple((sign, term) for sign, term in terms if not _is_one_of(term, numbers))
+        is_sum = sum(sign for sign, term in terms if _is_one_of(term, numbers)) == len(numbers)
+        if not is_sum or self._base is Base.SYMBOL:
             raise NotRanked(f"{_rule(clause)} makes something else of the value than a sum or a bound")
-        known = [sign * term.value for sign, term in weights if isinstance(term, Constant) and type(term.value) is int]
+        if self._base is Base.FLOAT and len(terms) > 2:
+            raise NotRanked(f"{_rule(clause)} adds more than two floats, whose sum depends on their order")
+        known = [
+            sign * term.value
+            for sign, term in weights
+            if isinstance(term, Constant) and isinstance(term.value, int | float)
+        ]
         if len(known) == len(weights) and (sum(known) < 0 if self._is_least else sum(known) > 0):
             raise NotRanked(f"{_rule(clause)} makes values better than those it reads")
-        return _Parts(read, rest, weights)
+        return _Parts(reads, rest, weights, is_sum=len(numbers) > 1)
 
-    def _check_key(self, clause: Clause, parts: _Parts, read: Scan) -> None:
-        """Raises NotRanked unless the rest of the body gives the key that is read; or there is none, and the key gives
-        all."""
-        key = self._key(read)
+    def _check_key(self, clause: Clause, parts: _Parts, key: Sequence[str | Constant | None]) -> None:
+        """Raises NotRanked unless the rest of the body gives the keys that are read; or there is none, and the key
+        gives all."""
         if None in key:
             raise NotRanked(f"{_rule(clause)} does not say of which key it reads the value")
-        if len(parts.guards) < len(parts.rest):
+        if len(parts.guards) < len(parts.rest) or len(parts.reads) > 1:
             if not grounded(parts.rest).issuperset(name for name in key if isinstance(name, str)):
                 raise NotRanked(f"{_rule(clause)} reads a key that nothing else gives")
         elif not all(isinstance(value, Constant) for value in parts.values):
@@ -198,10 +213,10 @@ class _Reader:
 
     def link(self, clause: Clause, parts: _Parts, make: Make) -> Link:
         """The link that a clause is, a hidden relation made for it if need be."""
-        read, values, direct = parts.read, parts.values, parts.made_of
-        left_out = {self._columns[clause.head], *(self._contexts if read is not None else ())}
+        values, direct = parts.values, parts.made_of
+        left_out = {self._columns[clause.head], *(self._contexts if parts.reads else ())}
         head = tuple(term for place, term in enumerate(clause.head_terms) if place not in left_out)
-        source = () if read is None else self._key(read)
+        source = tuple(term for read in parts.reads for term in self._key(read))
         made_of: str | None = None
         columns: Sequence[object] = source
         if direct is not None:
@@ -226,12 +241,12 @@ class _Reader:
         signs = [sign for sign, _ in parts.weights]
         return Link(
             made_of,
-            None if read is None else read.relation,
-            tuple(map(part, source)),
+            tuple((read.relation, tuple(map(part, self._key(read)))) for read in parts.reads),
             clause.head,
             tuple(map(part, head)),
             tuple((sign, part(value)) for sign, value in zip(signs, values, strict=False)),
             tuple(map(part, values[len(signs) :])),
+            parts.is_sum,
         )
 
 
@@ -243,23 +258,17 @@ def _is_guard(goal: Goal) -> bool:
     return isinstance(goal, Scan) and goal.relation.startswith(GUARD)
 
 
-def _are_distinct(terms: Iterable[object]) -> bool:
-    names = [term for term in terms if term is not None]
-    return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+def _are_names(terms: Sequence[object]) -> bool:
+    return all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms)
 
 
-def _is_variable(expression: Expression, name: str) -> bool:
-    return isinstance(expression, Variable) and expression.name == name
+def _is_one_of(expression: _Value, names: Sequence[str]) -> bool:
+    return isinstance(expression, Variable) and expression.name in names
 
 
-def _solved(test: Test, name: str) -> Expression | None:
-    """What an equation says that a variable is."""
-    if test.operator == "=":
-        if _is_variable(test.left, name):
-            return test.right
-        if _is_variable(test.right, name):
-            return test.left
-    return None
+def _is_of_itself(test: Test) -> bool:
+    """Whether a comparison asks of one variable whether it is a number."""
+    return isinstance(test.left, Variable) and isinstance(test.right, Variable) and test.left.name == test.right.name
 
 
 def _terms(expression: Expression, sign: int) -> Iterator[tuple[int, Expression]]:

@@ -19,6 +19,7 @@ _SKIPPED: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BRACKET: Final = re.compile(rf"{COMMENT_OR_STRING}|(?P<bracket>[()])", re.DOTALL)
 _COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _BUILT_IN: Final = frozenset(("__LINE__", "__COUNTER__"))
+_CONTINUED: Final = re.compile(r"\\\r?\n")
 _NAMES: Final = re.compile(r"[A-Za-z_]\w*")
 _ENDING: Final = re.compile(r"[A-Za-z_]\w*\s*\Z")
 
@@ -161,7 +162,7 @@ class Macros:
 
     def _expand(self, text: str, line: int) -> str:
         self._pcpp.lexer.lineno = line
-        tokens = self._pcpp.tokenize(without_comments(text).replace("\n", " "))
+        tokens = self._pcpp.tokenize(without_comments(_CONTINUED.sub("", text)).replace("\n", " "))
         return "".join(str(token.value) for token in self._pcpp.expand_macros(tokens))
 
     def _expand_within(self, tokens: list[Any], *arguments: Any) -> list[Any]:

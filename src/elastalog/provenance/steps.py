@@ -187,7 +187,7 @@ class AnnotatedSteps:
         anyway; too much if it is worse."""
         ranked = self._reading.ranked[relation]
         values, own = (
-            self._dictionary.integers(np.ascontiguousarray(facts[:, ranked.columns[name]]))
+            np.array(self._dictionary.values(ranked.base, np.ascontiguousarray(facts[:, ranked.columns[name]])), object)
             for name, facts in ((used, bodies), (relation, heads))
         )
         is_better = values < own if ranked.is_least else values > own

@@ -8,19 +8,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from elastalog.backends.watch import Watch, memory_as_limit, most_of_memory
+from elastalog.diagnostics.arguments import require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.quota import within
+from elastalog.evaluation.costs import AUTO
 from elastalog.late import dataclass
+from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
 from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
-from elastalog.rdf.ontology import Outside, read_ontology
-from elastalog.rdf.rules import Rule, constant, equality_rules, rule_text, rules_of, words_for
+from elastalog.rdf.ontology import Outside, code_of, read_ontology
+from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
     AXIOM,
     CLASS,
@@ -35,9 +40,12 @@ from elastalog.rdf.vocabulary import (
     SAME_AS,
     TYPE,
     Names,
+    log,
 )
 from elastalog.session import open as open_session
 from elastalog.session.opening import as_bad_rows
+from elastalog.session.settings import Limits, processors
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     from elastalog.database import Database
@@ -79,18 +87,15 @@ def load(
     `translate` lists it."""
     made = translate(
         ontology, *data, base=base, imports=imports, equality=equality, bad_rows=as_bad_rows(bad_rows),
-        jobs=options.get("jobs"),
+        limits=options.get("limits"), jobs=options.get("jobs"),
     )  # fmt: skip
+    for one in made.outside:
+        log.warning("%s: %s: %s", one.place, one.axiom, one.reason)
     return open_translation(made, bad_rows=bad_rows, **options)
 
 
 def open_translation(made: Translation, **options: Any) -> Session:
     """A session of a translation."""
-    import logging
-
-    log = logging.getLogger("elastalog.rdf")
-    for one in made.outside:
-        log.warning("%s: %s: %s", one.place, one.axiom, one.reason)
     session = open_session(Program.parse(made.text, name="ontology.dl", preprocess=False), made.facts, **options)
     session.reports[:0] = made.reports
     return session
@@ -102,13 +107,19 @@ def translate(
     imports: Mapping[str, Files] | None = None,
     equality: bool | None = None,
     bad_rows: BadRows | None = None,
-    jobs: int | None = None,
+    limits: Limits | None = None,
+    jobs: int | Literal["auto"] | None = None,
 ) -> Translation:
     """The program and the facts that ontologies and data come to; see `load`."""
+    if jobs != AUTO:
+        require_number("jobs", jobs, 1, whole=True)
     paths = {name: Path(path) for name, path in (imports or {}).items()}
-    found = read_ontology(
-        [Path(file) for file in files], base=base, imports=paths, policy=bad_rows or BadRows(), jobs=jobs
-    )
+    limits = limits or Limits()
+    memory = most_of_memory() if limits.memory is None else limits.memory
+    threads = processors() if jobs is None or jobs == AUTO else jobs
+    allowed = Allowance(Watch(memory=memory), limits.expansion, threads)
+    with within(limits.time), memory_as_limit(), reading_within(allowed):
+        found = read_ontology([Path(file) for file in files], base=base, imports=paths, policy=bad_rows or BadRows())
     graph, triples, codes = found.graph, found.data, found.data.codes[found.is_data]
     classes, properties, is_type = _in_data(triples, codes)
     nameless = {node for node in classes.values() if node[:2] == "_:"}
@@ -121,7 +132,7 @@ def translate(
     kinds = ("owl:ObjectProperty", "owl:DatatypeProperty", "rdf:Property", "owl:AnnotationProperty")
     nodes |= {(PROPERTY, node) for kind in kinds for node in graph.members(kind) if node[0] == "<"}
     words = words_for(graph, [node for _, node in nodes if node[:2] == "_:"])
-    names = Names.of(nodes, {prefix: full for prefix, full in found.prefixes.items() if prefix}, words)
+    names = Names.of(nodes, found.prefixes, words)
     facts = dict(_facts(triples, codes, is_type, classes, properties, names))
     facts[AXIOM] = _table(["s", "p", "o"], triples, triples.codes[~found.is_data])
     has_equality = any(rule.head.relation == ("", SAME) for rule in rules) or SAME_AS in properties.values()
@@ -134,11 +145,10 @@ def translate(
 def _in_data(triples: Triples, codes: np.ndarray) -> tuple[dict[int, str], dict[int, str], np.ndarray]:
     """The classes and properties that data speak of, by their numbers, and which triples say of what class something
     is."""
-    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist()}
-    place = next((code for code, term in properties.items() if term == TYPE), None)
-    is_type = codes[:, 1] == place if place is not None else np.zeros(len(codes), bool)
+    place = code_of(triples, TYPE)
+    is_type = codes[:, 1] == place
     classes = {code: triples.terms[code].as_py() for code in np.unique(codes[is_type, 2]).tolist()}
-    properties.pop(-1 if place is None else place, None)
+    properties = {code: triples.terms[code].as_py() for code in np.unique(codes[:, 1]).tolist() if code != place}
     return classes, properties, is_type
 
 
@@ -162,10 +172,13 @@ def _facts(
 
 def _groups(rows: np.ndarray, place: int) -> Iterator[tuple[int, np.ndarray]]:
     """Rows by what they have in a column."""
-    ordered = rows[np.argsort(rows[:, place], kind="stable")]
-    starts = np.flatnonzero(np.diff(ordered[:, place], prepend=-1))
-    for part in np.split(ordered, starts[1:]) if len(ordered) else ():
-        yield int(part[0, place]), part
+    sizes = np.bincount(rows[:, place])
+    kinds = np.flatnonzero(sizes)
+    order = np.zeros(len(sizes), np.uint16 if len(kinds) <= 0xFFFF else np.int32)  # numpy sorts short ones by counting
+    order[kinds] = np.arange(len(kinds))
+    ordered = rows[np.argsort(order[rows[:, place]], kind="stable")]
+    for kind, end in zip(kinds.tolist(), np.cumsum(sizes[kinds]).tolist(), strict=True):
+        yield kind, ordered[end - sizes[kind] : end]
 
 
 def _table(columns: list[str], triples: Triples, codes: np.ndarray) -> pa.Table:
@@ -188,7 +201,9 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
         f".decl {GROUP}(group: symbol, x: symbol)  // owl:AllDifferent",
         f".decl {INCONSISTENT}(rule: symbol, a: symbol, b: symbol, c: symbol)  // what must not be, and by which rule",
     ]
-    lines += [f"{PREFIXES}({constant(name)}, {constant(full)})." for name, full in sorted(names.prefixes.items())]
+    lines += [
+        f"{PREFIXES}({write_string(name)}, {write_string(full)})." for name, full in sorted(names.prefixes.items())
+    ]
     relations = sorted(names.relations.items(), key=lambda item: (item[0][0], item[1]))
     for (kind, term), name in relations:
         lines.append(declaration(kind, term, name))
@@ -210,7 +225,7 @@ def program_text(rules: Iterable[Rule], names: Names, has_equality: bool) -> str
 def declaration(kind: str, term: str, name: str) -> str:
     """The declaration of a relation, and its row in the table of names."""
     columns = "x: symbol" if kind == CLASS else "x: symbol, y: symbol"
-    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {constant(term)}).'
+    return f'.decl {name}({columns})\n{NAMES}("{name}", "{kind}", {write_string(term)}).'
 
 
 def export(db: Database, path: Files, *, form: str | None = None, explicit: bool = False) -> int:
@@ -219,25 +234,26 @@ def export(db: Database, path: Files, *, form: str | None = None, explicit: bool
     names = Names.in_program(db)
     target = Path(path)
     lines = [f"{' '.join(triple)} .\n" for triple in all_triples(db, names, explicit)]
-    prefixes = {name: full for name, full in names.prefixes.items() if name}
-    write_triples(lines, target, form or format_of(target.name), prefixes)
+    write_triples(lines, target, form or format_of(target.name), names.prefixes)
     return len(lines)
 
 
 def all_triples(db: Any, names: Names, explicit: bool = False) -> Iterator[tuple[str, str, str]]:
     """The triples of a session that have subjects, literals having no properties of their own."""
-    for name in (*names.relations.values(), SAME, DIFFERENT, AXIOM):
+    terms = {name: node for node, name in names.relations.items()}
+    terms |= {name: ("", term) for term, name in EQUALITY.items()}
+    for name in (*terms, AXIOM):
         if name not in db.schemas:
             continue
-        for values in db.explicit(name) if explicit else db[name]:
-            triple = names.triple(name, values)
-            if (
-                triple is not None
-                and triple[0][0] != '"'
-                and triple[1][0] == "<"
-                and not (name == SAME and values[0] == values[1])
-            ):
-                yield triple
+        rows = db.explicit(name) if explicit else db[name]
+        kind, term = terms.get(name, ("", ""))
+        if kind == CLASS:
+            found = ((x, TYPE, term) for (x,) in rows)
+        elif name == AXIOM:
+            found = iter(rows)
+        else:
+            found = ((x, term, y) for x, y in rows if name != SAME or x != y)
+        yield from (triple for triple in found if triple[0][0] != '"' and triple[1][0] == "<")
 
 
 Triple = str | Sequence[str]

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
@@ -20,6 +21,7 @@ from elastalog.pipeline.files.policy import FAIL, BadRows, Report, settle
 from elastalog.pipeline.files.rdf import FORMATS, Triples, format_of, joined_triples, read_triples
 from elastalog.rdf.vocabulary import TYPE, XSD, iri
 
+pc = late.module("pyarrow.compute")
 FIRST, REST, NIL = iri("rdf:first"), iri("rdf:rest"), iri("rdf:nil")
 
 
@@ -158,7 +160,6 @@ def read_ontology(
     base: str | None = None,
     imports: Mapping[str, str | Path] | None = None,
     policy: BadRows = FAIL,
-    jobs: int | None = None,
 ) -> Ontology:
     """Reads ontologies and data. `imports`: files of ontologies by IRI; others are looked for beside the file that
     imports them, by the last part of their IRI."""
@@ -175,7 +176,7 @@ def read_ontology(
             continue
         names = [other.name for other in parts]
         label = None if path.name not in names else f"{names.count(path.name) + 1}_{path.name}"
-        found = read_triples(path, format_of(path.name), base=base, label=label, jobs=jobs)
+        found = read_triples(path, format_of(path.name), base=base, label=label)
         parts[path.resolve()] = found
         reports.append(settle(policy, "triple", [str(path)], len(found.codes), found.bad))
         for wanted in _imported(found):
@@ -213,9 +214,9 @@ def _plain(term: str) -> str:
 
 def _imported(found: Triples) -> list[str]:
     """The IRIs of the ontologies that a file imports."""
-    place = _code_of(found, iri("owl:imports"))
-    codes = found.codes[found.codes[:, 1] == place, 2]
-    return [] if place is None else [term.as_py() for term in found.terms.take(pa.array(codes))]
+    codes = found.codes[found.codes[:, 1] == code_of(found, iri("owl:imports")), 2]
+    wanted: list[str] = found.terms.take(pa.array(codes)).to_pylist()
+    return wanted
 
 
 def _beside(path: Path, wanted: str) -> Path | None:
@@ -224,7 +225,7 @@ def _beside(path: Path, wanted: str) -> Path | None:
         from urllib.parse import unquote, urlsplit
 
         at = Path(unquote(urlsplit(wanted.strip("<>")).path))
-        return at if at.is_file() else None
+        return at if at.is_file() and at in _files_at(at.parent) else None
     last = _plain(wanted).rsplit("/", 1)[-1]
     names = [last, *(last + ending for _, endings in FORMATS.values() for ending in endings)]
     if not re.fullmatch(r"[\w.-]+", last):
@@ -232,25 +233,20 @@ def _beside(path: Path, wanted: str) -> Path | None:
     return next((path.parent / name for name in names if (path.parent / name).is_file()), None)
 
 
-def _code_of(triples: Triples, term: str) -> int | None:
-    import pyarrow.compute as pc
-
-    place = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
-    return None if place < 0 else place
+def code_of(triples: Triples, term: str) -> int:
+    """The number of a term, -1 if no triple has it."""
+    place: int = pc.index(triples.terms, pa.scalar(term, triples.terms.type)).as_py()
+    return place
 
 
 def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     """Which triples are data, and the axioms: triples of the vocabulary of ontologies, and the lists these name."""
-    import pyarrow.compute as pc
-
     is_schema = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_SCHEMA), triples.terms.type)))
     is_meta = np.asarray(pc.is_in(triples.terms, pa.array(sorted(_META), triples.terms.type)))
     codes = triples.codes
-    if not len(codes):
-        return np.zeros(0, bool), []
-    is_type = codes[:, 1] == (-1 if (code := _code_of(triples, TYPE)) is None else code)
+    is_type = codes[:, 1] == code_of(triples, TYPE)
     is_axiom = is_schema[codes[:, 1]] | (is_type & is_meta[codes[:, 2]])
-    links = [code for term in (FIRST, REST) if (code := _code_of(triples, term)) is not None]
+    links = [code_of(triples, FIRST), code_of(triples, REST)]
     linked = np.isin(codes[:, 1], links)
     if linked.any():
         reached = set(codes[is_axiom, 2].tolist())

@@ -24,6 +24,7 @@ from elastalog.rdf.vocabulary import (
     THING,
     Names,
 )
+from elastalog.syntax.keywords import write_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,14 +383,6 @@ def _standard(rule: Rule) -> Rule:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def constant(term: str) -> str:
-    """A term as a constant of the language."""
-    escaped = (
-        term.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-    )
-    return f'"{escaped}"'
-
-
 def rule_text(rule: Rule, names: Names) -> str:
     """A rule in the language."""
     used = [argument for atom in (rule.head, *rule.body) for argument in atom.arguments]
@@ -397,7 +390,7 @@ def rule_text(rule: Rule, names: Names) -> str:
     def argument(text: str) -> str:
         if _is_variable(text):
             return text if used.count(text) > 1 else "_"
-        return constant(text.removeprefix("="))
+        return write_string(text.removeprefix("="))
 
     def atom(one: Atom) -> str:
         kind, term = one.relation
@@ -405,7 +398,7 @@ def rule_text(rule: Rule, names: Names) -> str:
         if one.relation[1] == UNEQUAL:
             return f"{listed[0]} != {listed[1]}"
         if kind == "datatype":
-            known = [f"rdf_datatype({listed[0]}) = {constant(datatype)}" for datatype in datatypes_in(term)]
+            known = [f"rdf_datatype({listed[0]}) = {write_string(datatype)}" for datatype in datatypes_in(term)]
             return f"({' ; '.join(known)})" if len(known) > 1 else next(iter(known), f'rdf_datatype({listed[0]}) != ""')
         return f"{names.relations[one.relation] if kind else term}({', '.join(listed)})"
 

@@ -1,24 +1,23 @@
-"""SPARQL: basic graph patterns become queries of the language, which the session answers; what stands around them
-(OPTIONAL, UNION, MINUS, FILTER, BIND, VALUES, DISTINCT, ORDER BY, LIMIT) is done with their answers.
-
-Text is parsed by rdflib, and expressions are evaluated by it: filters mean what they mean there.
+"""SPARQL: rdflib parses and evaluates it, but for basic graph patterns: each becomes one query of the language, which
+the session answers. What stands around them (OPTIONAL, FILTER, GROUP BY and so on) means what it means there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from elastalog.analysis.functor_values import literal_of, literal_text
 from elastalog.diagnostics.arguments import require_package, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import is_schema
-from elastalog.rdf.rules import constant
-from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri
+from elastalog.rdf.vocabulary import AXIOM, CLASS, EQUALITY, NAMES, PROPERTY, TYPE, Names, iri, log
+from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,18 +33,13 @@ _UNCOVERED: Final = {
     "Graph": (r"\bGRAPH\b", "GRAPH"),
     "ServiceGraphPattern": (r"\bSERVICE\b", "SERVICE"),
     "DatasetClause": (r"\bFROM\b", "FROM"),
-    "Group": (r"\bGROUP\b", "GROUP BY"),
-    "AggregateJoin": (r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT|GROUP)\b", "an aggregate"),
-    "ConstructQuery": (r"\bCONSTRUCT\b", "CONSTRUCT"),
     "DescribeQuery": (r"\bDESCRIBE\b", "DESCRIBE"),
-    "Builtin_EXISTS": (r"\bEXISTS\b", "EXISTS"),
-    "Builtin_NOTEXISTS": (r"\bNOT\s+EXISTS\b", "NOT EXISTS"),
-    "Path": (r"\||(?<=[\w)>])[*+?](?![\w$])|!(?=[\w(<^])", "a property path of this kind"),
 }
 """What is not covered, by its name in the algebra: how it is written, and what it is called."""
+_COVERED: Final = "docs/reference/rdf.md#sparql lists what is covered"
 
-Row = dict[str, str]
-"""A solution: terms, in the form of N-Triples, by variable."""
+Pattern = tuple[Any, Any, Any]
+"""Three terms or variables of rdflib; in the place of a property also a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +68,32 @@ class Solutions:
 
 
 def sparql(db: Database, text: str) -> Solutions | bool:
-    """The answers to a SELECT, or whether an ASK has any. The session is one that `load` has made, or one with a
-    relation `triple` of three symbols. What is not covered is an error with its place."""
+    """The answers to a SELECT, the triples of a CONSTRUCT, or whether an ASK has answers. `db`: a session that `load`
+    has made, or one with a relation `triple` of three symbols. What is not covered is an error with its place."""
     require_text("a query is a text", text, "write it in SPARQL: `SELECT ?x WHERE { ?x a ex:Person }`")
     names = Names.in_program(db) if NAMES in db.schemas or "triple" not in db.schemas else None
-    algebra = _parsed(text, names)
-    _require_covered(algebra, text)
-    query = _Query(db, names, text)
-    if algebra.name == "AskQuery":
-        return bool(query.rows(algebra.p))
-    found = query.rows(algebra.p)
-    variables = tuple(str(variable) for variable in algebra.PV)
-    return Solutions(variables, [tuple(row.get(name) for name in variables) for row in found])
+    query = _parsed(text, names)
+    _require_covered(query.algebra, text)
+    from rdflib import Variable
+    from rdflib.plugins.sparql import CUSTOM_EVALS
+    from rdflib.plugins.sparql.evaluate import evalPart
+    from rdflib.plugins.sparql.sparql import QueryContext
+
+    CUSTOM_EVALS["elastalog"] = _matches
+    context = QueryContext(cast(Any, _Answers(db, names, text)), initBindings={})
+    context.prologue = query.prologue
+    found = evalPart(context, query.algebra)
+    if query.algebra.name == "AskQuery":
+        return bool(found["askAnswer"])
+    if query.algebra.name == "ConstructQuery":
+        return Solutions(("s", "p", "o"), sorted(tuple(map(_text, triple)) for triple in found["graph"]))
+    variables = [Variable(name) for name in query.algebra.PV]
+    rows = [tuple(_text(row[name]) if name in row else None for name in variables) for row in found["bindings"]]
+    return Solutions(tuple(map(str, variables)), rows)
 
 
 def _parsed(text: str, names: Names | None) -> Any:
-    """The algebra of a query. Prefixes that the session knows need not be declared."""
+    """A query with its algebra. Prefixes that the session knows need not be declared."""
     rdflib = require_package("rdflib", "rdf")
     from pyparsing.exceptions import ParseException
     from rdflib.plugins.sparql import prepareQuery
@@ -99,22 +103,31 @@ def _parsed(text: str, names: Names | None) -> Any:
         # Terms are compared as they are written.
         normalises, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
         try:
-            return prepareQuery(text, initNs=prefixes).algebra
+            return prepareQuery(text, initNs=prefixes)
         except ParseException as error:
             raise _fault(text, error.loc, f"this is no SPARQL: {error.msg[:1].lower()}{error.msg[1:]}") from None
         except Exception as error:  # rdflib has no class of its own for an unknown prefix
             told = str(error)
-            at = text.find(f"{told.rpartition(' ')[2]}:") if "prefix" in told else 0
-            raise _fault(text, max(at, 0), f"this is no SPARQL: {told[:1].lower()}{told[1:]}") from None
+            if "prefix" not in told:
+                raise _fault(text, 0, f"this is no SPARQL: {told[:1].lower()}{told[1:]}") from None
+            prefix = told.rpartition(" ")[2].replace("None", "")
+            at = _first_of(rf"(?<![\w.-]){re.escape(prefix)}:", text)
+            advice = did_you_mean(prefix, prefixes) or f"declare it: `PREFIX {prefix}: <http://…>`"
+            raise _fault(text, at, f"the prefix `{prefix}:` is not known", advice) from None
         finally:
             rdflib.NORMALIZE_LITERALS = normalises
 
 
-def _fault(text: str, at: int, told: str) -> ElastalogError:
+def _first_of(written: str, text: str) -> int:
+    """Where something is written in a query for the first time, outside of texts, IRIs and comments."""
+    found = re.compile(f"{_SKIPPED}|({written})", re.IGNORECASE)
+    return next((match.start() for match in found.finditer(text) if match[1]), 0)
+
+
+def _fault(text: str, at: int, told: str, advice: str = _COVERED) -> ElastalogError:
     line = text.count("\n", 0, at) + 1
     place = f"<sparql>:{line}:{at - text.rfind(chr(10), 0, at)}"
     notes = (f"the line is `{text.split(chr(10))[line - 1].strip()}`",)
-    advice = "docs/reference/rdf.md#sparql lists what is covered"
     return ElastalogError([Diagnostic("E0534", told, notes=notes, help=advice, location=place)])
 
 
@@ -123,9 +136,6 @@ def _require_covered(part: Any, text: str) -> None:
     name = getattr(part, "name", None)
     if name in _UNCOVERED:
         raise _not_covered(name, text)
-    if name == "BGP":
-        for _, p, _ in part.triples:
-            _require_path(p, text)
     if hasattr(part, "values") and hasattr(part, "name"):
         for value in part.values():
             for one in value if isinstance(value, list) else [value]:
@@ -133,139 +143,105 @@ def _require_covered(part: Any, text: str) -> None:
                     _require_covered(one, text)
 
 
-def _require_path(p: Any, text: str) -> None:
-    kind = type(p).__name__
-    if kind == "SequencePath":
-        for part in p.args:
-            _require_path(part, text)
-    elif kind == "InvPath":
-        _require_path(p.arg, text)
-    elif kind not in ("URIRef", "Variable"):
-        raise _not_covered("Path", text)
-
-
 def _not_covered(name: str, text: str) -> ElastalogError:
     written, told = _UNCOVERED[name]
-    found = re.compile(f"{_SKIPPED}|({written})", re.IGNORECASE)
-    at = next((match.start() for match in found.finditer(text) if match[1]), 0)
-    return _fault(text, at, f"{told} is not covered")
+    return _fault(text, _first_of(written, text), f"{told} is not covered")
 
 
-class _Query:
-    """Evaluates the algebra of one query."""
+def _matches(context: Any, part: Any) -> Iterator[Any]:
+    """What rdflib asks first: the solutions of a part that is nothing but a basic graph pattern, over our answers."""
+    triples = _triples_of(part) if type(context.graph) is _Answers else None
+    if triples is None:
+        raise NotImplementedError  # rdflib's own evaluation goes on
+    return context.graph.solutions(context, triples)  # type: ignore[no-any-return]
+
+
+class _Answers:
+    """The triples of a session, as rdflib evaluates queries over them. A pattern is asked for once, whatever is bound
+    when it is needed."""
 
     def __init__(self, db: Database, names: Names | None, text: str) -> None:
-        from rdflib.plugins.sparql.sparql import QueryContext
-
         self._db, self._names, self._text = db, names, text
-        self._context = QueryContext(initBindings={})
         self._fresh = 0
         self._terms: dict[str, Any] = {}
+        self._known: dict[tuple[Pattern, ...], _Table] = {}
 
-    def rows(self, part: Any) -> list[Row]:
-        """The solutions of a part of a query."""
-        triples = _triples_of(part)
-        if triples is not None:
-            return self._matches(triples)
-        known: dict[str, Callable[[Any], list[Row]]] = {
-            "Join": lambda p: _joined(self.rows(p.p1), self.rows(p.p2)),
-            "LeftJoin": self._left_join,
-            "Union": lambda p: self.rows(p.p1) + self.rows(p.p2),
-            "Minus": self._minus,
-            "Filter": lambda p: [row for row in self.rows(p.p) if self._holds(p.expr, row)],
-            "Extend": self._extend,
-            "ToMultiSet": lambda p: self.rows(p.p),
-            "values": lambda p: [{str(v): _text(t) for v, t in row.items() if t != "UNDEF"} for row in p.res],
-            "Project": lambda p: _projected(self.rows(p.p), {str(v) for v in p.PV}),
-            "Distinct": lambda p: _distinct(self.rows(p.p)),
-            "Reduced": lambda p: _distinct(self.rows(p.p)),
-            "OrderBy": self._ordered,
-            "Slice": self._slice,
-            "SelectQuery": lambda p: self.rows(p.p),
-        }
-        if part.name not in known:
-            raise _fault(self._text, 0, f"{part.name} is not covered")
-        return known[part.name](part)
-
-    def _left_join(self, part: Any) -> list[Row]:
-        left, right = self.rows(part.p1), self.rows(part.p2)
-        kept = []
-        for row, matches in _meetings(left, right):
-            together = [{**row, **other} for other in matches]
-            found = [one for one in together if self._holds(part.expr, one)] if together else []
-            kept += found or [row]
-        return kept
-
-    def _minus(self, part: Any) -> list[Row]:
-        left, right = self.rows(part.p1), self.rows(part.p2)
-        return [
-            row for row, matches in _meetings(left, right) if not any(row.keys() & other.keys() for other in matches)
-        ]
-
-    def _extend(self, part: Any) -> list[Row]:
-        from rdflib.plugins.sparql.evalutils import _eval
-        from rdflib.plugins.sparql.sparql import SPARQLError
-
-        extended = []
-        for row in self.rows(part.p):
-            try:
-                value = _eval(part.expr, self._bindings(row))
-                extended.append(row if isinstance(value, SPARQLError) else {**row, str(part.var): _text(value)})
-            except SPARQLError:
-                extended.append(row)
-        return extended
-
-    def _ordered(self, part: Any) -> list[Row]:
-        from rdflib.plugins.sparql.evalutils import _val
-        from rdflib.plugins.sparql.parserutils import value
-
-        found = sorted(self.rows(part.p), key=lambda row: sorted(row.items()))
-        for one in reversed(part.expr):
-            found.sort(
-                key=lambda row, by=one: _val(value(self._bindings(row), by.expr, variables=True)),  # type: ignore[misc]
-                reverse=one.order == "DESC",
-            )
-        return found
-
-    def _slice(self, part: Any) -> list[Row]:
-        end = None if part.length is None else part.start + part.length
-        return self.rows(part.p)[part.start : end]
-
-    def _holds(self, expression: Any, row: Row) -> bool:
-        from rdflib.plugins.sparql.evalutils import _ebv
-
-        return bool(_ebv(expression, self._bindings(row)))
-
-    def _bindings(self, row: Row) -> Any:
-        from rdflib import Variable
+    def solutions(self, context: Any, triples: list[Pattern]) -> Iterator[Any]:
+        """The solutions of a basic graph pattern that agree with what is bound."""
+        from rdflib.plugins.sparql.evaluate import evalBGP
         from rdflib.plugins.sparql.sparql import FrozenBindings
 
-        return FrozenBindings(self._context, {Variable(name): self._term(text) for name, text in row.items()})
+        plain = list(self._without_paths(triples))
+        paths = [triple for triple in plain if hasattr(triple[1], "eval")]
+        table = self._table(tuple(triple for triple in plain if triple not in paths))
+        before = dict(context.bindings.items())
+        for row in table.rows(before):
+            found = FrozenBindings(context, {**before, **dict(zip(table.variables, row, strict=True))})
+            yield from evalBGP(context.thaw(found), paths) if paths else (found,)
+
+    def triples(self, asked: Pattern) -> Iterator[Pattern]:
+        """The triples that agree with three terms, or None in the place of any: what paths are followed by."""
+        from rdflib import Variable
+
+        if hasattr(asked[1], "eval"):
+            s, path, o = asked
+            pairs = self._repeated(path, s, o) if getattr(path, "more", False) else path.eval(self, s, o)
+            yield from ((start, path, end) for start, end in pairs)
+            return
+        s, p, o = Variable("s"), asked[1] or Variable("p"), Variable("o")
+        bound = {name: term for name, term in zip((s, p, o), asked, strict=True) if term is not None and name != term}
+        for row in self._table(((s, p, o),)).rows(bound):
+            yield row[0], (p if asked[1] else row[1]), row[-1]
+
+    def _repeated(self, path: Any, s: Any, o: Any) -> Iterator[tuple[Any, Any]]:
+        """Where `p+` and `p*` lead, step by step; rdflib would recur as deep as they are long."""
+        is_backward = s is None and o is not None
+        starts = {o if is_backward else s: None}
+        if s is None and o is None:
+            pairs = list(self.subject_objects(None if path.zero else path.path))
+            starts = dict.fromkeys([start for pair in pairs for start in (pair if path.zero else pair[:1])])
+        for start in starts:
+            reached = {start: None} if path.zero else {}
+            waiting = [start]
+            while waiting:
+                node = waiting.pop()
+                for found in self.triples((None, path.path, node) if is_backward else (node, path.path, None)):
+                    other = found[0 if is_backward else 2]
+                    if other not in reached:
+                        reached[other] = None
+                        waiting.append(other)
+            yield from (
+                (other, o) if is_backward else (start, other) for other in reached if s is None or o in (None, other)
+            )
+
+    def subject_objects(self, predicate: Any) -> Iterator[tuple[Any, Any]]:
+        """Subjects and objects of a property, of all without one."""
+        return ((s, o) for s, _, o in self.triples((None, predicate, None)))
+
+    def __contains__(self, asked: Pattern) -> bool:
+        return any(True for _ in self.triples(asked))
+
+    def _table(self, triples: tuple[Pattern, ...]) -> _Table:
+        """The answers to patterns without paths: one query of the language."""
+        if triples in self._known:
+            return self._known[triples]
+        variables: dict[Any, str] = {}
+        literals = [self._literal(*(_argument(term, variables) for term in triple)) for triple in triples]
+        found: list[tuple[Any, ...]] = [] if None in literals else [()]
+        if variables and found:
+            answers = self._db.query(f"answer({', '.join(variables.values())}) :- {', '.join(map(str, literals))}")
+            found = [tuple(self._term(str(text)) for text in row) for row in answers]
+        elif triples and found and not self._db.query(f"answer(x) :- x = 1, {', '.join(map(str, literals))}"):
+            found = []
+        self._known[triples] = _Table(tuple(variables), found)
+        return self._known[triples]
 
     def _term(self, text: str) -> Any:
         if text not in self._terms:
             self._terms[text] = _term(text)
         return self._terms[text]
 
-    # --- basic graph patterns ----------------------------------------------------------------------------------------
-
-    def _matches(self, triples: list[tuple[Any, Any, Any]]) -> list[Row]:
-        """The answers to a basic graph pattern: one query of the language."""
-        if not triples:
-            return [{}]
-        variables: dict[str, str] = {}
-        literals = []
-        for triple in self._without_paths(triples):
-            literal = self._literal(*(self._argument(term, variables) for term in triple))
-            if literal is None:
-                return []
-            literals.append(literal)
-        head = f"answer({', '.join(variables.values()) or 'x'})"
-        answers = self._db.query(f"{head} :- {'' if variables else 'x = 1, '}{', '.join(literals)}")
-        places = [(place, name) for place, name in enumerate(variables) if name[0] != "_"]
-        return [{name: str(row[place]) for place, name in places} for row in answers]
-
-    def _without_paths(self, triples: list[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    def _without_paths(self, triples: list[Pattern]) -> Iterator[Pattern]:
         """Sequences and inverses of properties as patterns of their own."""
         from rdflib import BNode
 
@@ -283,14 +259,6 @@ class _Query:
             else:
                 yield s, p, o
 
-    def _argument(self, term: Any, variables: dict[str, str]) -> str:
-        """A variable of the language, which stands for one of SPARQL or for a blank node; or a term."""
-        kind = type(term).__name__
-        if kind in ("Variable", "BNode"):
-            name = str(term) if kind == "Variable" else f"_{term}"
-            return variables.setdefault(name, f"v{len(variables)}")
-        return _text(term)
-
     def _literal(self, s: str, p: str, o: str) -> str | None:
         """The literal that a pattern is; None if nothing can match it."""
         if self._names is None:
@@ -300,6 +268,7 @@ class _Query:
             told = f"a variable in the place of a property or class would stand for {len(alternatives):,} relations"
             raise _fault(self._text, 0, told)
         if not alternatives:
+            log.warning("%s", self._names.unknown(o if p == TYPE else p))
             return None
         return alternatives[0] if len(alternatives) == 1 else f"({' ; '.join(alternatives)})"
 
@@ -312,23 +281,46 @@ class _Query:
         for kind, term in self._names.relations:
             name = self._names.relations[kind, term]
             if kind == CLASS and (is_open or p == TYPE) and (o[0] == "v" or o == term):
-                equal = f", {o} = {constant(term)}" if o[0] == "v" else ""
-                yield f"{name}({subject}){equal}{also + constant(TYPE) if also else ''}"
+                equal = f", {o} = {write_string(term)}" if o[0] == "v" else ""
+                yield f"{name}({subject}){equal}{also + write_string(TYPE) if also else ''}"
             elif kind == PROPERTY and (is_open or p == term):
-                yield f"{name}({subject}, {object_}){also + constant(term) if also else ''}"
+                yield f"{name}({subject}, {object_}){also + write_string(term) if also else ''}"
         for term, name in EQUALITY.items():
             if is_open or p == term:
-                yield f"{name}({subject}, {object_}){also + constant(term) if also else ''}"
+                yield f"{name}({subject}, {object_}){also + write_string(term) if also else ''}"
         lists = (iri("rdf:first"), iri("rdf:rest"))
         if is_open or p in lists or is_schema((s, p, o)) or (p == TYPE and o[0] == "v"):
             yield f"{AXIOM}({subject}, {_written(p)}, {object_})"
 
 
+class _Table:
+    """Solutions of patterns, found by what is bound of them."""
+
+    def __init__(self, variables: tuple[Any, ...], rows: list[tuple[Any, ...]]) -> None:
+        self.variables = variables
+        self._by_values: dict[tuple[int, ...], dict[tuple[Any, ...], list[tuple[Any, ...]]]] = {(): {(): rows}}
+
+    def rows(self, bound: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+        places = tuple(place for place, name in enumerate(self.variables) if name in bound)
+        if places not in self._by_values:
+            index = self._by_values[places] = {}
+            for row in self._by_values[()].get((), ()):
+                index.setdefault(tuple(row[place] for place in places), []).append(row)
+        return self._by_values[places].get(tuple(bound[self.variables[place]] for place in places), [])
+
+
+def _argument(term: Any, variables: dict[Any, str]) -> str:
+    """A variable of the language, which stands for one of SPARQL or for a blank node; or a term."""
+    if type(term).__name__ in ("Variable", "BNode"):
+        return variables.setdefault(term, f"v{len(variables)}")
+    return _text(term)
+
+
 def _written(argument: str) -> str:
-    return argument if argument[0] == "v" else constant(argument)
+    return argument if argument[0] == "v" else write_string(argument)
 
 
-def _triples_of(part: Any) -> list[tuple[Any, Any, Any]] | None:
+def _triples_of(part: Any) -> list[Pattern] | None:
     """The patterns of a part that is nothing but a basic graph pattern, or several that are joined."""
     if part.name == "BGP":
         return list(part.triples)
@@ -359,37 +351,3 @@ def _text(term: Any) -> str:
     if kind == "BNode":
         return f"_:{term}"
     return literal_text(str(term), term.language or "", str(term.datatype or ""))
-
-
-def _meetings(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
-    """Each solution on the left with those on the right that agree with it where both have a value."""
-    shared = sorted(_always(left) & _always(right))
-    by_key: dict[tuple[str, ...], list[Row]] = {}
-    for row in right:
-        by_key.setdefault(tuple(row[name] for name in shared), []).append(row)
-    for row in left:
-        candidates = by_key.get(tuple(row[name] for name in shared), [])
-        yield (
-            row,
-            [other for other in candidates if all(other.get(name, value) == value for name, value in row.items())],
-        )
-
-
-def _always(rows: list[Row]) -> set[str]:
-    """The variables that all solutions bind."""
-    names = set(rows[0]) if rows else set[str]()
-    for row in rows:
-        names &= row.keys()
-    return names
-
-
-def _joined(left: list[Row], right: list[Row]) -> list[Row]:
-    return [{**row, **other} for row, matches in _meetings(left, right) for other in matches]
-
-
-def _projected(rows: list[Row], names: set[str]) -> list[Row]:
-    return [{name: value for name, value in row.items() if name in names} for row in rows]
-
-
-def _distinct(rows: list[Row]) -> list[Row]:
-    return list({tuple(sorted(row.items())): row for row in rows}.values())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
@@ -14,6 +15,7 @@ from elastalog.syntax.keywords import RESERVED
 if TYPE_CHECKING:
     from elastalog.database import Database
 
+log = logging.getLogger("elastalog.rdf")
 RDF, RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
 OWL, XSD = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2001/XMLSchema#"
 WELL_KNOWN: Final = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
@@ -69,14 +71,6 @@ class Names:
         relations = {(kind, term): name for name, kind, term in db[NAMES]}
         return Names(relations, dict(iter(db[PREFIXES])))
 
-    def relation(self, kind: str, term: str) -> str | None:
-        """The relation of a class or property."""
-        return self.relations.get((kind, term))
-
-    def terms(self) -> dict[str, tuple[str, str]]:
-        """Kind and term of each relation."""
-        return {name: node for node, name in self.relations.items()}
-
     def shortened(self, text: str) -> str:
         """A text about facts with IRIs as prefixed names: `Person("<http://ex.org/ann>")` is `Person(ex:ann)`."""
         return _TERM.sub(lambda found: self.short(found[1].replace('\\"', '"').replace("\\\\", "\\")), text)
@@ -92,9 +86,8 @@ class Names:
             return start + ("^^" + self.short(kind))
         if term[:1] != "<":
             return term
-        best = max(
-            (item for item in self._all() if term[1:].startswith(item[1])), key=lambda i: len(i[1]), default=None
-        )
+        known = [item for item in self._all() if term[1:].startswith(item[1])]
+        best = max(known, key=lambda item: (len(item[1]), item[0] != ""), default=None)
         local = "" if best is None else term[1 + len(best[1]) : -1]
         return f"{best[0]}:{local}" if best is not None and _LOCAL.fullmatch(local) else term
 
@@ -117,24 +110,17 @@ class Names:
         s, p, o = triple
         if p in EQUALITY:
             return EQUALITY[p], (s, o)
-        if p == TYPE and (name := self.relation(CLASS, o)) is not None:
-            return name, (s,)
-        if p != TYPE and (name := self.relation(PROPERTY, p)) is not None:
-            return name, (s, o)
-        told = f"no relation for {self.short(o if p == TYPE else p)}: neither ontology nor data have spoken of it"
-        known = [self.short(term) for _, term in self.relations]
-        raise ElastalogError([Diagnostic("E0531", told, help=did_you_mean(self.short(p), known) or "check the IRI")])
+        name = self.relations.get((CLASS, o) if p == TYPE else (PROPERTY, p))
+        if name is not None:
+            return name, (s,) if p == TYPE else (s, o)
+        told, _, advice = self.unknown(o if p == TYPE else p).partition("; ")
+        raise ElastalogError([Diagnostic("E0531", told, help=advice)])
 
-    def triple(self, relation: str, values: tuple[Any, ...]) -> tuple[str, str, str] | None:
-        """The triple that a fact is; None of a fact that is none."""
-        kind, term = self.terms().get(relation, ("", ""))
-        if kind == CLASS:
-            return values[0], TYPE, term
-        if kind == PROPERTY:
-            return values[0], term, values[1]
-        if relation in (SAME, DIFFERENT):
-            return values[0], SAME_AS if relation == SAME else DIFFERENT_FROM, values[1]
-        return values if relation == AXIOM else None
+    def unknown(self, term: str) -> str:
+        """Says that no relation stands for a class or property, and which one may have been meant."""
+        advice = did_you_mean(self.short(term), [self.short(known) for _, known in self.relations])
+        told = f"no relation for {self.short(term)}: neither ontology nor data have spoken of it"
+        return f"{told}; {advice or 'check the IRI'}"
 
 
 _TERM: Final = re.compile(r'"(<[^"]*>|\\"(?:[^"\\]|\\\\.|\\")*|_:[^"]*)"')

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
+_BLOCK = 1 << 16
+"""Facts that are decoded at a time."""
+
 SHOWN = 10
 """Facts shown by `repr`."""
 
@@ -136,14 +139,15 @@ class Relation:
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         pairs = None if self._pairs is None else self._pairs()
-        if pairs is not None:
-            return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
-        words = self._fetch().words
-        if not len(words):
-            return iter(())
-        if not self.schema.columns:
+        words = self._fetch().words if pairs is None else None
+        if words is not None and not self.schema.columns:
             return iter([()] * len(words))
-        return self._named(self._listed(words))
+        if words is None:
+            assert pairs is not None
+            blocks = pairs.blocks()
+        else:  # decoded as they are asked for: who looks at the first of a million pays for a block
+            blocks = (words[start : start + _BLOCK] for start in range(0, len(words), _BLOCK))
+        return self._named(chain.from_iterable(map(self._listed, blocks)))
 
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
         values, columns = self._dictionary.values, self.schema.columns

@@ -150,28 +150,28 @@ def functions_for(
         label = Label(functor.span, "declared here")
         function = given.get(name)
         if function is None:
-            if may_lack or not re.search(rf"@{name}\b", program.source.text):
+            if may_lack or not re.search(rf"@{name}\b", program.source.text) or not _applies(program, name):
                 continue
-            raise (
-                _stateful(name, label, program.source) if functor.is_stateful else missing(name, label, program.source)
-            )
+            raise missing(name, label, program.source, is_stateful=functor.is_stateful)
         if not callable(function):
             raise wrong_kind(f"functor `@{name}` is a function", function, "give a function, or `vectorised(function)`")
         found[name] = function
     return found
 
 
-def _stateful(name: str, label: Label, source: Source) -> ElastalogError:
-    message = f"functor `@{name}` is stateful, and there is no Python function for it"
-    advice = f'write it in Python, as a function of its arguments: `functors={{"{name}": …}}`, or `--functors FILE.py`'
-    return ElastalogError([Diagnostic("E0642", message, (label,), help=advice, source=source)])
+def _applies(program: CheckedProgram, functor: str) -> bool:
+    """Whether some rule does; a lattice that no relation has may name it, too."""
+    return f"'@{functor}'" in repr((program.rules, program.subsumptions))
 
 
-def missing(name: str, label: Label, source: Source) -> ElastalogError:
+def missing(name: str, label: Label, source: Source, *, is_stateful: bool = False) -> ElastalogError:
     """The error that a functor has no function."""
-    message = f"there is no function for functor `@{name}`"
+    code, message = "E0641", f"there is no function for functor `@{name}`"
     advice = f'give it: `elastalog.open(…, functors={{"{name}": …}})`, or `--functors FILE.py`, or a library: `-l NAME`'
-    return ElastalogError([Diagnostic("E0641", message, (label,), help=advice, source=source)])
+    if is_stateful:
+        code, message = "E0642", f"functor `@{name}` is stateful, and there is no Python function for it"
+        advice = f'write it in Python, of its arguments: `functors={{"{name}": …}}`, or `--functors FILE.py`'
+    return ElastalogError([Diagnostic(code, message, (label,), help=advice, source=source)])
 
 
 def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:

@@ -308,10 +308,17 @@ def as_struct(value: Any, fields: pa.StructType) -> dict[str, Any] | None:
 def record_texts(record: RecordType, array: pa.ChunkedArray, is_bare: bool = False) -> pa.ChunkedArray:
     """A column of records as the text of files; `is_bare`: without quotes around texts, whatever they are."""
     spell = bare_text if is_bare else plain_text
-    texts = [spell(record.typed(value)) for value in array.to_pylist()]
+    # A text is not read, but for what it quotes: a list that rules have made is as deep as it is long.
+    texts = [
+        _QUOTED.sub(lambda found: spell(json.loads(found[0], strict=False)), value)
+        if isinstance(value, str)
+        else spell(record.typed(value))
+        for value in array.to_pylist()
+    ]
     return pa.chunked_array([pa.array(texts, pa.large_string())])
 
 
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*")|([\[\](),])|([^\[\](),"\s][^\[\](),"]*))""", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?|[+-]?[0-9]+\.|[+-]?inf|nan", re.IGNORECASE)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sized
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -242,6 +242,7 @@ def _first_epoch(
     if named is None and inputs_of(program.checked):
         named = Path(program.tree.source.name).parent  # of a text, the current folder
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = named
+    watch.expected = _about_how_many(named)
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
@@ -264,6 +265,23 @@ def _first_epoch(
                 explicit, reports = initial_facts(materialisation, facts, given.policy)
             reading.close()
             return materialisation, materialisation.bootstrap(explicit), reports
+
+
+_BYTES_OF_A_FACT = {".parquet": 3}
+_BYTES_OF_TEXT = 10
+
+
+def _about_how_many(named: object) -> int:
+    """About how many facts there are in a folder, or in what is given by relation, as far as that is seen at once."""
+    if isinstance(named, Mapping):
+        return sum(map(_about_how_many, named.values()))
+    if not isinstance(named, str | os.PathLike):
+        return len(named) if isinstance(named, Sized) else 0
+    path, size = Path(named), 0
+    with suppress(OSError, ValueError):
+        for file in [path] if path.is_file() else path.iterdir():
+            size += file.stat().st_size // _BYTES_OF_A_FACT.get(file.suffix, _BYTES_OF_TEXT)
+    return size
 
 
 def _require_kinds(facts: object, limits: object, on_progress: object, spark: object) -> None:

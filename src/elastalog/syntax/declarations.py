@@ -89,7 +89,12 @@ class DeclarationParser(ClauseParser):
     def relation_declaration(self, first: int, into: list[Item]) -> None:
         names = self.names("the name of a relation")
         opened = self.position
-        self.expect("(", "after the name of a relation", advice="attributes are written `(x: number, y: symbol)`")
+        advice = "attributes are written `(x: number, y: symbol)`"
+        if self.texts[opened : opened + 2] == ["=", "debug_delta"]:
+            advice = (
+                "there is no `debug_delta`: the proof of a fact, `elastalog explain`, says in how many steps it follows"
+            )
+        self.expect("(", "after the name of a relation", advice=advice)
         attributes = self.attributes(")")
         self.expect_close(")", opened, "or `,` after an attribute")
         qualifiers, directives = self.qualifiers()

@@ -267,13 +267,12 @@ class TermParser(Cursor):
         word = self.texts[index]
         shape = "count : { ... }" if word == "count" else f"{word} x : {{ ... }}"
         if not self.skip_if(":"):
-            raise self.failure(
-                "E0121",
-                f"the aggregate `{word}` has no body",
-                self.span_of(index),
-                "aggregate",
-                advice=f"write `{shape}`; `{word}` can not name a variable or a relation",
-            )
+            other = f"`{word}` can not name a variable or a relation"
+            if word in ("min", "max") and target is not None:
+                best = "least" if word == "min" else "greatest"
+                other = f"a column `{word} number` keeps the {best} of what rules derive, also in recursion"
+            message = f"the aggregate `{word}` has no body"
+            raise self.failure("E0121", message, self.span_of(index), "aggregate", advice=f"write `{shape}`; {other}")
         return Aggregate(
             word, target, self.aggregated(f"after `:` of `{word}`", f"write `{shape}`"), self.span_from(index)
         )

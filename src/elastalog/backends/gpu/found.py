@@ -59,7 +59,7 @@ class Found:
         self._arrays = arrays
         self._width = width
         self._rows = rows
-        self._room = _made(0, width)
+        self._room = _made(0, 0, width)
         self._sent = 0
         self._waiting: list[_Piece] = []
         self._held = 0
@@ -69,7 +69,7 @@ class Found:
         """Those that are known in this process already, in their order; of facts without annotations it is only known
         which are those of the last round."""
         facts, size = given.facts, len(given.facts.words)
-        self._room = _made(size * _AHEAD, self._width)
+        self._room = _made(size, _AHEAD, self._width)
         self._sent = size
         np.copyto(self._room.words[:size], facts.words)
         self._room.counts[:size] = 1 if facts.count is None else facts.count
@@ -136,10 +136,7 @@ class Found:
     def _grow(self, ahead: int) -> None:
         self._carrier.finish()  # what is under way goes to where it was told
         before, size = self._room, self._sent + self._held
-        try:
-            self._room = _made(size * ahead, self._width)
-        except MemoryError:  # there is not as much to be had
-            self._room = _made(size, self._width)
+        self._room = _made(size, ahead, self._width)
         for begin in range(0, self._sent, PIECE):
             end = min(begin + PIECE, self._sent)
             self._carrier.start(partial(_copy, before.facts(begin, end), self._room.facts(begin, end)))
@@ -152,8 +149,15 @@ class Found:
         place.level[:] = piece.levels_between(begin, end)
 
 
-def _made(size: int, width: int) -> _Room:
-    return _Room(np.empty((size, width), np.int32), np.empty(size, np.int32), np.empty(size, np.int32))
+def _made(size: int, ahead: int, width: int) -> _Room:
+    """Room for facts, and for so many times more, if there is as much to be had."""
+    try:
+        most = max(size * ahead, PIECE * _AHEAD) if ahead > 1 else size
+        return _Room(np.empty((most, width), np.int32), np.empty(most, np.int32), np.empty(most, np.int32))
+    except MemoryError:
+        if ahead <= 1:
+            raise
+        return _made(size, 1, width)
 
 
 def _copy(origin: FactWords, target: FactWords) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu import starting
-from elastalog.backends.gpu.forecast import forecast, is_worth_a_start
+from elastalog.backends.gpu.forecast import forecast, has_cores, is_worth_a_start
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -20,8 +20,9 @@ from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:  # what evaluates is imported when something is evaluated: with `auto`, that is rare
     from elastalog.backends.gpu.arrays import Arrays, Carrier
@@ -33,15 +34,12 @@ log = logging.getLogger("elastalog.placement")
 CHUNK = 1 << 26
 """Derivations that are held at a time, unless there is little memory."""
 _BYTES_A_DERIVATION = 64
-LEAST_FACTS = 30_000
-"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
-begin with it: aggregates, and strata with global levels or `.limitsize`."""
-LEAST_TO_START = 1_000_000
-"""The same where the device has not been started yet."""
-LEAST_ASKED = 5_000
-"""Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow much."""
-LEAST_ONCE = 100_000
-"""The same for a stratum without recursion, which looks at its facts once."""
+
+
+def is_worth_a_start_ahead(program: LogicalProgram, facts: int) -> bool:
+    """Whether a device had better be started beside the reading of so many facts."""
+    is_recursive = any(stratum.is_recursive for stratum in program.strata)
+    return is_recursive and has_cores() and facts >= SETTINGS.device_start_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,11 @@ class _Held:
 
     rows: npt.NDArray[np.int32]
     used: int
+
+
+def _variants(stratum: LogicalStratum) -> int:
+    """How many variants of rules run in a round."""
+    return sum(len(clause.recursive_goals) for clause in stratum.clauses)
 
 
 class DevicePlace:
@@ -117,24 +120,27 @@ class DevicePlace:
         levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
     ) -> Begun | None:
         size = sum(map(len, facts.values()))
-        if not self.is_asked and stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations):
+        may_begin = stratum.is_recursive and levels is None and not limits.keys() & set(stratum.relations)
+        if self.is_asked or not may_begin:
+            if not self._is_worth_it(stratum, size):
+                return None
+        elif not self._is_large(stratum, size):
             self._leave(stratum, "begun here; a GPU goes on with what takes long")
-            return None
-        if not self._is_worth_it(stratum, size):
             return None
         return self._evaluated(stratum, facts, limits, levels, None)
 
     def wants(self, stratum: LogicalStratum, so_far: SoFar) -> bool:
         if self.is_asked or stratum.number in self._failed or not (self._is_ready or starting.is_there()):
             return False
-        guess = forecast(so_far)
+        guess = forecast(so_far, _variants(stratum))
         log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
-        if not self._is_ready:
-            if is_worth_a_start(so_far, guess, starting.seconds()):
+        left = 0.0 if self._is_ready else starting.seconds_left()
+        if left > SETTINGS.device_longest_wait:
+            if is_worth_a_start(so_far, guess, left):
                 starting.begin()  # the kernel goes on meanwhile
             return False
         self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"
-        return guess.is_better_there()
+        return guess.is_better_there(left)
 
     def take_over(
         self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
@@ -204,6 +210,12 @@ class DevicePlace:
         self._tell(stratum, "gpu", f"{self._where}: {len(members):,} facts of {len(found.rows):,} groups folded")
         return found
 
+    def _is_large(self, stratum: LogicalStratum, size: int) -> bool:
+        """Whether a stratum need not be begun here to know that it takes long."""
+        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_longest_wait
+        is_simple = _variants(stratum) <= SETTINGS.device_most_variants
+        return size >= SETTINGS.device_at_once_from and is_simple and is_quick and self._is_there()
+
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
         """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""
         if self.is_asked and self._given is not None and not self._given.is_device:
@@ -212,8 +224,14 @@ class DevicePlace:
         if is_pass and not self.is_asked:
             self._leave(stratum, "without recursion, it is not worth the transfer")
             return False
-        least = LEAST_ASKED if self.is_asked else LEAST_FACTS if self._is_ready else LEAST_TO_START
-        least = LEAST_ONCE if is_pass else least
+        least = (
+            SETTINGS.device_asked_from
+            if self.is_asked
+            else SETTINGS.device_from
+            if self._is_ready
+            else SETTINGS.device_from_unstarted
+        )
+        least = SETTINGS.device_once_from if is_pass else least
         if size < least:
             self._tell(
                 stratum, "kernel", f"in this process: {size:,} facts are not worth the transfer, {least:,} would be"

@@ -21,6 +21,7 @@ from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
+from elastalog.settings import SETTINGS
 
 Matrix = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.int32]
@@ -28,8 +29,6 @@ Vector = npt.NDArray[np.int32]
 
 FEW = 3_000
 """Facts of a round, for every variant of a rule, whose launches cost more than its work."""
-PATIENCE = 4
-"""Such rounds in a row after which the kernel goes on, at least."""
 INDEXED = 10_000
 """Facts that the kernel indexes in the time of such a round: it has to before it can go on."""
 
@@ -276,7 +275,7 @@ class StratumRounds:
                 break
             small = small + 1 if number <= FEW * len(self._by_delta) else 0
             held = sum(len(relation.natural) for relation in own.values())
-            if small >= max(PATIENCE, held // INDEXED) and not goes_to_the_end:
+            if small >= max(SETTINGS.device_patience, held // INDEXED) and not goes_to_the_end:
                 is_done = False
                 break
             level = following

@@ -8,6 +8,7 @@ import logging
 import os
 import platform
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ USUAL = 0.8
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _driver: Driver | None = None
+_began = 0.0
 
 
 def is_there() -> bool:
@@ -40,9 +42,10 @@ def _has_signs() -> bool:
 
 def begin() -> None:
     """Starts the device, if nobody has, and does not wait for it."""
-    global _thread
+    global _thread, _began
     with _lock:
         if _thread is None:
+            _began = time.monotonic()
             _thread = threading.Thread(target=_start, name="elastalog-device")  # who leaves waits for it: it is halfway
             _thread.start()
 
@@ -50,6 +53,13 @@ def begin() -> None:
 def is_ready() -> bool:
     """Whether the device has been started."""
     return _driver is not None
+
+
+def seconds_left() -> float:
+    """What is left of the start, as far as is known; 0 where there is nothing to wait for any more."""
+    if _thread is None:
+        return seconds()
+    return max(seconds() - (time.monotonic() - _began), 0.0) if _thread.is_alive() else 0.0
 
 
 def started() -> Driver | None:

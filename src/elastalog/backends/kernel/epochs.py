@@ -49,7 +49,7 @@ class KernelShifts:
     def make(self, shift: Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         shift.toggle()
-        self._backend.updates.evaluation.forget_ranks()
+        self._backend.updates.evaluation.known_ranks.clear()
 
     def depart(self) -> None:
         """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     pass
 
 T = TypeVar("T")
+_LOOK_AHEAD = 256
+"""Strata among which those are looked for that threads can share; an ontology has thousands."""
 
 
 class KernelEvaluation(StrataContext):
@@ -88,8 +90,8 @@ class KernelEvaluation(StrataContext):
             self._go_ahead(stratum)
         ahead = self._ahead.pop(stratum.number, None)
         derivations = self.evaluate(stratum) if ahead is None else ahead
-        if self.known_ranks is not None:
-            self.known_ranks.commit()
+        for ranked in self.known_ranks.values():
+            ranked.commit()
         if not self.held.annotation.is_kept:
             if self._last_lookups is None:
                 self._last_lookups = last_lookups(self.program)
@@ -105,7 +107,7 @@ class KernelEvaluation(StrataContext):
         is_alone = held.crew is ALONE or held.annotation.is_kept
         if is_alone or held.evicted or (self.place is not None and self.place.is_asked):
             return
-        strata = self.program.strata[self.program.strata.index(stratum) :]
+        strata = self.program.strata[stratum.number : stratum.number + _LOOK_AHEAD]
         kinds = self.kinds
         left = [other for other in strata if not (other.number in self._ahead or kinds[other.number].has_explicit_only)]
         beside = strata_beside(left, lambda other: kinds[other.number].is_one_round)
@@ -135,7 +137,7 @@ class KernelEvaluation(StrataContext):
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
         held = self.held
-        self.forget_ranks()
+        self.known_ranks.clear()
         width = self.program.relations[relation].width
         given = self.program.given.get(relation)
         if given is not None and facts.level is not None and facts.count is not None and not facts.level.all():

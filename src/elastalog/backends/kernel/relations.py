@@ -81,13 +81,10 @@ class KernelFacts:
         if relation in self.equivalences:
             return self.equivalence(relation).facts()
         stored = self.relations[relation]
-        rows = stored.present_rows()
-        words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
+        rows = slice(stored.used) if stored.is_settled else stored.present_rows()
         if not self.annotation.has_levels:
-            return FactWords(words)
-        if stored.is_settled:
-            return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
-        return FactWords(words, stored.level[rows], stored.count[rows])
+            return FactWords(stored.rows[rows])
+        return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
 
     def pairs(self, relation: str) -> Pairs | None:
         """The facts of an equivalence that is kept as classes, outside an update."""

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
     from elastalog.backends.kernel.merging.merging_plan import MergingPlan
     from elastalog.backends.kernel.merging.merging_update import MergingUpdate
-    from elastalog.backends.kernel.ranks.graph import RankedStrata, RankedUpdate
+    from elastalog.backends.kernel.ranks.graph import RankedStratum
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
     from elastalog.backends.kernel.store.transaction import StratumDelta
 
-    AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedUpdate | MergingUpdate
+    AnyMaintenance: TypeAlias = StratumUpdate | StratumSets | RankedStratum | MergingUpdate
 
 
 class StrataContext:
     """What all strata of a program need: the facts that the kernel holds and who runs rounds over them. `is_complete`:
     no `.limitsize` has cut an evaluation short. `variants`: those of the last evaluation, by stratum. `statistics` are
-    for all plans: many strata read the same relations."""
+    for all plans: many strata read the same relations. `known_ranks` is cleared when relations get another state."""
 
     def __init__(
         self, held: KernelFacts, dictionary: Dictionary, watch: Watch, workers: Workers, place: OtherPlace | None
@@ -58,30 +58,24 @@ class StrataContext:
         self.place = place
         self.variants: dict[int, StratumVariants] = {}
         self.is_complete = True
-        self.known_ranks: RankedStrata | None = None
+        self.known_ranks: dict[int, RankedStratum] = {}
 
     def know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.statistics = KernelStatistics(self.held.relations)
-        self.forget_ranks()
+        self.known_ranks.clear()
         self.kinds = {
             stratum.number: _kind_of(stratum, program, self.held)(stratum, self) for stratum in program.strata
         }
 
-    @property
-    def ranks(self) -> RankedStrata:
-        """Of the strata that are evaluated in the order of values; few programs have one."""
-        if self.known_ranks is None:
-            from elastalog.backends.kernel.ranks.graph import RankedStrata
+    def ranked(self, stratum: LogicalStratum) -> RankedStratum:
+        """A stratum in the order of values; few programs have one."""
+        if stratum.number not in self.known_ranks:
+            from elastalog.backends.kernel.ranks.graph import RankedStratum
 
-            self.known_ranks = RankedStrata()
-        return self.known_ranks
-
-    def forget_ranks(self) -> None:
-        """What is known of ranks holds no longer."""
-        if self.known_ranks is not None:
-            self.known_ranks.forget()
+            self.known_ranks[stratum.number] = RankedStratum(stratum, self.held.relations, self.dictionary)
+        return self.known_ranks[stratum.number]
 
     def evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
         """What another place has made of a stratum, which is in its relations now. None: nothing."""
@@ -310,13 +304,11 @@ class Ranked(Chosen):
 
     def has_ranks(self) -> bool:
         """Whether its facts have ranks, outside an update."""
-        return self.is_maintained and self.context.ranks.has(self.stratum, self.held.relations, self.context.dictionary)
+        return self.is_maintained and self.context.ranked(self.stratum).has_ranks()
 
     def _choose(self) -> None:
-        context, is_kept = self.context, self.held.annotation.has_levels_only
-        if not context.ranks.evaluate(
-            self.stratum, self.held.relations, context.dictionary, context.watch, is_kept=is_kept
-        ):
+        is_kept = self.held.annotation.has_levels_only
+        if not self.context.ranked(self.stratum).evaluate(self.context.watch, is_kept=is_kept):
             super()._choose()
 
     def prepare(self) -> tuple[ModuleType, ...]:
@@ -329,9 +321,7 @@ class Ranked(Chosen):
     ) -> AnyMaintenance:
         if not self._has_levels:
             return super().begin(stratum_delta, place, scheduler, scratch)
-        from elastalog.backends.kernel.ranks.graph import RankedUpdate
-
-        return RankedUpdate(self.context.ranks, stratum_delta, self.context.dictionary)
+        return self.context.ranked(self.stratum).begin(stratum_delta)
 
 
 class Plain(StratumKind):

@@ -147,8 +147,8 @@ class KernelUpdates:
         """Ends the update: its state becomes that of the new epoch."""
         held, done = self.held, self.transaction
         self._was_complete = self.evaluation.is_complete
-        if self.evaluation.known_ranks is not None:
-            self.evaluation.known_ranks.commit()
+        for ranked in self.evaluation.known_ranks.values():
+            ranked.commit()
         if held.vectors:
             for vectors in held.vectors.values():
                 vectors.commit()
@@ -175,8 +175,8 @@ class KernelUpdates:
         held, done = self.held, self.transaction
         self.evaluation.is_complete = self._was_complete
         self.maintenance.abandon()
-        if self.evaluation.known_ranks is not None:
-            self.evaluation.known_ranks.rollback()
+        for ranked in self.evaluation.known_ranks.values():
+            ranked.rollback()
         held.vectors.update(done.vectors)
         for vectors in held.vectors.values():
             vectors.rollback()

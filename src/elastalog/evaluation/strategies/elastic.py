@@ -17,7 +17,7 @@ bootstrapped; the strata above see only what changed.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import ClassVar
 
@@ -25,8 +25,8 @@ from elastalog.analysis.findings import counted
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, rebuild_cost
-from elastalog.evaluation.experience import Bootstrap, Features, bootstrap_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
+from elastalog.evaluation.experience import Bootstrap, Features
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Counters, StratumWork, Work, evaluate_all, rebuilt
 from elastalog.planning.logical import LogicalStratum
@@ -48,11 +48,9 @@ class Elastic:
             nonlocal before
             if not stratum.clauses and not stratum.is_folded:
                 return  # there is no choice, and nothing was counted
-            now = self._counted()
-            rows, rounds, spared = (after - first for after, first in zip(now, before, strict=True))
-            cost, inputs = bootstrap_cost(derivations, rows, rounds, spared), sum(map(backend.stored, stratum.reads))
-            self.costs.bootstrapped(stratum, derivations, inputs, cost, rows)
-            before = now
+            inputs = sum(map(backend.stored, stratum.reads))
+            self.costs.bootstrapped(stratum, Bootstrap.counted(inputs, derivations, *self._counted_since(before)))
+            before = self._counted()
 
         return evaluate_all(backend, remember)
 
@@ -103,11 +101,10 @@ class Elastic:
         before, touched = self._counted(), watch.touched
         features = _features(backend, stratum, changes, self._is_loss)
         derivations = backend.rebuild(stratum)
-        rows, rounds, spared = (now - then for now, then in zip(self._counted(), before, strict=True))
-        cost = bootstrap_cost(derivations, rows, rounds, spared)
-        costs.bootstrapped(stratum, derivations, features.inputs, cost, rows)
+        done = Bootstrap.counted(features.inputs, derivations, *self._counted_since(before))
+        costs.bootstrapped(stratum, done)
         costs.rebuilt(stratum, features, watch.touched - touched)
-        work.cost = round(rebuild_cost(cost, features.facts) + (work.cost or 0))
+        work.cost = round(done.rebuild_cost(features.facts) + (work.cost or 0))
         if work.how == "switch":
             work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
@@ -161,6 +158,9 @@ class Elastic:
         """The rows and rounds of evaluations from the start, until now, and what threads have spared them."""
         return self.watch.rows, self.watch.rounds, self.watch.spared
 
+    def _counted_since(self, before: tuple[int, int, int]) -> Iterator[int]:
+        return (now - then for now, then in zip(self._counted(), before, strict=True))
+
 
 def _skip(work: StratumWork, forecast: Forecast) -> None:
     """Notes that an update was not tried, or hardly."""
@@ -172,7 +172,7 @@ def _tell(work: StratumWork, weight: float, bootstrap: Bootstrap, facts: int, sp
     """Notes what an update took and cost, and what a bootstrap should have."""
     work.spent, work.bootstrap = spent, bootstrap.derivations
     work.cost = round(weight * spent)
-    work.other = round(rebuild_cost(bootstrap.cost, facts))
+    work.other = round(bootstrap.rebuild_cost(facts))
 
 
 def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:

@@ -26,7 +26,7 @@ ALWAYS_ALLOWED = 64 << 20
 """Bytes that any file may take."""
 
 PIECE = 4 << 20
-_PLAIN_PIECE = 64 << 20
+_PLAIN_PIECE = 256 << 20
 """Of a file that is not packed: its size is known beforehand, and pieces have to be put together."""
 
 

@@ -10,17 +10,20 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.analysis.values import NIL, Branch, plain_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault
+from elastalog.relations.records import NotOfType, RecordType
 from elastalog.relations.rows import JsonValues, array_of_values, first_fault
 from elastalog.relations.schema import Schema, values_by_name
 from elastalog.relations.tables import table_of_columns
@@ -179,10 +182,29 @@ def _skip(text: str, at: int) -> int:
 
 def json_list_bytes(schema: Schema, table: pa.Table, form: str) -> bytes:
     """A table as a JSON list, a fact a line: arrays for the form `list`, objects for `object`."""
-    rows = list(json_rows(schema, table))
-    facts = rows if form == "object" else [[row[name] for name in schema.names] for row in rows]
+    rows, is_object = list(json_rows(schema, table)), form == "object"
+    for column in schema.columns:
+        if column.record is None:
+            continue
+        for row in rows:
+            with suppress(NotOfType):  # deeper than what is read: it stays a text
+                value = column.record.typed(row[column.name])
+                row[column.name] = _structured(column.record, column.record.name, value, is_object)
+    facts = rows if is_object else [[row[name] for name in schema.names] for row in rows]
     lines = ",\n".join(json.dumps(fact, ensure_ascii=False) for fact in facts)
     return f"[{lines}]\n".encode()
+
+
+def _structured(record: RecordType, name: str, value: Any, is_object: bool) -> Any:
+    """A record as JSON, which is read as the same again; a branch, and what is inside, as its text."""
+    if value is NIL or isinstance(value, Branch):
+        return None if value is NIL else plain_text(value)
+    fields = record.types[name].branches["[]"]
+    parts = [
+        part if field.structure is None else _structured(record, field.structure, part, is_object)
+        for field, part in zip(fields, value, strict=True)
+    ]
+    return {field.name: part for field, part in zip(fields, parts, strict=True)} if is_object else parts
 
 
 def _no_list(file: str, reason: str) -> Diagnostic:

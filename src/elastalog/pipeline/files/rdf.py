@@ -1,9 +1,8 @@
 """RDF in files (`IO=rdf`), read and written by pyoxigraph: a fact a triple, terms as N-Triples has them.
 
 Whatever the format, triples come as lines of N-Triples. Lines in the usual layout, terms with a blank between them, are
-taken apart by Arrow, and the parser judges every distinct term once: most terms of a file occur many times. A block of
-lines that is laid out otherwise, or holds a term that is none, goes through the parser line by line, which then tells
-where what is wrong.
+taken apart by Arrow, and the parser judges every distinct term that is not plain once. A file of lines that are laid
+out otherwise, or with a term that is none, goes through the parser line by line, which then tells where what is wrong.
 """
 
 from __future__ import annotations
@@ -43,8 +42,17 @@ FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 """The formats by their names here, with pyoxigraph's names and how names of files end."""
 
-_BLOCK = 16 << 20
+_BLOCK = 4 << 20
 """Bytes of a block of lines."""
+_LINE_END, _BLANK = b"\n "
+_PATH = "(?:[A-Za-z0-9._~!$&()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"
+PLAIN: Final = (
+    rf"^(?:<https?://[A-Za-z0-9.-]+(?:/{_PATH})?(?:\?{_PATH})?(?:#{_PATH})?>|_:[A-Za-z][A-Za-z0-9]*"
+    r'|"[ !#-\[\]-~]*"(?:@[a-z]{2,3}|\^\^<http://www\.w3\.org/2001/XMLSchema#'
+    r"(?:integer|int|long|decimal|double|float|boolean|date|dateTime|gYear)>)?)$"
+)
+"""Terms that certainly are some, written as the parser writes them: most terms of most files."""
+_ENTITY = re.compile(b"&([^;&<#\\s]+);")
 _RANDOM = re.compile("_:[0-9a-f]{20,32}")
 """The label that the parser gives a blank node without one, another one each time."""
 
@@ -59,9 +67,9 @@ class Triples:
     bad: list[BadRow]
     prefixes: dict[str, str]
 
-    def column(self, place: int, rows: np.ndarray | slice = slice(None)) -> pa.DictionaryArray:
-        """A column of some of the triples, with a dictionary of what is in it."""
-        codes = self.codes[rows, place]
+    def column(self, place: int) -> pa.DictionaryArray:
+        """A column of the triples, with a dictionary of what is in it."""
+        codes = self.codes[:, place]
         is_used = np.zeros(len(self.terms), bool)
         is_used[codes] = True
         used = np.flatnonzero(is_used)
@@ -69,19 +77,24 @@ class Triples:
         places[used] = np.arange(len(used), dtype=np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(places[codes]), self.terms.take(pa.array(used)))
 
-    def texts(self) -> Iterator[tuple[str, ...]]:
-        """The triples as texts, one by one."""
-        terms = self.terms.to_pylist()
-        return (tuple(terms[code] for code in row) for row in self.codes.tolist())
-
 
 def joined_triples(parts: list[Triples]) -> Triples:
-    """The triples of several files, their blank nodes being of different names."""
+    """The triples of several files, their blank nodes being of different names. Terms of the largest come first."""
     if len(parts) == 1:
         return parts[0]
-    terms, codes = _united([(part.terms, part.codes.reshape(-1)) for part in parts])
+    at = max(range(len(parts)), key=lambda place: len(parts[place].terms))
+    largest = parts[at]
+    others, codes = _united([(part.terms, part.codes.reshape(-1)) for part in parts if part is not largest])
+    found = pc.index_in(largest.terms, value_set=others)  # asks the small one for what is in the large one
+    places = np.full(len(others), -1, np.int32)
+    places[np.asarray(found.drop_null())] = np.flatnonzero(np.asarray(found.is_valid()))
+    new = np.flatnonzero(places < 0)
+    places[new] = len(largest.terms) + np.arange(len(new))
+    before = sum(len(part.codes) for part in parts[:at])
+    rows = np.insert(places[codes].reshape(-1, 3), [before], largest.codes, axis=0)
     prefixes = {name: iri for part in reversed(parts) for name, iri in part.prefixes.items()}
-    return Triples(terms, codes.reshape(-1, 3), [row for part in parts for row in part.bad], prefixes)
+    terms = pa.concat_arrays([largest.terms, others.take(pa.array(new))])
+    return Triples(terms, rows, [row for part in parts for row in part.bad], prefixes)
 
 
 def format_of(name: str, given: str | None = None) -> str:
@@ -92,9 +105,10 @@ def format_of(name: str, given: str | None = None) -> str:
     for known, (_, endings) in FORMATS.items():
         if given is None and ending.endswith(endings):
             return known
-    choices = ", ".join(f"`{known}`" for known in FORMATS)
     told = f"`{given or name}` does not tell which format of RDF it is"
-    raise ElastalogError([Diagnostic("E0529", told, help=f"say which with `format`: {choices}", location=name)])
+    choices = ", ".join(f"`{ending}`" for _, endings in FORMATS.values() for ending in endings)
+    advice = f"let the name end in one of {choices}; `.input` and `.output` have `format`: {', '.join(FORMATS)}"
+    raise ElastalogError([Diagnostic("E0529", told, help=advice, location=name)])
 
 
 def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
@@ -120,22 +134,41 @@ def parse_triples(
     base: str | None = None,
     has_graphs: bool = False,
     label: str | None = None,
-    jobs: int | None = None,
 ) -> Triples:
     """The triples of the contents of a file. `base`: for IRIs that are relative. `label`: what labels of blank nodes
-    begin with, the name of the file unless given. `jobs`: threads, those of the session that reads unless given."""
+    begin with, the name of the file unless given."""
     rdf = require_package("pyoxigraph", "rdf")
     kind = getattr(rdf.RdfFormat, FORMATS[form][0])
+    if form == "rdfxml":
+        allowance().check_expansion(file, len(data), _expanded_size(data))
+    if base is not None:
+        _require_absolute(rdf, base)
     prefixes: dict[str, str] = {}
     bad: list[BadRow] = []
     found = None
     if not has_graphs:
         lines = data if form == "ntriples" else _as_lines(rdf, data, kind, base, prefixes)
-        found = None if lines is None else _columns_of_lines(rdf, lines, jobs or allowance().jobs)
+        found = None if lines is None else _columns_of_lines(rdf, lines, allowance().jobs)
     if found is None:
         found = _one_by_one(rdf, data, kind, base, has_graphs, file, bad, prefixes)
     terms, codes = found
     return Triples(_with_labels(terms, label or _label_of(file)), codes, bad, prefixes)
+
+
+def _expanded_size(data: bytes) -> int:
+    """The bytes of a document of XML with its entities written out, which may stand for any number of others."""
+    sizes: dict[bytes, int] = {}
+    for name, _, value in re.findall(rb"""<!ENTITY\s+(\S+)\s+(["'])(.*?)\2""", data, re.DOTALL):
+        sizes[name] = len(value) + sum(sizes.get(inner, 0) for inner in _ENTITY.findall(value))
+    return len(data) + sum(sizes.values()) + sum(sizes.get(name, 0) for name in _ENTITY.findall(data) if sizes)
+
+
+def _require_absolute(rdf: Any, base: str) -> None:
+    try:
+        rdf.NamedNode(base)
+    except ValueError as error:
+        told = f"`{base}` cannot be a base: {str(error)[:1].lower()}{str(error)[1:]}"
+        raise ElastalogError([Diagnostic("E0531", told, help="give an absolute IRI: `http://…/`")]) from None
 
 
 def _with_labels(terms: pa.Array, label: str) -> pa.Array:
@@ -171,58 +204,65 @@ def _columns_of_lines(rdf: Any, data: bytes, jobs: int) -> tuple[pa.Array, np.nd
     the usual layout and nothing is wrong with them."""
     try:
         with ThreadPoolExecutor(max(jobs, 1)) as threads:  # Arrow lets go of Python meanwhile
-            return _terms_and_codes(rdf, list(threads.map(_split, _blocks(data))))
+            parts = list(threads.map(lambda block: _terms_of_block(rdf, block), _blocks(data)))
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
+    known = [part for part in parts if part is not None] or [(pa.array([], pa.large_string()), np.empty(0, np.int32))]
+    terms, codes = _united(known)
+    return None if None in parts else (terms, codes.reshape(-1, 3))
 
 
-def _terms_and_codes(rdf: Any, split: list[pa.DictionaryArray | None]) -> tuple[pa.Array, np.ndarray] | None:
-    if None in split:
-        return None
-    parts = [part for part in split if part is not None] or [pa.array([], pa.large_string()).dictionary_encode()]
-    texts, codes = _united([(part.dictionary, np.asarray(part.indices)) for part in parts])
-    codes = codes.reshape(-1, 3)
-    is_last = np.zeros(len(texts), bool)
-    is_last[codes[:, 2]] = True
-    ends = texts.filter(pa.array(is_last))
-    if is_last[codes[:, :2]].any() or not pc.all(pc.match_substring_regex(ends, r"\.[ \t\r]*\n?$")).as_py():
-        return None
-    # The point that ends a line is no part of a term: none ends with one.
-    terms, places = _united([(pc.utf8_rtrim(texts, " .\t\r\n"), np.arange(len(texts)))])
-    codes = places[codes]
-    starts = pc.utf8_slice_codeunits(terms, 0, 1)
-    is_iri, is_node = (np.asarray(pc.equal(starts, start)) for start in ("<", "_"))
-    if not (is_iri[codes[:, 1]].all() and (is_iri | is_node)[codes[:, 0]].all()):
-        return None
-    written = _judged(rdf, terms)
-    if written is None or written is terms:
-        return None if written is None else (terms, codes)
-    terms, places = _united([(written, np.arange(len(written)))])
-    return terms, places[codes]
-
-
-def _blocks(data: bytes) -> Iterator[bytes]:
+def _blocks(data: bytes) -> Iterator[memoryview]:
     """Whole lines of a text, so many bytes of them at once."""
-    start = 0
+    start, whole = 0, memoryview(data)
     while start < len(data):
         end = data.rfind(b"\n", start, start + _BLOCK) + 1 if start + _BLOCK < len(data) else len(data)
         end = end or data.find(b"\n", start) + 1 or len(data)
-        yield data[start:end]
+        yield whole[start:end]
         start = end
 
 
-def _split(block: bytes) -> pa.DictionaryArray | None:
-    """The three parts of all lines, one after the other; None if a line has fewer. Lines of comments do not count."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
-    if not block.endswith(b"\n"):
-        ends = np.append(ends, len(block))
-    places = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
-    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(places), pa.py_buffer(block))
+def _terms_of_block(rdf: Any, block: memoryview) -> tuple[pa.Array, np.ndarray] | None:
+    """The terms of lines, and the numbers of each one's three; None as for `_columns_of_lines`."""
+    split = _split(np.frombuffer(block, np.uint8))
+    if split is None:
+        return None
+    texts, codes = split.dictionary, np.asarray(split.indices)
+    is_last = np.zeros(len(texts), bool)
+    is_last[codes[2::3]] = True
+    lines = pc.ascii_rtrim(texts, " \t\r\n")
+    has_end = pc.ends_with(lines, ".")
+    if is_last[codes[0::3]].any() or is_last[codes[1::3]].any() or not np.array_equal(np.asarray(has_end), is_last):
+        return None
+    terms = pc.if_else(has_end, pc.ascii_rtrim(pc.utf8_slice_codeunits(lines, 0, -1), " \t"), lines)
+    starts = pc.utf8_slice_codeunits(texts, 0, 1)
+    is_iri, is_node = (np.asarray(pc.equal(starts, start)) for start in ("<", "_"))
+    if not (is_iri[codes[1::3]].all() and (is_iri | is_node)[codes[0::3]].all()):
+        return None
+    written = _judged(rdf, terms)
+    return None if written is None else (written, codes)
+
+
+def _split(text: np.ndarray) -> pa.DictionaryArray | None:
+    """The three parts of all lines, one after the other, with what stands behind each; None if a line has fewer. Lines
+    of comments do not count."""
     for _ in range(2):
-        parts = pc.split_pattern(lines, " ", max_splits=2)
-        if np.all(np.diff(np.asarray(parts.offsets)) == 3):
-            return parts.flatten().dictionary_encode()
-        lines = lines.filter(pc.invert(pc.match_substring_regex(lines, "^[ \t\r\n]*(#.*)?[\r\n]*$")))
+        places = np.flatnonzero(text <= _BLANK) + 1
+        kinds = text[places - 1]
+        ends = places[kinds == _LINE_END]
+        if not len(ends) or ends[-1] != len(text):
+            ends = np.append(ends, len(text))
+        starts = np.append(0, ends[:-1])
+        blanks = np.append(places[kinds == _BLANK], [len(text)] * 2)
+        first = np.searchsorted(blanks, starts, "right")
+        if np.all(blanks[first + 1] < ends):
+            places = np.append(np.column_stack([starts, blanks[first], blanks[first + 1]]).reshape(-1), len(text))
+            parts = pa.LargeStringArray.from_buffers(3 * len(ends), pa.py_buffer(places), pa.py_buffer(text))
+            return parts.dictionary_encode()
+        places = np.append(starts, len(text))
+        lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(places), pa.py_buffer(text))
+        kept = lines.filter(pc.invert(pc.match_substring_regex(lines, "^[ \t\r\n]*(#.*)?[\r\n]*$")))
+        text = np.frombuffer(kept.buffers()[2], np.uint8)[: kept.nbytes - 8 * (len(kept) + 1)]
     return None
 
 
@@ -237,16 +277,19 @@ def _united(parts: list[tuple[pa.Array, np.ndarray]]) -> tuple[pa.Array, np.ndar
 
 
 def _judged(rdf: Any, terms: pa.Array) -> pa.Array | None:
-    """Texts as the parser writes the terms that they are, the same array if it writes all of them so; None if one is
-    none."""
-    document = "".join([f"<x:x> <x:x> {term} .\n" for term in terms.to_pylist()]).encode()
+    """Texts as the parser writes the terms that they are; None if one is none. It need not look at plain ones."""
+    is_other = pc.invert(pc.match_substring_regex(terms, PLAIN))
+    others = terms.filter(is_other)
+    document = "".join([f"<x:x> <x:x> {term} .\n" for term in others.to_pylist()]).encode()
     try:
         if rdf.serialize(rdf.parse(document, rdf.RdfFormat.N_TRIPLES), format=rdf.RdfFormat.N_QUADS) == document:
             return terms
         triples = list(rdf.parse(document, rdf.RdfFormat.N_TRIPLES))
     except SyntaxError:
         return None
-    return pa.array([str(triple.object) for triple in triples], terms.type) if len(triples) == len(terms) else None
+    if len(triples) != len(others):
+        return None
+    return pc.replace_with_mask(terms, is_other, pa.array([str(triple.object) for triple in triples], terms.type))
 
 
 def _one_by_one(
@@ -264,7 +307,7 @@ def _one_by_one(
                 is_default = isinstance(graph, rdf.DefaultGraph)
                 if not (has_graphs or is_default):
                     told = f"{shown(str(found.triple))} is in the graph {shown(str(graph))}"
-                    advice = "declare a fourth attribute, of type symbol, for the graph"
+                    advice = "declare a fourth attribute, of type symbol, for the graph; ontologies have none"
                     bad.append(BadRow(file, 0, Fault(faults.RDF, told, advice), f"{found} ."))
                     continue
                 texts = [str(found.subject), str(found.predicate), str(found.object)]

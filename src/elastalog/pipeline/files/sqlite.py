@@ -37,7 +37,7 @@ _TYPES: Final = {
 
 def database_of(parameters: Mapping[str, str], relation: str) -> str:
     """The file of the database that a directive names."""
-    return parameters.get("dbname") or parameters.get("filename") or f"{relation}.sqlite"
+    return (parameters.get("dbname") or parameters.get("filename") or f"{relation}.sqlite").removeprefix("file:")
 
 
 def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[BadRow]]:

@@ -106,12 +106,16 @@ def write_output(
 
                 path = resolved(parameters.get("filename", f"{relation.name}.nt"))
                 write_rdf(schema, table, path, parameters)
-            case "json" | "jsonfile":
+            case "json" | "jsonfile" as kind:
                 from elastalog.pipeline.files.json_files import json_list_bytes
 
+                data = json_list_bytes(schema, table, parameters.get("format", "list"))
+                if kind == "json" and "filename" not in parameters:
+                    (stdout or sys.stdout.buffer).write(data)
+                    continue
                 path = resolved(parameters.get("filename", f"{relation.name}.json"))
                 with replacing(path) as out:
-                    out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
+                    out.write(data)
             case _:
                 is_packed = parameters.get("compress", "").lower() == "true"
                 path = resolved(parameters.get("filename", f"{relation.name}.csv{'.gz' * is_packed}"))
@@ -276,7 +280,7 @@ def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
         match column.base:
             case Base.NUMBER | Base.UNSIGNED:
                 texts = [str(value) for value in array.to_pylist()]
-            case Base.SYMBOL:
+            case Base.SYMBOL if not form.is_rfc4180:
                 texts = array.to_pylist()
             case _:
                 return None
@@ -319,15 +323,11 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format,
         texts = array.cast(pa.large_string())
     if column.base not in (Base.SYMBOL, Base.RECORD) and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
-    special = b"\r\n" + form.delimiter.encode()[:1] + (b'"\xef' if form.is_rfc4180 else b"")
+    if form.is_rfc4180:
+        return _join('"', pc.replace_substring(texts, '"', '""'), '"')
+    special = b"\r\n" + form.delimiter.encode()[:1]
     if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):
         return texts
-    if form.is_rfc4180:
-        needs_quotes = pc.match_substring_regex(texts, f'["\\r\\n]|^{MARK}|{_pattern(form.delimiter)}')
-        if not pc.any(needs_quotes).as_py():
-            return texts
-        quoted = _join('"', pc.replace_substring(texts, '"', '""'), '"')
-        return pc.if_else(needs_quotes, quoted, texts)
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
         _tell(doubt, _not_plain(schema, column, texts.filter(breaks_line)[0].as_py(), "the delimiter or a line end"))

@@ -16,6 +16,7 @@ from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
+from elastalog.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,6 @@ class SoFar:
     read: int
 
 
-_A_LOOK = 0.1
-"""Seconds after which the kernel asks again whether it shall go on."""
-_FIRST_LOOK = 20_000
-"""Facts after which it asks for the first time."""
-
-
 class Handover:
     """Asks another place, between rounds, whether it goes on with a stratum. `read`: facts that the stratum reads.
     `take`: has it go on there, when the rows before some were known before the last round, and this one is next."""
@@ -87,7 +82,7 @@ class Handover:
     def until(self) -> int:
         """How many facts may be found before it is asked again."""
         seconds = self._looked - self._began
-        return max(_FIRST_LOOK, int(self._found * _A_LOOK / seconds) if seconds > 0 else 0)
+        return max(SETTINGS.device_first_look, int(self._found * SETTINGS.device_look / seconds) if seconds > 0 else 0)
 
     def offer(self, progress: Progress) -> Progress | None:
         """Where the evaluation is after the other place has gone on with it; None if the kernel goes on."""
@@ -96,7 +91,7 @@ class Handover:
         delta = found - sum(progress.start.values())
         self._most = max(self._most, delta)
         self._found = found
-        if found - self._then < self.until and now - self._looked < _A_LOOK:
+        if found - self._then < self.until and now - self._looked < SETTINGS.device_look:
             return None
         lately, seconds = found - self._then, now - self._looked
         self._then, self._looked = found, now

@@ -6,21 +6,17 @@ from collections.abc import Collection
 
 import numpy as np
 
-from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, OLD, WAS
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import ABSENT, MARKS, OLD, WAS
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import (
     add_rows,
-    annotate_rows,
     changed_entries,
-    remove_rows,
     set_annotations,
     touch,
 )
-
-_NOT_THERE, _WAS_ABSENT = -1, -2
-"""What `KernelRelation.matches` says of rows without a match."""
 
 
 def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:
@@ -48,27 +44,52 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
     """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
     above can be maintained. Returns the entries that changed."""
     evaluated = new.used
-    found = old.matches(new)
-    is_gone = found == _NOT_THERE
-    gone_rows = np.flatnonzero(is_gone)
-    if len(gone_rows) or evaluated != old.present:
-        seen = np.zeros(evaluated + 1, np.bool_)
-        # The negative ones mark the place after the last row.
-        seen[np.maximum(found, _NOT_THERE)] = True
-        came = touch(new, np.flatnonzero(~seen[:evaluated]).astype(np.int32))
-        new.touched[came, OLD] = ABSENT
-        new.touched[came, MARKS] = IS
-        gone = touch(new, add_rows(new, np.ascontiguousarray(old.rows[gone_rows])))
-        new.touched[gone, OLD] = old.level[gone_rows]
-        new.touched[gone, MARKS] = WAS
-    if is_level_change:
-        as_before = np.flatnonzero(found >= 0)
-        kept = found[as_before]
-        moved = new.level[kept] != old.level[as_before]
-        entries = touch(new, kept[moved])
-        new.touched[entries, OLD] = old.level[as_before[moved]]
+    gone = _follow(new, old, is_after=True, is_level_change=is_level_change)
+    if not old.is_settled:
+        gone = gone[old.level[gone] < ABSENT]
+    if len(gone):
+        entries = touch(new, add_rows(new, np.ascontiguousarray(old.rows[gone])))
+        new.touched[entries, OLD] = old.level[gone]
+        new.touched[entries, MARKS] = WAS
     new.present = evaluated
     return changed_entries(new, is_level_change)
+
+
+def _follow(relation: KernelRelation, other: KernelRelation, *, is_after: bool, is_level_change: bool) -> Vector:
+    """Touches the facts of a relation that are not in another one as they are here (see `bookkeeping.follow`). Returns
+    the rows there that have no fact of this one."""
+    mates = relation.matches(other)
+    seen = np.zeros(other.used, np.bool_)
+    first = np.zeros(relation.crew.number + 1, np.int64)
+
+    def follow(touched: Matrix, part: int, start: int, stop: int) -> int:
+        made: int = bookkeeping.follow(
+            mates, start, stop, relation.level, relation.count, other.level, other.count, seen, is_after,
+            is_level_change, touched, int(first[part]),
+        )  # fmt: skip
+        return made
+
+    def count(part: int, start: int, stop: int) -> None:
+        first[part + 1] = follow(relation.touched[:0], part, start, stop)
+
+    def write(part: int, start: int, stop: int) -> None:
+        follow(relation.touched, part, start, stop)
+
+    relation.crew.do_ranges(relation.used, count)
+    first[0] = relation.touched_used
+    first = np.cumsum(first)
+    known, used = int(first[0]), int(first[-1])
+    if used > known:
+        relation.reserve_touched(used - known)
+        relation.crew.do_ranges(relation.used, write)
+        # All are written: from here on, whatever comes, a rollback knows what the levels were.
+        relation.is_settled = False
+        relation.touched_used = used
+        relation.crew.do_ranges(
+            used - known,
+            lambda _, start, stop: bookkeeping.refer(relation.touched, known + start, known + stop, relation.level),
+        )
+    return np.flatnonzero(~seen).astype(np.int32)
 
 
 def index_alike(new: KernelRelation, old: KernelRelation) -> None:
@@ -91,16 +112,7 @@ def has_shrunk(new: KernelRelation, old: KernelRelation) -> bool:
 def shrink(old: KernelRelation, new: KernelRelation, is_level_change: bool) -> Vector:
     """Makes what a relation that was evaluated anew holds the current state of the old one, instead of `adopt`. Returns
     the entries that changed."""
-    found = old.matches(new)
-    gone = np.flatnonzero(found == _NOT_THERE).astype(np.int32)
-    kept = np.flatnonzero(found >= 0).astype(np.int32)
-    same = found[kept]
-    is_other = (new.level[same] != old.level[kept]) | (new.count[same] != old.count[kept])
-    is_new = np.ones(new.used, np.bool_)
-    is_new[same] = False
-    came = np.flatnonzero(is_new)
-    remove_rows(old, gone)
-    annotate_rows(old, kept[is_other], new.level[same[is_other]], new.count[same[is_other]])
+    came = _follow(old, new, is_after=False, is_level_change=is_level_change)
     set_annotations(old, new.rows[came], new.level[came], new.count[came])
     return changed_entries(old, is_level_change)
 

@@ -21,7 +21,7 @@ from elastalog.analysis.program import Base
 from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.execution.bound_variant import BLOCK
 from elastalog.backends.kernel.expressions.folds import fold
-from elastalog.backends.kernel.store import bookkeeping, transaction
+from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
@@ -139,9 +139,7 @@ def refold(
     is_other = before != levels
     came = transaction.touch(target, new_rows[is_other])
     transaction.set_annotation(target, came, levels[is_other], is_present=True)
-    entries = np.empty(target.touched_used, np.int32)
-    number = bookkeeping.finish(target.touched, target.touched_used, is_global, entries)
-    return entries[:number]
+    return transaction.changed_entries(target, is_global)
 
 
 def _defaults(rule: AggregateRule, groups: Matrix, results: Matrix, dictionary: Dictionary) -> Matrix:

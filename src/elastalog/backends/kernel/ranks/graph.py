@@ -12,17 +12,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import present_now
-from elastalog.backends.kernel.ranks import operators
 from elastalog.backends.kernel.ranks import operators as ops
-from elastalog.backends.kernel.ranks.nodes import NO_ROWS, Nodes, Numbers, with_room
+from elastalog.backends.kernel.ranks.nodes import Nodes, Numbers, Records, with_room
 from elastalog.backends.kernel.store import snapshot, transaction
-from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW, WAS
+from elastalog.backends.kernel.store.annotations import ROW
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation, note_levels
 from elastalog.backends.kernel.store.transaction import StratumDelta
 from elastalog.backends.protocol import GONE
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.planning.logical import LogicalStratum, Ranked
+from elastalog.planning.logical import Link, LogicalStratum, Ranked
 from elastalog.relations.words import Dictionary
 
 _AT_ONCE = 1 << 20
@@ -39,206 +38,191 @@ class RankedGraph(Nodes):
         super().__init__(ranked, relations, dictionary)
         self.is_new = False
         self._heap: Numbers = np.empty((64, 2), np.int64)
-        self._notes: Numbers = np.empty((64, ops.NOTE_WIDTH), np.int64)
+        self._notes: Records = np.empty(64, ops.NOTE)
         self._lost: Vector = np.empty(64, np.int32)
-        self._toggled: tuple[Vector, Vector, Vector, Vector] = (NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
+        self._gone: Vector = np.empty(64, np.int32)
+        self._come: Vector = np.empty(64, np.int32)
 
     # --- from relations --------------------------------------------------------------------------------------------
 
     def suits(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether rows of the relations that links are made of have the numbers that they had."""
-        return all(
-            relations[name] is relation and relation.generation == self._generations[name]
-            for name, relation in self._made_of.items()
+        return (
+            self.is_whole
+            and not self.order.is_spoilt
+            and all(
+                relations[name] is relation and relation.generation == self._generations[name]
+                for name, relation in self._made_of.items()
+            )
         )
 
     def read_links(self, *, before: bool) -> None:
-        """Takes the links from the relations, as they were before the update under way, or as they are."""
+        """Takes the links from the relations, as they were before the update under way, or as they are; none of their
+        nodes has a rank."""
+        self.commit()
+        self._nodes["present"] = self.state[ops.FAULT] = 0
+        all_links = sum(self._made_of[link.made_of].used for link in self.ranked.links if link.made_of is not None)
+        self._links = with_room(self._links, self._links_used, max(all_links - self._links_used, 0))
         for number, link in enumerate(self.ranked.links):
             if link.made_of is not None:
-                relation = self._made_of[link.made_of]
+                relation, known = self._made_of[link.made_of], self._row_of[number]
                 if before and relation.is_annotated:
                     rows = np.flatnonzero(snapshot.old_levels(relation) != GONE).astype(np.int32)
                 else:
                     rows = present_now(relation)
-                self._set_alive(link.source is None, self._ensure(number, link, rows), 1)
+                if len(known):
+                    self._links["alive"][known[known != ops.NOTHING]] = 0
+                self._links["alive"][self._ensure(number, link, rows)] = 1
+        self._come = with_room(self._come, 0, self._links_used)
+        ops.begin(self._links_used, self._come, self._links, self.state)
 
-    def read_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
-        """Takes the ranks from the facts of the stratum. Whether they are what the links say."""
+    def has_ranks(self, relations: Mapping[str, KernelRelation]) -> bool:
+        """Evaluates, after `read_links`. Whether that gives the facts that the stratum had before the update under way,
+        with their levels and counts."""
+        try:
+            self.settle(Watch())
+        except OutOfOrder:
+            return False
+        self.commit()
         for name in self._names:
             relation = relations[name]
-            rows = np.flatnonzero(snapshot.old_levels(relation) != GONE)
-            facts = relation.rows[rows]
-            nodes = self._find_nodes(name, facts)
-            self._nodes[nodes, ops.PRESENT] = 1
-            self._nodes[nodes, ops.STEPS] = relation.level[rows]
-            self._nodes[nodes, ops.COUNT] = relation.count[rows]
-            self._values[nodes, ops.HELD] = self._sign * self._integers(facts[:, self.ranked.columns[name]])
-        return bool(operators.check(*self._tables(), self._table, self.state)) and self.is_in_order
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether no link makes a value better."""
-        alive = self._edges[: self._edges_used, ops.ALIVE] != 0
-        return not (self._weights[: self._edges_used, 0][alive] < 0).any() and not self.state[ops.FAULT]
+            facts, steps, counts = self.facts(name)
+            rows, levels = relation.find(facts), snapshot.old_levels(relation)
+            if len(rows) != np.count_nonzero(levels != GONE) or (rows < 0).any():
+                return False
+            if not ((levels[rows] == steps) & (relation.count[rows] == counts)).all():
+                return False
+        return True
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 
-    def evaluate(self, watch: Watch) -> None:
-        """Settles all nodes. Raises OutOfOrder if that cannot be done in the order of values."""
-        if not self.is_in_order:
-            raise OutOfOrder("a rule makes a value better than the one it reads")
-        self.state[ops.UPDATE] += 1
-        alive = np.flatnonzero(self._bases[: self._bases_used, ops.BASE_ALIVE]).astype(np.int32)
-        self._settle(NO_ROWS, alive, watch)
-
     def update(self, below: Mapping[str, Vector], watch: Watch) -> None:
         """Follows the changes of the relations that links are made of. Raises OutOfOrder; then it is to be undone."""
-        gone: tuple[list[Vector], list[Vector]] = ([], [])
-        come: tuple[list[Vector], list[Vector]] = ([], [])
-        changed = {
-            name: changed_rows(relation, below[name]) for name, relation in self._made_of.items() if name in below
-        }
-        for number, link in enumerate(self.ranked.links):
-            if link.made_of in changed:
-                is_base = link.source is None
-                for rows, parts in zip(changed[link.made_of], (gone, come), strict=True):
-                    if len(rows):
-                        parts[is_base].append(self._ensure(number, link, rows))
-        gone_edges, gone_bases, new_edges, new_bases = (_joined(parts) for parts in (*gone, *come))
         state = self.state
-        state[ops.UPDATE] += 1
-        state[ops.USED_NOTES] = state[ops.USED_LOST] = 0
-        self._toggled = gone_edges, new_edges, gone_bases, new_bases
-        if (self._weights[new_edges, 0] < 0).any() or state[ops.FAULT]:
-            raise OutOfOrder("a rule makes a value better than the one it reads")
-        self._notes = with_room(self._notes, 0, self._nodes_used)
-        self._lost = with_room(self._lost, 0, self._nodes_used)
-        before = int(state[ops.LOOKED])
-        operators.lose(self._notes, self._lost, gone_edges, *self._tables(), gone_bases, self._table, state)
-        watch.derived(int(state[ops.LOOKED]) - before)
-        self._set_alive(False, new_edges, 1)
-        self._set_alive(True, new_bases, 1)
-        self._settle(new_edges, new_bases, watch)
+        for number, link in enumerate(self.ranked.links):
+            if link.made_of is not None and link.made_of in below:
+                self._collect(number, link, self._made_of[link.made_of], below[link.made_of])
+        self._notes = with_room(self._notes, 0, int(state[ops.USED_NODES]))
+        self._lost = with_room(self._lost, 0, int(state[ops.USED_NODES]))
+        looked = int(state[ops.LOOKED])
+        ops.lose(self._notes, self._lost, self._gone, *self._tables(), state)
+        watch.derived(int(state[ops.LOOKED]) - looked)
+        self.settle(watch)
 
-    def _settle(self, new_edges: Vector, new_bases: Vector, watch: Watch) -> None:
+    def _collect(self, number: int, link: Link, relation: KernelRelation, entries: Vector) -> None:
+        state = self.state
+        self._gone = with_room(self._gone, int(state[ops.USED_GONE]), len(entries))
+        self._come = with_room(self._come, int(state[ops.USED_COME]), len(entries))
+        while True:
+            known = self._known_rows(number, relation)
+            if ops.collect(entries, relation.touched, known, self._gone, self._come, self._links, state):
+                return
+            self._ensure(number, link, relation.touched[entries, ROW])
+
+    def _tables(self) -> tuple[Records, Records, Records, Vector]:
+        return self._nodes, self._vertices, self._links, self._table
+
+    def settle(self, watch: Watch) -> None:
+        """Settles what is lost or has come; after `read_links`, all nodes. Raises OutOfOrder."""
         state = self.state
         state[ops.USED_HEAP] = state[ops.AT] = 0
-        self._heap = with_room(self._heap, 0, int(state[ops.USED_LOST]) + len(new_bases) + 64)
         looked = int(state[ops.LOOKED])
-        if state[ops.USED_LOST]:
-            operators.seek(self._heap, self._lost, *self._tables(), self._table, state)
-        while state[ops.AT] < len(new_bases) + len(new_edges):
-            state[ops.AT] = operators.bring(self._heap, new_edges, new_bases, *self._tables(), self._table, state)
-            if state[ops.AT] < len(new_bases) + len(new_edges):
-                self._make_room()
-        while True:
+        self._require_order()
+        while not ops.bring(self._heap, self._lost, self._come, *self._tables(), state):
+            self._make_room(0 if state[ops.IS_PLAIN] else int(state[ops.USED_NODES]))
+        how = 0
+        while how != 1:
             most = int(state[ops.LOOKED]) + max(watch.allowance(_AT_ONCE), 0)
-            how = operators.settle(most, self._heap, self._notes, *self._tables(), self._table, state)
+            how = ops.settle(most, self._heap, self._notes, *self._tables(), state)
             now = int(state[ops.LOOKED])
             watch.derived(now - looked)
             looked = now
-            if how == 1:
-                return
-            if how == 3:
-                raise OutOfOrder("a value does not fit 64 bits")
             if how == 0:
-                self._make_room()
+                self._make_room(0)
+        self._require_order()
 
-    def _make_room(self) -> None:
-        state, most = self.state, int(self.state[ops.MOST_EDGES]) + 1
-        room = 1 if state[ops.IS_PLAIN] else self._nodes_used
-        self._heap = with_room(self._heap, int(state[ops.USED_HEAP]), most + room + 64)
+    def _require_order(self) -> None:
+        if self.order.is_spoilt or self.state[ops.FAULT]:
+            is_better = self.state[ops.FAULT] == ops.BETTER
+            why = (
+                "a rule makes a value better than the one it reads" if is_better else "a value has no place in an order"
+            )
+            raise OutOfOrder(why)
+
+    def _make_room(self, nodes: int) -> None:
+        state, more = self.state, int(self.state[ops.MOST_LINKS]) + nodes + 64
+        self._heap = with_room(self._heap, int(state[ops.USED_HEAP]), more)
         self._notes = with_room(self._notes, int(state[ops.USED_NOTES]), 64)
         if not state[ops.IS_PLAIN]:
-            self._reserve_nodes(most + room + 64)
+            self._reserve_nodes(more)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def facts(self, name: str) -> tuple[Matrix, Vector, Vector]:
         """The facts of a relation, with steps and counts."""
-        nodes = np.flatnonzero(self._nodes[: self._nodes_used, ops.PRESENT])
-        nodes = nodes[self._of[self._nodes[nodes, ops.VERTEX], 0] == self._names.index(name)]
-        facts = self._words(name, nodes, self._values[nodes, ops.HELD])
-        return facts, self._nodes[nodes, ops.STEPS], self._nodes[nodes, ops.COUNT]
+        nodes = np.flatnonzero(self._nodes["present"][: self.state[ops.USED_NODES]])
+        nodes = nodes[self._keys.rows[self._nodes["vertex"][nodes], 0] == self._names.index(name)]
+        values, steps, counts = (self._nodes[field][nodes] for field in ("value", "steps", "count"))
+        return self._words(name, nodes, values), steps, counts
 
-    def changes(self) -> Iterator[tuple[str, Matrix, Matrix, Vector, Vector]]:
-        """By relation the facts that went, and those that came or have another rank, with steps and counts."""
-        notes = self._notes[: self.state[ops.USED_NOTES]]
-        nodes = notes[:, 0]
-        now, values = self._nodes[nodes], self._values[nodes, ops.HELD]
-        was, present = notes[:, 1] != 0, now[:, ops.PRESENT] != 0
-        is_same = was & present & (notes[:, 2] == values)
-        is_other = ~is_same | (notes[:, 3] != now[:, ops.STEPS]) | (notes[:, 4] != now[:, ops.COUNT])
-        relation = self._of[now[:, ops.VERTEX], 0]
+    def changes(self) -> Iterator[tuple[str, Matrix, Vector, Vector]]:
+        """By relation the facts that went, came or have another rank, with counts and steps, GONE if they went."""
+        told = np.empty(2 * int(self.state[ops.USED_NOTES]), ops.NOTE)
         for number, name in enumerate(self._names):
-            own = relation == number
-            went, came = own & was & ~is_same, own & present & is_other
-            if went.any() or came.any():
-                yield (
-                    name,
-                    self._words(name, nodes[went], notes[went, 2]),
-                    self._words(name, nodes[came], values[came]),
-                    now[came, ops.STEPS],
-                    now[came, ops.COUNT],
-                )
+            own = told[: ops.tell(number, told, self._notes, self._nodes, self._keys.rows, self.state)]
+            if len(own):
+                yield name, self._words(name, own["node"], own["value"]), own["steps"], own["count"]
 
     def commit(self) -> None:
         """What the last update has done stands."""
         self.is_new = False
-        self.state[ops.USED_NOTES] = 0
-        self._toggled = (NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
+        self.state[ops.USED_NOTES : ops.USED_COME + 1] = 0
+        self.state[ops.UPDATE] += 1
 
     def undo(self) -> None:
         """Everything is as it was before the last update."""
-        ops.undo(self._notes, int(self.state[ops.USED_NOTES]), self._nodes, self._values)
-        gone_edges, new_edges, gone_bases, new_bases = self._toggled
-        self._set_alive(False, new_edges, 0)
-        self._set_alive(True, new_bases, 0)
-        self._set_alive(False, gone_edges, 1)
-        self._set_alive(True, gone_bases, 1)
-        self.state[ops.FAULT] = 0
+        state, notes = self.state, self._notes[: self.state[ops.USED_NOTES]]
+        for field in ("present", "steps", "count", "value"):
+            self._nodes[field][notes["node"]] = notes[field]
+        self._links["alive"][self._come[: state[ops.USED_COME]]] = 0
+        self._links["alive"][self._gone[: state[ops.USED_GONE]]] = 1
+        state[ops.FAULT] = 0
         self.commit()
 
 
-def changed_rows(relation: KernelRelation, entries: Vector) -> tuple[Vector, Vector]:
-    """The rows of the facts that went and that came, among changed entries."""
-    touched = relation.touched[entries]
-    was, now = touched[:, MARKS] & WAS != 0, touched[:, MARKS] & IS != 0
-    return touched[was & ~now, ROW], touched[now & ~was, ROW]
+class RankedStratum:
+    """A stratum that is evaluated in the order of values, and its update under way. Its graph, where there is one,
+    suits the state of the relations."""
 
+    def __init__(
+        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+    ) -> None:
+        self.own = stratum.relations
+        self._stratum = stratum
+        self._relations = relations
+        self._dictionary = dictionary
+        self._graph: RankedGraph | None = None
+        self._stratum_delta: StratumDelta | None = None
 
-def _joined(parts: list[Vector]) -> Vector:
-    return np.ascontiguousarray(np.concatenate(parts)) if parts else NO_ROWS
+    def _known_graph(self) -> RankedGraph:
+        """The graph that there is, or one without links."""
+        graph, ranked = self._graph, self._stratum.ranked
+        assert ranked is not None
+        if graph is None or not graph.suits(self._relations):
+            graph = RankedGraph(ranked, self._relations, self._dictionary)
+        return graph
 
-
-class RankedStrata:
-    """The graphs of ranked strata, by number; those that there are suit the state of the relations."""
-
-    def __init__(self) -> None:
-        self._graphs: dict[int, RankedGraph] = {}
-
-    def evaluate(
-        self,
-        stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        watch: Watch,
-        *,
-        is_kept: bool,
-    ) -> bool:
-        """Brings the relations of a stratum, which are empty, to the fixpoint, if values come in their order."""
-        assert stratum.ranked is not None
-        self._graphs.pop(stratum.number, None)
-        graph = RankedGraph(stratum.ranked, relations, dictionary)
+    def evaluate(self, watch: Watch, *, is_kept: bool) -> bool:
+        """Brings the relations of the stratum, which are empty, to the fixpoint, if values come in their order."""
+        graph, self._graph = self._known_graph(), None
         graph.read_links(before=False)
         try:
-            graph.evaluate(watch)
+            graph.settle(watch)
         except OutOfOrder:
             return False
         found = 0
-        for name in stratum.relations:
-            relation = relations[name]
+        for name in self.own:
+            relation = self._relations[name]
             facts, steps, counts = graph.facts(name)
             relation.load(facts)
             found += len(facts)
@@ -248,79 +232,54 @@ class RankedStrata:
                 note_levels(relation)
             relation.extend_indexes()
             relation.trim()
-        watch.iteration(stratum.number, 1, found)
+        watch.iteration(self._stratum.number, 1, found)
         if is_kept:
             graph.is_new = True
-            self._graphs[stratum.number] = graph
+            self._graph = graph
         return True
 
-    def begin(
-        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary
-    ) -> RankedGraph:
-        """The graph of a stratum as it was before the update under way. Raises BudgetExceeded if there is none."""
-        graph = self._graphs.get(stratum.number)
-        if graph is None or not graph.suits(relations):
-            assert stratum.ranked is not None
-            graph = RankedGraph(stratum.ranked, relations, dictionary)
+    def has_ranks(self) -> bool:
+        """Whether the facts of the stratum have ranks, before the update under way: then there is a graph."""
+        graph = self._known_graph()
+        if graph is not self._graph:
+            self._graph = None
             graph.read_links(before=True)
-            if not graph.read_ranks(relations):
-                raise BudgetExceeded("its facts have no ranks")
-            self._graphs[stratum.number] = graph
-        return graph
-
-    def has(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary) -> bool:
-        """Whether the facts of a stratum have ranks, outside an update."""
-        try:
-            self.begin(stratum, relations, dictionary)
-        except BudgetExceeded:
-            return False
-        return True
+            if graph.has_ranks(self._relations):
+                self._graph = graph
+        return self._graph is not None
 
     def commit(self) -> None:
         """What the update under way has done stands."""
-        for graph in self._graphs.values():
-            graph.commit()
+        if self._graph is not None:
+            self._graph.commit()
 
     def rollback(self) -> None:
         """All is as it was before the update under way."""
-        self._graphs = {number: graph for number, graph in self._graphs.items() if not graph.is_new}
-        for graph in self._graphs.values():
-            graph.undo()
+        if self._graph is not None and self._graph.is_new:
+            self._graph = None
+        self.abandon()
 
-    def forget(self) -> None:
-        """Somebody has changed the state of relations, or the program."""
-        self._graphs.clear()
-
-
-class RankedUpdate:
-    """An update of such a stratum under way."""
-
-    def __init__(self, strata: RankedStrata, stratum_delta: StratumDelta, dictionary: Dictionary) -> None:
-        self.own = stratum_delta.stratum.relations
-        self._strata = strata
+    def begin(self, stratum_delta: StratumDelta) -> RankedStratum:
+        """An update begins."""
         self._stratum_delta = stratum_delta
-        self._dictionary = dictionary
-        self._graph: RankedGraph | None = None
+        return self
 
     def update(self) -> None:
         """Brings the stratum to its new fixpoint."""
-        stratum_delta = self._stratum_delta
-        graph = self._graph = self._strata.begin(stratum_delta.stratum, stratum_delta.relations, self._dictionary)
+        assert self._stratum_delta is not None
+        if not self.has_ranks():
+            raise BudgetExceeded("its facts have no ranks")
+        assert self._graph is not None
         try:
-            graph.update(stratum_delta.below, stratum_delta.watch)
+            self._graph.update(self._stratum_delta.below, self._stratum_delta.watch)
         except OutOfOrder as error:
             raise BudgetExceeded(str(error)) from None
-        for name, went, came, steps, counts in graph.changes():
-            relation = stratum_delta.relations[name]
-            gone = np.full(len(went), GONE, np.int32)
-            if len(went):
-                transaction.annotate_rows(relation, relation.find(went), gone, np.zeros(len(went), np.int32))
-            if len(came):
-                transaction.set_annotations(relation, came, steps, counts)
+        for name, facts, steps, counts in self._graph.changes():
+            transaction.set_annotations(self._relations[name], facts, steps, counts)
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        return transaction.changed_members(self._stratum_delta.relations, self.own)
+        return transaction.changed_members(self._relations, self.own)
 
     def abandon(self) -> None:
         """The graph is what it was."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,21 +14,91 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.planning.logical import Link, Part, Ranked
 from elastalog.relations.words import Dictionary
 
-_NO_FLOOR = np.iinfo(np.int64).min
+_LEAST = np.iinfo(np.int64).min
+_LARGEST = np.iinfo(np.int64).max
 _SAFE = 1 << 61
 """Numbers up to which a sum of a few cannot run over."""
 NO_ROWS = np.empty(0, np.int32)
 
 Numbers = np.ndarray
+Records = np.ndarray
+
+
+class Order:
+    """Numbers in whose order the values of a column are, the best first. Those of a float are its bits, of a negative
+    one all but the sign turned round. Those of texts are far apart, so that others fit in between. `is_spoilt`: there
+    was a value without such a number, and what was made of it is of no use."""
+
+    def __init__(self, ranked: Ranked, dictionary: Dictionary) -> None:
+        self.is_spoilt = False
+        self.base = ranked.base
+        self._sign = 1 if ranked.is_least else -1
+        self._dictionary = dictionary
+        self._texts: list[str] = []
+        self._places: list[int] = []
+        self._known: dict[int, int] = {}
+        self._words: dict[int, int] = {}
+
+    def numbers(self, words: Vector, sign: int = 1) -> Numbers:
+        """The numbers of values, or of what is the opposite of them."""
+        words, sign = np.ascontiguousarray(words), sign * self._sign
+        found: Numbers
+        if self.base is Base.FLOAT:
+            floats = sign * self._dictionary.floats(words) + 0.0
+            self.is_spoilt |= bool(np.isnan(floats).any())
+            found = floats.view(np.int64)
+            return np.where(found < 0, found ^ _LARGEST, found)
+        if self.base is Base.SYMBOL:
+            return sign * self._places_of(words)
+        found = self._dictionary.integers(words)
+        self.is_spoilt |= bool(len(found)) and bool(found.min() < (0 if self.base is Base.UNSIGNED else _LEAST + 1))
+        return sign * found
+
+    def words(self, numbers: Numbers) -> Vector:
+        """The values whose numbers these are."""
+        dictionary = self._dictionary
+        if self.base is Base.FLOAT:
+            bits = np.where(numbers < 0, numbers ^ _LARGEST, numbers)
+            return dictionary.from_floats(self._sign * bits.view(np.float64))
+        numbers = np.ascontiguousarray(self._sign * numbers)
+        if self.base is Base.SYMBOL:
+            return np.array([self._words[number] for number in numbers.tolist()], np.int32)
+        if self.base is Base.UNSIGNED:
+            return dictionary.from_unsigned(numbers.view(np.uint64))
+        return dictionary.from_integers(numbers)
+
+    def _places_of(self, words: Vector) -> Numbers:
+        known = self._known
+        fresh = np.array([word for word in dict.fromkeys(words.tolist()) if word not in known], np.int32)
+        texts = dict(zip(self._dictionary.symbols.texts(fresh), fresh.tolist(), strict=True))
+        if not self._texts:
+            self._texts = sorted(texts)
+            step = (_LARGEST - 2) // (len(texts) + 1)
+            self._places = [step * (i + 1) for i in range(len(texts))]
+            self._words = {place: texts[text] for text, place in zip(self._texts, self._places, strict=True)}
+        else:
+            for text, word in texts.items():
+                at = bisect_left(self._texts, text)
+                before = self._places[at - 1] if at else 0
+                after = self._places[at] if at < len(self._texts) else _LARGEST
+                place = (before + after) // 2
+                self.is_spoilt |= place == before
+                self._texts.insert(at, text)
+                self._places.insert(at, place)
+                self._words[place] = word
+        known.update((word, place) for place, word in self._words.items() if word not in known)
+        return np.array([known[word] for word in words.tolist()], np.int64)
 
 
 class Nodes:
-    """Whatever a link is made of has its place here, alive or not. Tables grow; nothing is ever taken out of them."""
+    """Whatever a link is made of has its place here, alive or not. Tables grow; nothing is ever taken out of them. The
+    rows of `keys` are the vertices: the number of a relation, then a key of it."""
 
     def __init__(self, ranked: Ranked, relations: Mapping[str, KernelRelation], dictionary: Dictionary) -> None:
         self.ranked = ranked
+        self.is_whole = True
+        self.order = Order(ranked, dictionary)
         self._dictionary = dictionary
-        self._sign = 1 if ranked.is_least else -1
         self._names = tuple(ranked.columns)
         self._made_of = {link.made_of: relations[link.made_of] for link in ranked.links if link.made_of is not None}
         self._generations = {name: relation.generation for name, relation in self._made_of.items()}
@@ -35,44 +106,30 @@ class Nodes:
             name: [c for c in range(relations[name].width) if c != column and c not in ranked.contexts]
             for name, column in ranked.columns.items()
         }
-        self._keys = {n: KernelRelation(n, max(len(own), 1), False) for n, own in self._key_columns.items()}
-        self._numbers: dict[str, Vector] = dict.fromkeys(self._names, NO_ROWS)
-        self._of: Matrix = np.empty((64, 2), np.int32)
+        self._keys = KernelRelation("", 1 + max(map(len, self._key_columns.values())), False)
         self._contexts = KernelRelation("", max(len(ranked.contexts), 1), False)
         self._row_of: list[Vector] = [NO_ROWS for _ in ranked.links]
         state = self.state = np.zeros(ops.STATE_SIZE, np.int64)
         state[ops.IS_PLAIN] = not ranked.contexts
-        self._vertices_used = self._edges_used = self._bases_used = 0
-        self._vertices: Matrix = np.empty((64, 3), np.int32)
-        self._degrees: Matrix = np.zeros((64, 1), np.int32)
-        self._nodes: Matrix = np.empty((64, ops.NODE_WIDTH), np.int32)
-        self._values: Numbers = np.empty((64, 2), np.int64)
-        self._edges: Matrix = np.empty((64, ops.EDGE_WIDTH), np.int32)
-        self._weights: Numbers = np.empty((64, 2), np.int64)
-        self._bases: Matrix = np.empty((64, 3), np.int32)
-        self._given: Numbers = np.empty((64, 1), np.int64)
-        self._table: Vector = np.zeros(1 if state[ops.IS_PLAIN] else 128, np.int32)
-        for number, link in enumerate(ranked.links):
-            if link.made_of is None and link.source is None:
-                self._add(number, link, np.zeros((1, 1), np.int32), NO_ROWS)
+        state[ops.IS_FLOAT] = ranked.base is Base.FLOAT
+        state[ops.HAS_SUMS] = any(link.is_sum for link in ranked.links)
+        self._links_used = 0
+        self._vertices: Records = np.empty(64, ops.VERTEX)
+        self._nodes: Records = np.empty(64, ops.NODE)
+        self._links: Records = np.empty(64, ops.LINK)
+        self._table: Vector = np.zeros(128, np.int32)
+        for link in ranked.links:
+            if link.made_of is None and not link.sources:
+                self._add(link, np.zeros((1, 1), np.int32))
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _nodes_used(self) -> int:
-        return self._vertices_used if self.state[ops.IS_PLAIN] else int(self.state[ops.USED_NODES])
-
-    def _tables(self) -> tuple[Matrix, Numbers, Matrix, Matrix, Numbers, Matrix, Numbers]:
-        self.state[ops.USED_NODES] = self._nodes_used
-        return self._nodes, self._values, self._vertices, self._edges, self._weights, self._bases, self._given
-
     def _reserve_nodes(self, more: int) -> None:
-        used = self._nodes_used
+        used = int(self.state[ops.USED_NODES])
         self._nodes = with_room(self._nodes, used, more)
-        self._values = with_room(self._values, used, more)
         if not self.state[ops.IS_PLAIN] and 2 * (used + more) > len(self._table):
             self._table = np.zeros(1 << (4 * (used + more)).bit_length(), np.int32)
-            ops.fill_table(self._nodes, used, self._table)
+            ops.fill_table(self._nodes, self._table, self.state)
 
     def _find_nodes(self, name: str, facts: Matrix) -> Vector:
         """The nodes of facts, made where there are none."""
@@ -83,12 +140,12 @@ class Nodes:
         found = np.empty(len(facts), np.int32)
         done = 0
         while True:
-            self._reserve_nodes(min(len(facts) - done, self._nodes_used + 64) + 64)
+            self._reserve_nodes(min(len(facts) - done, int(self.state[ops.USED_NODES]) + 64) + 64)
             done = ops.find_nodes(found, contexts, vertices, done, self._nodes, self._vertices, self._table, self.state)
             if done == len(facts):
                 return found
 
-    def _number(self, numbers: KernelRelation, columns: list[Vector], size: int) -> Vector:
+    def _number(self, numbers: KernelRelation, columns: Sequence[Vector | int], size: int) -> Vector:
         words = np.zeros((size, numbers.width), np.int32)
         for place, column in enumerate(columns):
             words[:, place] = column
@@ -97,117 +154,87 @@ class Nodes:
 
     def _find_vertices(self, name: str, columns: list[Vector], size: int) -> Vector:
         """The vertices with given keys, made where there are none, with the links that follow from the key alone."""
-        keys, before = self._keys[name], self._keys[name].used
-        rows = self._number(keys, columns, size)
-        if keys.used > before:
-            fresh = self._make_vertices(name, before, keys.used)
-            for number, link in enumerate(self.ranked.links):
-                if link.made_of is None and link.source == name:
-                    self._add(number, link, keys.rows[before : before + len(fresh)].copy(), fresh)
-        return self._numbers[name][rows]
-
-    def _make_vertices(self, name: str, first: int, end: int) -> Vector:
-        used, more = self._vertices_used, end - first
-        fresh = np.arange(used, used + more, dtype=np.int32)
-        self._numbers[name] = with_room(self._numbers[name], first, more)
-        self._numbers[name][first:end] = fresh
-        self._of = with_room(self._of, used, more)
-        self._of[fresh, 0], self._of[fresh, 1] = self._names.index(name), np.arange(first, end)
-        self._vertices = with_room(self._vertices, used, more)
-        self._vertices[fresh] = ops.NOTHING
-        self._degrees = with_room(self._degrees, used, more)
-        self._degrees[fresh] = 0
-        if self.state[ops.IS_PLAIN]:
-            self._reserve_nodes(more)
-            self._nodes[fresh] = 0
-            self._nodes[fresh, ops.VERTEX] = fresh
-            self._nodes[fresh, ops.BASE] = self._nodes[fresh, ops.NEXT] = ops.NOTHING
-        self._vertices_used += more
-        return fresh
+        keys, used = self._keys, self._keys.used
+        found = self._number(keys, [self._names.index(name), *columns], size)
+        more = keys.used - used
+        if more:
+            self._vertices = with_room(self._vertices, used, more)
+            own = self._vertices[used : used + more]
+            own["out"] = own["into"] = own["node"] = ops.NOTHING
+            own["degree"] = 0
+            if self.state[ops.IS_PLAIN]:
+                self._reserve_nodes(more)
+                nodes = self._nodes[used : used + more]
+                nodes.view(np.int64)[:] = 0
+                nodes["vertex"] = own["node"] = np.arange(used, used + more)
+                nodes["given"] = nodes["next"] = ops.NOTHING
+                self.state[ops.USED_NODES] += more
+            for link in self.ranked.links:
+                if link.made_of is None and link.sources and link.sources[0][0] == name:
+                    self._add(link, keys.rows[used : used + more, 1:].copy())
+        return found
 
     def _words(self, name: str, nodes: Vector, values: Numbers) -> Matrix:
         """The facts of nodes with some values."""
-        column, contexts = self.ranked.columns[name], self.ranked.contexts
-        facts = np.empty((len(nodes), 1 + len(self._key_columns[name]) + len(contexts)), np.int32)
-        keys = self._keys[name].rows[self._of[self._nodes[nodes, ops.VERTEX], 1]]
-        for place, own in enumerate(self._key_columns[name]):
-            facts[:, own] = keys[:, place]
+        contexts, own = self.ranked.contexts, self._key_columns[name]
+        facts = np.empty((len(nodes), 1 + len(own) + len(contexts)), np.int32)
+        facts[:, own] = self._keys.rows[self._nodes["vertex"][nodes], 1 : 1 + len(own)]
         if contexts:
-            words = self._contexts.rows[self._nodes[nodes, ops.CONTEXT]]
-            for place, own in enumerate(contexts):
-                facts[:, own] = words[:, place]
-        numbers = np.ascontiguousarray(self._sign * values)
-        is_unsigned = self.ranked.base is Base.UNSIGNED
-        dictionary = self._dictionary
-        facts[:, column] = (
-            dictionary.from_unsigned(numbers.view(np.uint64)) if is_unsigned else dictionary.from_integers(numbers)
-        )
+            facts[:, contexts] = self._contexts.rows[self._nodes["context"][nodes]]
+        facts[:, self.ranked.columns[name]] = self.order.words(values)
         return facts
 
     # --- links -----------------------------------------------------------------------------------------------------
 
-    def _ensure(self, number: int, link: Link, rows: Vector) -> Vector:
-        """The edges, or bases, that rows are, made where there are none, not alive yet."""
-        assert link.made_of is not None
+    def _known_rows(self, number: int, relation: KernelRelation) -> Vector:
+        """The link that each row of a relation is, NOTHING where it is not made yet."""
         known = self._row_of[number]
-        relation = self._made_of[link.made_of]
         if relation.used > len(known):
-            longer = np.full(relation.used + relation.used // 4 + 64, -1, np.int32)
+            longer = np.full(relation.used + relation.used // 4 + 64, ops.NOTHING, np.int32)
             longer[: len(known)] = known
             known = self._row_of[number] = longer
-        fresh = rows[known[rows] < 0]
+        return known
+
+    def _ensure(self, number: int, link: Link, rows: Vector) -> Vector:
+        """The links that rows are, made where there are none, not alive yet."""
+        assert link.made_of is not None
+        relation = self._made_of[link.made_of]
+        known = self._known_rows(number, relation)
+        fresh = rows[known[rows] == ops.NOTHING]
         if len(fresh):
-            known[fresh] = self._add(number, link, relation.rows[fresh], NO_ROWS)
+            self.is_whole = False  # should Ctrl-C come in between
+            known[fresh] = self._add(link, relation.rows[fresh])
+            self.is_whole = True
         return known[rows]
 
-    def _add(self, number: int, link: Link, facts: Matrix, sources: Vector) -> Vector:
-        """Edges, or bases, made of facts. They are alive if they follow from a key, given by the vertices, alone."""
-        size, is_base = len(facts), link.source is None
-        weights = self._sum(link, facts)
+    def _add(self, link: Link, facts: Matrix) -> Vector:
+        """Links made of facts. They are alive if they follow from a key alone."""
+        size = len(facts)
         target = [self._column(part, facts) for part in link.target_key]
-        if is_base:
-            return self._add_bases(link, facts, target, weights)
-        floors = np.full(size, _NO_FLOOR, np.int64)
-        for part in link.floors:
-            np.maximum(floors, self._sign * self._integers(self._column(part, facts)), out=floors)
-        assert link.source is not None
-        if not len(sources):
-            sources = self._find_vertices(link.source, [self._column(p, facts) for p in link.source_key], size)
-        targets = self._find_vertices(link.target, target, size)
-        first = self._edges_used
-        self._edges = with_room(self._edges, first, size)
-        self._weights = with_room(self._weights, first, size)
-        self._edges_used += size
-        fresh = np.arange(first, first + size, dtype=np.int32)
-        self._edges[fresh] = 0
-        self._edges[fresh, ops.SOURCE], self._edges[fresh, ops.TARGET] = sources, targets
-        self._edges[fresh, ops.ALIVE] = link.made_of is None
-        self._weights[fresh, 0], self._weights[fresh, 1] = weights, floors
-        most = ops.link(fresh, self._vertices, self._edges, self._degrees)
-        self.state[ops.MOST_EDGES] = max(int(self.state[ops.MOST_EDGES]), most)
-        return fresh
-
-    def _add_bases(self, link: Link, facts: Matrix, target: list[Vector], weights: Numbers) -> Vector:
-        size, first = len(facts), self._bases_used
-        heads = np.zeros((size, 1 + len(target)), np.int32)
-        column = self.ranked.columns[link.target]
-        for place, words in zip([c for c in range(1 + len(target)) if c != column], target, strict=True):
-            heads[:, place] = words
-        nodes = self._find_nodes(link.target, heads)
-        self._bases = with_room(self._bases, first, size)
-        self._given = with_room(self._given, first, size)
-        self._bases_used += size
-        fresh = np.arange(first, first + size, dtype=np.int32)
-        self._bases[fresh, ops.BASE_NODE], self._bases[fresh, ops.BASE_ALIVE] = nodes, link.made_of is None
-        self._given[fresh, 0] = weights
-        ops.link_bases(fresh, self._bases, self._nodes)
-        return fresh
-
-    def _set_alive(self, is_base: bool, numbers: Vector, alive: int) -> None:
-        if is_base:
-            self._bases[numbers, ops.BASE_ALIVE] = alive
+        ends = [self._find_vertices(name, [self._column(p, facts) for p in key], size) for name, key in link.sources]
+        if link.sources:
+            ends.append(self._find_vertices(link.target, target, size))
         else:
-            self._edges[numbers, ops.ALIVE] = alive
+            column = self.ranked.columns[link.target]
+            heads = np.zeros((size, 1 + len(target)), np.int32)
+            for place, words in zip([c for c in range(1 + len(target)) if c != column], target, strict=True):
+                heads[:, place] = words
+            ends.append(self._find_nodes(link.target, heads))
+        first = self._links_used
+        self._links = with_room(self._links, first, size)
+        self._links_used += size
+        floors = np.full(size, _LEAST)
+        for part in link.floors:
+            np.maximum(floors, self.order.numbers(self._column(part, facts)), out=floors)
+        sources, others = ends[0] if link.sources else NO_ROWS, ends[1] if len(ends) == 3 else NO_ROWS
+        ops.put_in(
+            first, sources, others, ends[-1], self._sum(link, facts), floors, self._nodes, self._vertices, self._links,
+            self.state,
+        )  # fmt: skip
+        if link.is_sum or link.made_of is None:
+            self._links["is_sum"][first : first + size] = link.is_sum
+            self._links["alive"][first : first + size] = link.made_of is None
+        return np.arange(first, first + size, dtype=np.int32)
 
     def _column(self, part: Part, facts: Matrix) -> Vector:
         if isinstance(part, Constant):
@@ -216,20 +243,13 @@ class Nodes:
 
     def _sum(self, link: Link, facts: Matrix) -> Numbers:
         """What is added, in the direction of improvement."""
-        found = np.zeros(len(facts), np.int64)
+        order, found = self.order, np.zeros(len(facts), np.int64)
         for sign, part in link.weights:
-            numbers = self._integers(self._column(part, facts))
+            numbers = order.numbers(self._column(part, facts), sign)
             if len(link.weights) > 1 and len(numbers) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _SAFE:
-                self.state[ops.FAULT] = 1
-            found += self._sign * sign * numbers
+                order.is_spoilt = True
+            found += numbers
         return found
-
-    def _integers(self, words: Vector) -> Numbers:
-        numbers: Numbers = self._dictionary.integers(np.ascontiguousarray(words))
-        least = 0 if self.ranked.base is Base.UNSIGNED else _NO_FLOOR + 1
-        if len(numbers) and numbers.min() < least:
-            self.state[ops.FAULT] = 1
-        return numbers
 
 
 def with_room(array: np.ndarray, used: int, more: int) -> np.ndarray:

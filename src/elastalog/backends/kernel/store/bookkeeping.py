@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
+    FLAG,
     INT,
     MATRIX,
     STATE,
@@ -51,6 +52,8 @@ LISTED = 2  # entries in the list that the operator appends to
 
 # Fields of the state vector of a commit.
 GROWN, LOWEST, HIGHEST = range(3)
+
+_FLAGS = types.Array(types.boolean, 1)
 
 AHEAD = 16
 """How many facts before they are looked for their memory is asked for."""
@@ -208,11 +211,11 @@ def finish_entry(fact, is_level_change):  # type: ignore[no-untyped-def]
     return (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new)
 
 
-@operator(INT, MATRIX, INT, types.boolean, WORDS)
-def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-def]
-    """Ends the update of a relation's stratum; lists the entries that changed."""
+@operator(INT, MATRIX, INT, INT, types.boolean, WORDS)
+def finish(touched, start, stop, is_level_change, changed):  # type: ignore[no-untyped-def]
+    """Ends the update of a relation's stratum for touched[start:stop]; lists the entries that changed."""
     listed = 0
-    for entry in range(used):
+    for entry in range(start, stop):
         if finish_entry(entry_of(touched, entry), is_level_change):
             changed[listed] = entry
             listed += 1
@@ -251,6 +254,56 @@ def came_and_went(entries, touched, rows, facts):  # type: ignore[no-untyped-def
         for column in range(rows.shape[1]):
             facts[at, column] = rows[fact.row, column]
     return (facts.shape[0] - first_gone) << 32 | came
+
+
+@operator(INT, WORDS, INT, INT, WORDS, WORDS, WORDS, WORDS, _FLAGS, FLAG, FLAG, MATRIX, INT)
+def follow(  # type: ignore[no-untyped-def]
+    mates, start, stop, level, count, other_level, other_count, seen, is_after, is_level_change, touched, first
+):
+    """Makes touched entries, from `first` on, of rows [start, stop) whose facts are not in another relation as they are
+    here; returns how many, and only counts them where `touched` is empty. `mates`: the row of each fact there (see
+    `set_table.match`), which is marked as seen. The other relation is what follows; if `is_after`, what was before, and
+    then levels matter if `is_level_change`, and counts do not."""
+    used = first
+    is_writing = touched.shape[0] > 0
+    for row in range(start, stop):
+        if row + AHEAD < stop and mates[row + AHEAD] >= 0:
+            prefetch(other_level, int64(mates[row + AHEAD]))
+            prefetch(other_count, int64(mates[row + AHEAD]))
+            prefetch(seen, int64(mates[row + AHEAD]))
+        mate = mates[row]
+        if mate < -1:
+            continue
+        here = level[row]
+        there = np_int32(ABSENT)
+        number = np_int32(0)
+        if mate >= 0:
+            there = other_level[mate]
+            number = other_count[mate]
+            seen[mate] = True
+        if is_after:
+            is_same = there < ABSENT and (here == there or not is_level_change)
+        else:
+            is_same = here == there and count[row] == number
+        if is_same:
+            continue
+        if is_writing:
+            fact = entry_of(touched, used)
+            fact.row = row
+            fact.old = there if is_after else here
+            fact.new = here if is_after else there
+            fact.other = ABSENT
+            fact.count = count[row] if is_after else number
+            fact.marks = (WAS if fact.old < ABSENT else 0) | (IS if fact.new < ABSENT else 0)
+        used += 1
+    return used - first
+
+
+@operator(types.void, MATRIX, INT, INT, WORDS)
+def refer(touched, start, stop, level):  # type: ignore[no-untyped-def]
+    """The levels of the rows of touched[start:stop] refer to these entries from now on."""
+    for entry in range(start, stop):
+        level[entry_of(touched, entry).row] = REFERENCE + entry
 
 
 @operator(types.void, MATRIX, INT, WORDS, WORDS, STATE)
@@ -310,7 +363,7 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
             prefetch(level, row)
 
 
-@operator(types.void, INT, MATRIX, INT, types.Array(types.boolean, 1))
+@operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
     """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 
+from elastalog.settings import SETTINGS
+
 _PATIENCE = 0.02
 """Seconds after which a thread that has nothing to do ends: to start one takes a fiftieth of that, and who leaves the
 interpreter waits for it."""
@@ -40,6 +42,15 @@ class Crew:
         else:
             for part in range(self.number):
                 work(part)
+
+    def do_ranges(self, size: int, work: Callable[[int, int, int], None]) -> None:
+        """Calls work(part, start, stop) for even ranges of so many rows, each in a thread of its own; for one range
+        where they are few."""
+        number = self.number
+        if number == 1 or size < SETTINGS.divide_table_from:
+            work(0, 0, size)
+        else:
+            self.do_parts(lambda part: work(part, size * part // number, size * (part + 1) // number))
 
     def do(self, work: Callable[[int], None], abort: Callable[[], None]) -> None:
         """Calls work(0) in this thread and work(1), … in the others, and returns when all have. When one fails, `abort`

@@ -274,9 +274,14 @@ class KernelRelation:
         update of either."""
         found = np.empty(self.used, np.int32)
         is_checked = self.is_annotated and not self.is_settled
-        row_operators.match(
-            self.rows, self.used, is_checked, self.level, other.rows, other.used, other.table, other.shift, found
-        )
+        table, shift = other.table, other.shift
+
+        def match(_: int, start: int, stop: int) -> None:
+            row_operators.match(
+                self.rows, start, stop, is_checked, self.level, other.rows, other.used, table, shift, found
+            )
+
+        self.crew.do_ranges(self.used, match)
         return found
 
     def index(self, columns: tuple[int, ...], rows: int | None = None) -> Index:
@@ -392,11 +397,7 @@ def fill_table(rows: Matrix, used: int, table: Vector, crew: Crew) -> None:
         inserting.rebuild(rows, used, table, shift)
         return
 
-    def enter(thread: int) -> None:
-        first, last = (used * number // crew.number for number in (thread, thread + 1))
-        inserting.rebuild_together(rows, first, last, table, shift)
-
-    crew.do_parts(enter)
+    crew.do_ranges(used, lambda _, start, stop: inserting.rebuild_together(rows, start, stop, table, shift))
 
 
 def levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:

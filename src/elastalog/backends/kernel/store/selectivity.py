@@ -14,6 +14,8 @@ from elastalog.backends.kernel.store.memory import Matrix
 _SAMPLE = 4096
 _ALIKE = 16
 """A relation has about the size that it had if it has changed by no more than one fact of so many."""
+_MANY = 256
+"""Of more relations than this the largest is not looked for at every question."""
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -45,6 +47,7 @@ class KernelStatistics:
         self._sample_size = sample
         self._fanouts: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
         self._samples: dict[str, tuple[int, Matrix]] = {}
+        self._largest = self._asked = 0
 
     def rows(self, relation: str) -> float:
         return float(self._relations[relation].used or self._typical())
@@ -61,7 +64,10 @@ class KernelStatistics:
 
     def _typical(self) -> float:
         """The size of a relation of which nothing is known yet: it is about to be derived."""
-        return float(max((r.used for r in self._relations.values()), default=0) + 1)
+        if not self._asked:
+            self._largest = max((r.used for r in self._relations.values()), default=0)
+        self._asked = (self._asked + 1) % (1 + len(self._relations) // _MANY)
+        return float(self._largest + 1)
 
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
         used = self._relations[relation].used

@@ -198,21 +198,23 @@ def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
         found[i] = max(find_row(block, i, rows, table, shift), -1)
 
 
-@operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, TABLE, INT, WORDS)
-def match(rows, used, is_annotated, level, others, others_used, table, shift, found):  # type: ignore[no-untyped-def]
-    """The row in another relation of each fact in rows[:used], -1 where it holds none, -2 where the row is absent. Two
-    evaluations find most facts in the same order, so the row after the last match is tried first."""
+@operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, INT, TABLE, INT, WORDS)
+def match(  # type: ignore[no-untyped-def]
+    rows, start, stop, is_annotated, level, others, others_used, table, shift, found
+):
+    """The row in another relation of each fact in rows[start:stop], -1 where it holds none, -2 where the row is absent.
+    Two evaluations find most facts in the same order, so the row after the last match is tried first."""
     width = rows.shape[1]
     high = uint64(shift)
     mask = uint64(table.shape[0] - 1)
     slots = group_of_keys()
     tags = group_of_keys()
     flat = flattened(others)
-    expected = int64(0)
+    expected = int64(start)
     is_in_order = True
-    i = int64(0)
-    while i < used:
-        size = min(GROUP, used - i)
+    i = int64(start)
+    while i < stop:
+        size = min(GROUP, stop - i)
         if not is_in_order:
             fetch_slots(rows, i, size, table, shift, width, slots, tags)
             for g in range(size):

@@ -130,9 +130,16 @@ def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | in
 
 def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
     """The touched entries of a finished relation that strata above must hear of."""
-    changed = np.empty(relation.touched_used, np.int32)
-    number = bookkeeping.finish(relation.touched, relation.touched_used, is_level_change, changed)
-    return changed[:number]
+    used, touched = relation.touched_used, relation.touched
+    changed = np.empty(used, np.int32)
+    found = [changed[:0]] * relation.crew.number
+
+    def finish(part: int, start: int, stop: int) -> None:
+        listed = changed[start:stop]
+        found[part] = listed[: bookkeeping.finish(touched, start, stop, is_level_change, listed)]
+
+    relation.crew.do_ranges(used, finish)
+    return np.concatenate(found) if len(found) > 1 else found[0]
 
 
 def changed_members(relations: Mapping[str, KernelRelation], names: Iterable[str]) -> dict[str, Vector]:
@@ -161,14 +168,6 @@ def annotate_rows(relation: KernelRelation, rows: Vector, level: Vector, count: 
     touched[entries, NEW] = np.where(is_present, level, ABSENT)
     touched[entries, COUNT] = count
     touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
-
-
-def remove_rows(relation: KernelRelation, rows: Vector) -> None:
-    """The facts in some rows, which are present, go."""
-    gone = touch(relation, rows)
-    relation.touched[gone, NEW] = ABSENT
-    relation.touched[gone, COUNT] = 0
-    relation.touched[gone, MARKS] = WAS
 
 
 def rollback(relation: KernelRelation) -> None:
