@@ -4,7 +4,7 @@ strata with subsumption evaluated once more, to see what has left them: proofs m
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -23,14 +23,20 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from elastalog.backends.kernel.backend import KernelBackend
     from elastalog.backends.kernel.relations import KernelFacts
+    from elastalog.backends.kernel.updates import KernelUpdates
+
+    class Updating(Protocol):
+        """What makes `updates` when they are first asked for."""
+
+        @property
+        def updates(self) -> KernelUpdates: ...
 
 
 class KernelShifts:
     """See `backends.protocol.Shifts`."""
 
-    def __init__(self, held: KernelFacts, backend: KernelBackend) -> None:
+    def __init__(self, held: KernelFacts, backend: Updating) -> None:
         self._held = held
         self._backend = backend
 
