@@ -38,7 +38,7 @@ from elastalog.analysis.program import (
     Wildcard,
     names_of,
 )
-from elastalog.analysis.stratify import collect_dependencies, components, in_order
+from elastalog.analysis.stratify import collect_dependencies, components, in_order, needed_for
 from elastalog.analysis.subsumptions import MARK
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
@@ -253,7 +253,7 @@ class _Demand:
 
 def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goals: Iterable[str]) -> set[str]:
     """Of the relations that goals need, those that must be complete, and all that these read."""
-    needed = _below(goals, rules_of)
+    needed = needed_for(program, goals)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
     first = {name for rule in rules for literal in rule.body for name in _complete(literal)}
     first |= {name for name in needed.intersection(program.relations) if _is_special(program.relations[name])}
@@ -261,26 +261,13 @@ def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goal
         first.add(rule.head.relation.removesuffix(MARK))
         first |= {atom.relation for atom in rule.body if isinstance(atom, Atom)}
     first |= {rule.head.relation for rule in rules if any(numbered_variable(x) is not None for x in rule.body)}
-    return _below(first, rules_of)
+    return needed_for(program, first)
 
 
 def _is_special(relation: Relation) -> bool:
     """Whether facts of a relation decide about others."""
     is_limited = any(directive.kind == "limitsize" for directive in relation.directives)
     return bool(relation.choices) or relation.is_equivalence or is_limited
-
-
-def _below(names: Iterable[str], rules_of: Mapping[str, Sequence[Rule]]) -> set[str]:
-    """Relations, and all that they read."""
-    pending, found = list(names), set()
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            for rule in rules_of.get(name, ()):
-                for literal in rule.body:
-                    pending += [literal.relation] if isinstance(literal, Atom) else list(_complete(literal))
-    return found
 
 
 def _complete(literal: Literal) -> Iterator[str]:

@@ -191,8 +191,7 @@ def _conflicts(graph: Graph) -> Iterator[Rule]:
 
 def _schema_rules(graph: Graph) -> Iterator[Rule]:
     """Table 9, what follows of it for facts and not from the other rules: subclasses among restrictions."""
-    declared = {*graph.members("owl:Class"), *graph.members("rdfs:Class")}
-    above: dict[str, set[str]] = {}
+    above = {c: {THING} for c in (*graph.members("owl:Class"), *graph.members("rdfs:Class"))}
     for pairs, both in ((graph.pairs("rdfs:subClassOf"), False), (graph.pairs("owl:equivalentClass"), True)):
         for c, d in pairs:
             above.setdefault(c, set()).add(d)
@@ -219,8 +218,7 @@ def _schema_rules(graph: Graph) -> Iterator[Rule]:
             for c, p, d in restrictions[name]:
                 by_pair.setdefault((p, d), []).append(c)
             for c, p, d in restrictions[name]:
-                wider = _closed(d, above) | ({THING} if d in declared else set())
-                found = [(f"{rule}1", c, other) for y in wider for other in by_pair.get((p, y), ())]
+                found = [(f"{rule}1", c, other) for y in _closed(d, above) for other in by_pair.get((p, y), ())]
                 for q in _closed(p, higher):
                     for other in by_pair.get((q, d), ()):
                         pair = (c, other) if rule == "scm-svf" else (other, c)
