@@ -15,7 +15,7 @@ from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.maintenance import KernelMaintenance, KernelReach
+from elastalog.backends.kernel.maintenance import KernelMaintenance
 from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -40,14 +40,14 @@ INSERTED = {"edge": [(30, 0), (19, 25)], "path": [(41, 41)]}
 
 STAGES: list[tuple[Any, str]] = [
     (KernelUpdates, "begin"),
-    (KernelReach, "begin"),
+    (UpdateScheduler, "begin_update"),
     (KernelMaintenance, "affected"),
     (UpdateScheduler, "set_out"),
     (UpdateScheduler, "change"),
     (UpdateScheduler, "give"),
     (UpdateScheduler, "go_on"),
     (UpdateScheduler, "_lay_out"),
-    (UpdateScheduler, "_collect"),
+    (UpdateScheduler, "collect"),
     (MachinePlan, "refresh"),
     (MachineRun, "run"),
     (MachineRun, "serve"),

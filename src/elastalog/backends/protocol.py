@@ -444,7 +444,8 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
         self.impact: int = words.item(1) + (words.item(2) << 31)
         """How many facts were inserted or deleted."""
 
-    def _by_relation(self) -> dict[str, tuple[Rows, Rows]]:
+    def by_relation(self) -> dict[str, tuple[Rows, Rows]]:
+        """By the names of relations."""
         found = self._found
         if found is None:
             found, first = {}, LISTING + LISTED * int(self._words[0])
@@ -457,13 +458,13 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
         return found
 
     def __getitem__(self, relation: str) -> tuple[Rows, Rows]:
-        return self._by_relation()[relation]
+        return self.by_relation()[relation]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_relation())
+        return iter(self.by_relation())
 
     def __len__(self) -> int:
-        return len(self._by_relation())
+        return len(self.by_relation())
 
 
 def impact_of(changes: ChangedWords) -> int:

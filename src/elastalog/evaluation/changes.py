@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
+from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
 from elastalog.late import dataclass
@@ -54,12 +54,18 @@ class Changes(Mapping[str, RelationChanges]):
 
     def __init__(self, words: ChangedWords, relation: Callable[[str, Rows | None], Relation]) -> None:
         """`relation` makes one of words, or of none; few of those that changed are ever looked at."""
-        self._words = words
+        self._listed = words
         self._relation = relation
         self.reports: tuple[Report, ...] = ()
         """What was taken of the rows of the update, where bad rows may pass."""
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
+
+    @property
+    def _words(self) -> ChangedWords:
+        """What changed, told apart by relation."""
+        listed = self._listed
+        return listed.by_relation() if type(listed) is ListedChanges else listed
 
     def __getitem__(self, relation: str) -> RelationChanges:
         name: object = relation
@@ -81,7 +87,7 @@ class Changes(Mapping[str, RelationChanges]):
     @property
     def impact(self) -> int:
         """How many facts came or went, explicit ones included."""
-        return impact_of(self._words)
+        return impact_of(self._listed)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,

@@ -112,6 +112,7 @@ class CostModel:
     _in_vain: set[int] = field(default_factory=set)
     """The few strata of which updates were in vain."""
     _small_updates: int = 0
+    _small: Small = field(default_factory=lambda: Small(0))
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
@@ -185,9 +186,10 @@ class CostModel:
         """The updates that need not be chosen one by one, for the same reason; None: there are none."""
         if self.budget != AUTO:
             return None
-        in_vain = self._in_vain
-        asked = [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
-        return Small(SETTINGS.least_budget, asked)
+        small, in_vain = self._small, self._in_vain
+        small.derivations = SETTINGS.least_budget
+        small.asked = [number for number in in_vain if self._strata[number].may_skip] if in_vain else ()
+        return small
 
     def forecast(self, stratum: LogicalStratum, features: Features) -> Forecast:
         """The choice for an update."""

@@ -145,7 +145,10 @@ class Epochs:
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            guards = self._begin(update, rewriting)
+            if rewriting is None:  # without a detour, as below: there are many
+                backend.begin(update.deleted, update.inserted)
+            else:
+                self._begin(update, rewriting)
             deleted, inserted = backend.changes.explicit()
             if not (deleted or inserted or heartbeats) and rewriting is None:
                 with uninterrupted():
@@ -154,7 +157,8 @@ class Epochs:
             needed = backend.program.needed
             work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
             if rewriting is not None or needed:
-                unnamed = guards.union(needed)
+                guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
+                unnamed = {*guards, *needed}
                 deleted, inserted = (
                     {name: side[name] for name in side if name not in unnamed} for side in backend.changes.explicit()
                 )
@@ -230,16 +234,15 @@ class Epochs:
             return needed_groups.update(self.backend, self.strategy)
         return rewriting.end(needed_groups.update(self.backend, self.strategy, rewriting.anew))
 
-    def _begin(self, update: Update, rewriting: Rewriting | None) -> frozenset[str]:
-        """Tells the backend what changes. Returns the guards among it."""
+    def _begin(self, update: Update, rewriting: Rewriting | None) -> None:
+        """Tells the backend what changes."""
         if rewriting is None:
             self.backend.begin(update.deleted, update.inserted)
-            return frozenset()
+            return
         rewriting.begin()
         self.backend.begin(
             {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
         )
-        return frozenset((*rewriting.deleted, *rewriting.inserted))
 
     def trial(self, update: Update, limits: Limits | None = None) -> Trial:
         """What an update would do: within the block of a trial it is in force, and the backend answers for that state;

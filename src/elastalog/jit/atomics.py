@@ -143,14 +143,14 @@ def _triple(context: Any) -> str:
 
 
 @piece
-def sleep_while(array, position, value, patience):  # type: ignore[no-untyped-def]
+def sleep_while(array, position, value, patience):
     """Sleeps if an element of a uint32 array has a value, until it is woken, or time is over; it may wake without a
     reason. `patience`: the address of two int64 numbers, seconds and nanoseconds; 0 for any time."""
     _ask_system(array, position, _WAIT, value, patience)
 
 
 @piece
-def wake_all(array, position):  # type: ignore[no-untyped-def]
+def wake_all(array, position):
     """Wakes the threads that sleep at an element."""
     _ask_system(array, position, _WAKE, _ALL, 0)
 
@@ -164,14 +164,14 @@ each in memory of its own; and how long it is."""
 
 
 @piece
-def arrive(gate, threads):  # type: ignore[no-untyped-def]
+def arrive(gate, threads):
     """A thread comes to a barrier of so many: whether it is the last. That one calls `let_pass`; the others, with what
     `atomic_load(gate, PASSED)` was before, `wait_to_pass`."""
     return atomic_add(gate, ARRIVED, 1) + 1 == threads
 
 
 @piece
-def let_pass(gate):  # type: ignore[no-untyped-def]
+def let_pass(gate):
     """All have come, and what one was to do meanwhile is done."""
     atomic_store(gate, ARRIVED, 0)
     atomic_add(gate, PASSED, 1)
@@ -180,7 +180,7 @@ def let_pass(gate):  # type: ignore[no-untyped-def]
 
 
 @piece
-def look(gate, before, looks):  # type: ignore[no-untyped-def]
+def look(gate, before, looks):
     """Looks so many times, some ten nanoseconds each, whether all have come; whether they have."""
     for _ in range(looks):
         if atomic_load(gate, PASSED) != before:
@@ -190,7 +190,7 @@ def look(gate, before, looks):  # type: ignore[no-untyped-def]
 
 
 @piece
-def sleep(gate, before, patience):  # type: ignore[no-untyped-def]
+def sleep(gate, before, patience):
     """Sleeps until all have come, so that whoever needs the core has it; with patience until it is woken, or time is
     over. Whether all have come."""
     atomic_add(gate, SLEEPING, 1)
@@ -203,7 +203,7 @@ def sleep(gate, before, patience):  # type: ignore[no-untyped-def]
 
 
 @piece
-def wait_to_pass(gate, before, looks):  # type: ignore[no-untyped-def]
+def wait_to_pass(gate, before, looks):
     """Waits until all have come."""
     if not look(gate, before, looks):
         sleep(gate, before, 0)

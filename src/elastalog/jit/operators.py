@@ -130,6 +130,6 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 
 @inlined
-def mix(value):  # type: ignore[no-untyped-def]
+def mix(value):
     value = (value ^ (value >> HALF)) * _MULTIPLIER
     return value ^ (value >> _TAIL)

@@ -300,34 +300,23 @@ class LogicalProgram:
     checked: CheckedProgram
     relations: Mapping[str, StoredRelation]
     strata: tuple[LogicalStratum, ...]
-    _needed: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
-    _given: Mapping[str, str] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
+    needed: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The relations of handled groups, each with that of the groups that are needed."""
+    given: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The relations whose explicit facts are in others, each with that one."""
     _limits: Mapping[str, int] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What backends have planned and can use again, here and in other sessions of the program."""
+
+    def __post_init__(self) -> None:
+        for name in ("needed", "given"):  # every update asks
+            found = {key: other for key, held in self.relations.items() if (other := getattr(held, name)) is not None}
+            object.__setattr__(self, name, found)
 
     @property
     def flat(self) -> frozenset[str]:
         """The relations whose facts count as level 0."""
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
-
-    @property
-    def needed(self) -> Mapping[str, str]:
-        """The relations of handled groups, each with that of the groups that are needed."""
-        found = self._needed
-        if found is None:  # every update asks
-            found = {name: stored.needed for name, stored in self.relations.items() if stored.needed is not None}
-            object.__setattr__(self, "_needed", found)
-        return found
-
-    @property
-    def given(self) -> Mapping[str, str]:
-        """The relations whose explicit facts are in others, each with that one."""
-        found = self._given
-        if found is None:  # every update asks
-            found = {name: stored.given for name, stored in self.relations.items() if stored.given is not None}
-            object.__setattr__(self, "_given", found)
-        return found
 
     @property
     def merged(self) -> frozenset[str]:

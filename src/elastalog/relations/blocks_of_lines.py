@@ -80,20 +80,20 @@ _NOT_A_NUMBER = -(1 << 62)
 
 
 @inlined
-def zero_bytes(word):  # type: ignore[no-untyped-def]
+def zero_bytes(word):
     """The highest bit of the first byte that is 0, perhaps with others behind it; 0 if there is none."""
     return (word - _EVERY) & ~word & _HIGHEST
 
 
 @inlined
-def first_marked(marks):  # type: ignore[no-untyped-def]
+def first_marked(marks):
     """The place of the first byte whose highest bit is set."""
     below = (marks & (~marks + ONE)) - ONE
     return int64(((below & _EVERY) * _EVERY) >> _COUNT) - 1
 
 
 @inlined
-def number_of(data, start, end, may_be_negative):  # type: ignore[no-untyped-def]
+def number_of(data, start, end, may_be_negative):
     """The number that is written there if it is narrow and written plainly, otherwise none."""
     position = start
     is_negative = may_be_negative and end > start and data[start] == _MINUS
@@ -115,9 +115,7 @@ def number_of(data, start, end, may_be_negative):  # type: ignore[no-untyped-def
 
 
 @operator(types.int64, GIVEN_BYTES, INT, INT, INT, PLACES, SLOTS, INT, PLACES, PLACES, SLOTS, MATRIX, PLACES)
-def read_lines(  # type: ignore[no-untyped-def]
-    data, start, stop, delimiter, kinds, slots, shift, begins, ends, hashes, words, state
-):
+def read_lines(data, start, stop, delimiter, kinds, slots, shift, begins, ends, hashes, words, state):
     """Reads the lines between two places of a block, the last byte of which is a line end, into words; the distinct
     symbols, where they lie, and their hashes go into a table that must be empty. Returns an outcome; with DONE also how
     many rows and symbols there are, and whether every byte is ASCII."""
@@ -196,7 +194,7 @@ def read_lines(  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, PLACES, IDS)
-def translate(words, kinds, ids):  # type: ignore[no-untyped-def]
+def translate(words, kinds, ids):
     """Puts the ids of symbols where their numbers in the block are."""
     for column in range(kinds.shape[0]):
         if kinds[column] == SYMBOL:
@@ -205,7 +203,7 @@ def translate(words, kinds, ids):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_plain(texts, start, end, delimiter):  # type: ignore[no-untyped-def]
+def is_plain(texts, start, end, delimiter):
     """Whether neither delimiters nor line ends are between two places."""
     delimiters = uint64(delimiter) * _EVERY
     line_ends = uint64(_LINE_END) * _EVERY
@@ -226,7 +224,7 @@ def is_plain(texts, start, end, delimiter):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def digits_of(value):  # type: ignore[no-untyped-def]
+def digits_of(value):
     """How many decimal digits a number has that is not negative."""
     digits = 1
     bound = int64(10)
@@ -237,7 +235,7 @@ def digits_of(value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def put_number(value, out, start):  # type: ignore[no-untyped-def]
+def put_number(value, out, start):
     """Writes a number in decimal digits; returns where it ends."""
     rest = value
     if rest < 0:
@@ -252,7 +250,7 @@ def put_number(value, out, start):  # type: ignore[no-untyped-def]
 
 
 @operator(types.int64, GIVEN_MATRIX, PLACES, GIVEN_PLACES)
-def measure_lines(words, kinds, ends):  # type: ignore[no-untyped-def]
+def measure_lines(words, kinds, ends):
     """How many bytes rows take as lines, if all can be written so (see `write_lines`)."""
     columns = kinds.shape[0]
     size = 0
@@ -271,7 +269,7 @@ def measure_lines(words, kinds, ends):  # type: ignore[no-untyped-def]
 
 
 @operator(types.int64, GIVEN_MATRIX, INT, INT, PLACES, INT, GIVEN_BYTES, GIVEN_PLACES, BYTES, PLACES)
-def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):  # type: ignore[no-untyped-def]
+def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):
     """Writes rows of words as lines: symbols are texts of a table, numbers narrow. Returns an outcome; NEXT is the
     first row that is not written, FILLED how many bytes are, NEEDED how many a line takes for which there is no
     room."""

@@ -108,8 +108,8 @@ class Relation:
                 schema, dictionary, lambda: FactWords(pairs.words()), size=lambda: len(pairs), pairs=lambda: pairs,
                 make_frame=make_frame,
             )  # fmt: skip
-        found = words
-        return Relation(schema, dictionary, lambda: FactWords(found), make_frame=make_frame)
+        facts = FactWords(words)
+        return Relation(schema, dictionary, lambda: facts, size=words.__len__, make_frame=make_frame)
 
     __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
 
@@ -150,8 +150,11 @@ class Relation:
         return self._named(chain.from_iterable(map(self._listed, blocks)))
 
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
-        values = self._dictionary.values
-        return zip(*[values(column.base, words[:, i]) for i, column in enumerate(self.schema.columns)], strict=True)
+        values, columns = self._dictionary.values, self.schema.columns
+        if len(self.schema.texts) == len(columns):
+            one_by_one = iter(values(columns[0].base, words.reshape(-1)))  # quicker than column by column
+            return zip(*[one_by_one] * len(columns), strict=True)
+        return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
         """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has

@@ -66,8 +66,10 @@ class Schema:
     columns: tuple[Column, ...]
     least: tuple[int | None, ...] | None = field(default=None, init=False, repr=False, compare=False)
     texts: tuple[int, ...] = field(default=(), init=False, repr=False, compare=False)
+    names: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple([column.name for column in self.columns]))
         if all(column.base in _LEAST for column in self.columns):
             object.__setattr__(self, "least", tuple([_LEAST[column.base] for column in self.columns]))
             texts = [place for place, column in enumerate(self.columns) if column.base is Base.SYMBOL]
@@ -81,10 +83,6 @@ class Schema:
     @property
     def arity(self) -> int:
         return len(self.columns)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple([column.name for column in self.columns])  # quicker than a generator
 
     def arrow(self) -> pa.Schema:
         """The Arrow schema of the relation's facts: `int64`, `uint64`, `float64`, `string`, none nullable; records are

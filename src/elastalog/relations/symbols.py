@@ -9,7 +9,7 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Looking f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, repeat
 
 import numpy as np
@@ -115,7 +115,8 @@ class Symbols:
             if not text.isascii():
                 text.encode()
         with self._lock:
-            return [self._room_for(1).intern_one(text) for text in texts]
+            known = self._room_for(len(texts))
+            return known.intern_few(texts) if isinstance(known, SmallInterner) else known.intern_texts(texts).tolist()
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""
@@ -124,6 +125,11 @@ class Symbols:
             return texts.find(text)
         with self._lock:
             return texts.find(text)
+
+    def finding(self) -> Callable[[str], int | None]:
+        """The same for several texts."""
+        texts = self._texts
+        return texts.ids.get if isinstance(texts, SmallInterner) else self.find
 
     def text(self, word: int) -> str:
         """The text of an id."""
@@ -204,13 +210,13 @@ def _as_string(array: pa.LargeStringArray) -> pa.Array:
 
 
 class SmallInterner:
-    """A bijection between texts and ids 0, 1, 2, … Readers need no lock: a text stands in the list before its id can
+    """A bijection between texts and `ids` 0, 1, 2, … Readers need no lock: a text stands in the list before its id can
     be found. Writers must exclude each other."""
 
-    __slots__ = ("_arrow", "_ids", "_texts")
+    __slots__ = ("_arrow", "_texts", "ids")
 
     def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
+        self.ids: dict[str, int] = {}
         self._texts: list[str] = []
         self._arrow: pa.LargeStringArray | None = None
 
@@ -221,7 +227,7 @@ class SmallInterner:
         """The ids of distinct texts, new ones added."""
         self._catch_up()
         listed = texts_of_array(texts)
-        ids = self._ids
+        ids = self.ids
         found: Words = np.fromiter(map(ids.get, listed, repeat(-1)), np.int32, len(listed))
         is_new = found < 0
         new = list(compress(listed, is_new.tolist()))
@@ -231,21 +237,25 @@ class SmallInterner:
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
+        return self.intern_few([text])[0]
+
+    def intern_few(self, texts: list[str]) -> list[int]:
+        """The ids of texts, new ones added."""
         self._catch_up()
-        found = self._ids.get(text)
-        if found is None:
-            found = len(self._texts)
-            self._texts.append(text)
-            self._ids[text] = found
-        return found
+        ids, known = self.ids, self._texts
+        for text in texts:
+            if text not in ids:
+                known.append(text)
+                ids[text] = len(known) - 1
+        return [ids[text] for text in texts]
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one."""
-        return self._ids.get(text)
+        return self.ids.get(text)
 
     def find_all(self, texts: list[str]) -> list[int | None]:
         """The ids of texts, None of those that have none."""
-        return list(map(self._ids.get, texts))
+        return list(map(self.ids.get, texts))
 
     def text(self, text_id: int) -> str:
         """The text of an id."""
@@ -276,7 +286,7 @@ class SmallInterner:
 
     def _catch_up(self) -> None:
         """Makes the last texts findable; some may not be since Ctrl-C came between their writing and this."""
-        first = len(self._ids)
+        first = len(self.ids)
         if first < len(self._texts):
             new = self._texts[first:]
-            self._ids.update(zip(new, range(first, first + len(new)), strict=True))
+            self.ids.update(zip(new, range(first, first + len(new)), strict=True))

@@ -188,7 +188,7 @@ def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionar
             columns.append(array.to_pylist())
     except (ValueError, KeyError, pa.ArrowException):  # such as bytes that are not UTF-8, an unknown time zone
         return None
-    return words_of_few(schema, list(zip(*columns, strict=True)), dictionary)
+    return words_of_few_tuples(schema, list(zip(*columns, strict=True)), dictionary)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:
@@ -226,43 +226,30 @@ def _not_rows(schema: Schema, rows: Any) -> Diagnostic:
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
-    """The words of rows. None if they are many, or one is no tuple of values of the plainest kind."""
-    arity = len(schema.columns)
-    if not arity or len(rows) > SETTINGS.few_rows:
+    """The words of rows. None if they are many, or one is no tuple of values of the plainest kind: then it, and what
+    may be wrong with it, must be looked at with care."""
+    kinds = schema.least
+    if not kinds or len(rows) > SETTINGS.few_rows:
         return None
-    if not rows:
-        return np.empty((0, arity), np.int32)
+    arity, find = len(kinds), dictionary.symbols.finding()
+    words: list[int | None] = []
     for row in rows:
         if type(row) is not tuple or len(row) != arity:
             return None
-    return words_of_few(schema, rows, dictionary)
-
-
-def words_of_few(schema: Schema, rows: list[tuple[Any, ...]], dictionary: Dictionary) -> Words | None:
-    """The words of rows of Python values, as many as columns. None if a value is not of the plainest kind: then it, and
-    what may be wrong with it, must be looked at with care."""
-    kinds = schema.least
-    if kinds is None:
-        return None
-    # All of them are looked at before the first text is added.
-    for row in rows:
-        for value, least in zip(row, kinds, strict=True):
+        for value, least in zip(row, kinds):  # noqa: B905  # they are equally long
             if least is None:
                 if type(value) is not str:
                     return None
-            elif type(value) is not int or not least <= value < WIDE:  # others are not their own words
+                words.append(find(value))
+            elif type(value) is int and least <= value < WIDE:  # others are not their own words
+                words.append(value)
+            else:
                 return None
-    places = schema.texts
-    if not places:
-        return np.array(rows, np.int32)
-    try:
-        ids = dictionary.symbols.ids_of([row[place] for place in places for row in rows])
-    except UnicodeEncodeError:
-        return None
-    words = [list(row) for row in rows]
-    number = 0
-    for place in places:
-        for row_of_words in words:
-            row_of_words[place] = ids[number]
-            number += 1
-    return np.array(words, np.int32)
+    if None in words:  # all have been looked at before the first text is added
+        try:
+            ids = dictionary.symbols.ids_of([row[place] for place in schema.texts for row in rows])
+        except UnicodeEncodeError:
+            return None
+        for number, place in enumerate(schema.texts):
+            words[place::arity] = ids[number * len(rows) : (number + 1) * len(rows)]
+    return np.array(words, np.int32).reshape(len(rows), arity)

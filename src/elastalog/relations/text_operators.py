@@ -35,7 +35,7 @@ _BYTE = np.uint64(8)
 
 
 @inlined
-def hash_text(data, start, end):  # type: ignore[no-untyped-def]
+def hash_text(data, start, end):
     """Of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
     value = NONE
     position = start
@@ -55,13 +55,13 @@ def hash_text(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def finished_hash(value, size):  # type: ignore[no-untyped-def]
+def finished_hash(value, size):
     """The hash of a text of so many bytes, of what its words were mixed to."""
     return mix(value + uint64(size) * FINISH) * FINISH
 
 
 @inlined
-def is_same_text(left, left_start, right, right_start, size):  # type: ignore[no-untyped-def]
+def is_same_text(left, left_start, right, right_start, size):
     is_same = True
     if size >= _WORD:
         position = 0
@@ -79,7 +79,7 @@ def is_same_text(left, left_start, right, right_start, size):  # type: ignore[no
 
 
 @inlined
-def copy_text(source, start, target, place, size):  # type: ignore[no-untyped-def]
+def copy_text(source, start, target, place, size):
     """Copies so many bytes, eight at a time; the last eight may overlap with those before them."""
     if size >= _WORD:
         position = 0
@@ -93,7 +93,7 @@ def copy_text(source, start, target, place, size):  # type: ignore[no-untyped-de
 
 
 @operator(types.void, GIVEN_BYTES, PLACES, INT, INT, SLOTS, INT)
-def enter(texts, ends, first, last, slots, shift):  # type: ignore[no-untyped-def]
+def enter(texts, ends, first, last, slots, shift):
     """Enters the texts with ids from first to last, which are not there yet, into a slot table with room for them."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
@@ -118,9 +118,7 @@ def enter(texts, ends, first, last, slots, shift):  # type: ignore[no-untyped-de
 @operator(
     types.void, GIVEN_BYTES, PLACES, PLACES, SLOTS, INT, INT, BYTES, PLACES, SLOTS, INT, FLAG, IDS, PLACES
 )  # fmt: skip
-def intern(  # type: ignore[no-untyped-def]
-    data, begins, limits, hashes, start, stop, texts, ends, slots, shift, is_adding, ids, state
-):
+def intern(data, begins, limits, hashes, start, stop, texts, ends, slots, shift, is_adding, ids, state):
     """The ids of the texts [start, stop) of a column, which lie from `begins` to `limits`; of those that the table
     lacks, new ids if adding, else -1. `hashes` are theirs, or empty. Returns early, with NEXT and NEEDED, when the
     table is full."""

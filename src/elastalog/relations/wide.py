@@ -39,14 +39,14 @@ _ENDED = np.int64(-1) << _BITS
 
 
 @inlined
-def home_of(pattern, shift):  # type: ignore[no-untyped-def]
+def home_of(pattern, shift):
     """The high half is folded in first: floats with short fractions differ only there."""
     raw = uint64(pattern)
     return ((raw ^ (raw >> HALF)) * _MULTIPLIER) >> uint64(shift)
 
 
 @inlined
-def id_of(pattern, home, patterns, slots):  # type: ignore[no-untyped-def]
+def id_of(pattern, home, patterns, slots):
     """The id of a pattern, -1 if it has none."""
     mask = uint64(slots.shape[0] - 1)
     slot = home
@@ -58,7 +58,7 @@ def id_of(pattern, home, patterns, slots):  # type: ignore[no-untyped-def]
 
 
 @operator(types.int64, GIVEN, PATTERNS, SLOTS, INT, IDS)
-def find_patterns(wanted, patterns, slots, shift, ids):  # type: ignore[no-untyped-def]
+def find_patterns(wanted, patterns, slots, shift, ids):
     """The ids of patterns, -1 where absent; returns how many are."""
     absent = 0
     homes = group_of_keys()
@@ -80,7 +80,7 @@ def find_patterns(wanted, patterns, slots, shift, ids):  # type: ignore[no-untyp
 
 
 @operator(types.void, PATTERNS, INT, INT, SLOTS, INT)
-def enter_patterns(patterns, first, last, slots, shift):  # type: ignore[no-untyped-def]
+def enter_patterns(patterns, first, last, slots, shift):
     """Enters the ids from first to last, whose patterns are not there yet, into slots with room for them."""
     mask = uint64(slots.shape[0] - 1)
     for i in range(first, last):
@@ -91,7 +91,7 @@ def enter_patterns(patterns, first, last, slots, shift):  # type: ignore[no-unty
 
 
 @operator(types.int64, PARTS, INT, PATTERNS, SLOTS, INT, IDS)
-def find_chains(parts, start, patterns, slots, shift, ids):  # type: ignore[no-untyped-def]
+def find_chains(parts, start, patterns, slots, shift, ids):
     """The ids of the last patterns of chains that begin with `start` and go on with a part of each row of `parts`; -1
     where a pattern is absent. Returns how many are."""
     absent = 0
@@ -126,7 +126,7 @@ def find_chains(parts, start, patterns, slots, shift, ids):  # type: ignore[no-u
 
 
 @operator(types.void, IDS, PATTERNS, PARTS, PATTERNS)
-def follow_chains(ids, patterns, parts, ends):  # type: ignore[no-untyped-def]
+def follow_chains(ids, patterns, parts, ends):
     """The parts of chains, given by the ids of their last patterns, and what stands before the first part. A chain that
     ends early stays ended, at nothing that a chain begins with."""
     links = parts.shape[0]

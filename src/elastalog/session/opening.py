@@ -33,7 +33,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
-from elastalog.pipeline.files.policy import MODES, BadRows, Mode
+from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.planning.demand import with_demand
 from elastalog.planning.needed_groups import may_await_groups
@@ -65,7 +65,7 @@ def as_store(given: str | os.PathLike[str] | Store | None) -> Store:
 
 def as_bad_rows(given: Mode | BadRows | None) -> BadRows:
     """How to handle bad rows, as it may be given."""
-    policy = given if isinstance(given, BadRows) else BadRows("fail" if given is None else given)
+    policy = given if isinstance(given, BadRows) else FAIL if given in (None, "fail") else BadRows(given)
     require_one_of("bad_rows", policy.policy, MODES)
     require_number("most", policy.most, 0, whole=True, or_none=False)
     require_place("`folder` is a path", policy.folder, "give that of the folder in which bad rows are set aside")

@@ -74,7 +74,7 @@ class Session(Renamed):
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        self._updates = updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
+        self._updates = updates = Updates(materialisation, history, self._heartbeats, self._policy)
         self._answerers = Answerers(materialisation, history, partial(_undo, updates, history))
 
     # --- life --------------------------------------------------------------------------------------------------------

@@ -71,6 +71,7 @@ class Store:
 
 
 _MOST_THREADS = 16
+_GRANTED = Path("/sys/fs/cgroup/cpu.max")
 
 
 def processors() -> int:
@@ -81,7 +82,7 @@ def processors() -> int:
         return 1
     number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        quota, period = _GRANTED.read_text(encoding="ascii").split()
         number = min(number, max(int(quota) // int(period), 1))
     except (OSError, ValueError):  # there is no such group, or no limit ("max")
         pass

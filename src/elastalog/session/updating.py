@@ -25,13 +25,13 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
+from elastalog.pipeline.spark.engine import make_frame
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows as FactRows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
-from elastalog.session.questions import Reader
 from elastalog.storage import errors
 
 log = logging.getLogger("elastalog.session")
@@ -46,7 +46,6 @@ class Updates:
         self,
         materialisation: Materialisation,
         history: History,
-        reader: Reader,
         heartbeats: bool = False,
         policy: BadRows = FAIL,
     ) -> None:
@@ -55,7 +54,6 @@ class Updates:
         self._lets_pass = policy.lets_pass
         self._materialisation = materialisation
         self._history = history
-        self._reader = reader
         self._is_closed = False
         self.lock = materialisation.lock
         self.encode = materialisation.encode
@@ -246,7 +244,8 @@ class Updates:
 
     def _relation(self, schemas: Mapping[str, Schema], name: str, words: FactRows | None) -> Relation:
         schema = schema_named(schemas, name)
-        return self._reader.relation_of(schema, np.empty((0, schema.arity), np.int32) if words is None else words)
+        facts = np.empty((0, schema.arity), np.int32) if words is None else words
+        return Relation.of(schema, self._materialisation.dictionary, facts, make_frame)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""

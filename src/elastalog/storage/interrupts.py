@@ -17,11 +17,9 @@ class uninterrupted:  # noqa: N801  # used like a function
 
     __slots__ = ("_before", "_held")
 
-    def __init__(self) -> None:
+    def __enter__(self) -> None:
         self._before: list[tuple[int, Handler]] = []
         self._held: tuple[int, FrameType | None] | None = None
-
-    def __enter__(self) -> None:
         try:
             for number in _NUMBERS:
                 before = _signal.getsignal(number)

@@ -57,7 +57,7 @@ class KernelBackend:
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, crew, self.watch, place)
         self.capabilities = Capabilities(
-            shifts=KernelShifts(self.held, lambda: self.updates) if annotation.has_levels_only else None,
+            shifts=KernelShifts(self.held, self) if annotation.has_levels_only else None,
             equivalences=self.held,
             replays=KernelReplays(self.evaluation),
         )

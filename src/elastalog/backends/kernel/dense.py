@@ -126,7 +126,7 @@ class _Hits:
 
 
 @operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
-def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # type: ignore[no-untyped-def]
+def count_heads(block, used, rows, table, shift, hits, listed_rows, state):
     """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
     rows_used = state[USED]
     listed = state[LISTED]

@@ -53,13 +53,19 @@ class KernelEvaluation(StrataContext):
     def know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         super().know(program)
-        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
+        self._backward: BackwardEvaluation | None = None
         # Derivations of strata that were evaluated before their turn.
         self._ahead: dict[int, int] = {}
         self._last_lookups: dict[int, list[str]] | None = None
         self._in_limited = frozenset(
             name for kind in self.kinds.values() if kind.is_limited for name in kind.stratum.relations
         )
+
+    @property
+    def backward(self) -> BackwardEvaluation:
+        if self._backward is None:
+            self._backward = BackwardEvaluation(self.program, self.held.relations, self.dictionary, self.watch)
+        return self._backward
 
     def follow(self, program: LogicalProgram) -> None:
         """Goes over to another program, of which the facts are held already."""
@@ -95,8 +101,11 @@ class KernelEvaluation(StrataContext):
         return derivations
 
     def _go_ahead(self, stratum: LogicalStratum) -> None:
-        """Evaluates a stratum together with later ones, if there are some that threads can share with it."""
-        if self.held.crew is ALONE or self.held.evicted or (self.place is not None and self.place.is_asked):
+        """Evaluates a stratum together with later ones, if there are some that threads can share with it: plain ones,
+        of which there are none where annotations are kept."""
+        held = self.held
+        is_alone = held.crew is ALONE or held.annotation.is_kept
+        if is_alone or held.evicted or (self.place is not None and self.place.is_asked):
             return
         strata = self.program.strata[stratum.number : stratum.number + _LOOK_AHEAD]
         kinds = self.kinds

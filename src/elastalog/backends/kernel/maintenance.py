@@ -17,7 +17,7 @@ from elastalog.backends.kernel.levels.scheduler import UpdateScheduler
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
-from elastalog.backends.protocol import Driven, Procedure, Reach, Small
+from elastalog.backends.protocol import Procedure, Reach, Small
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -83,8 +83,10 @@ class KernelMaintenance:
         for number in small.asked:
             if number in places:
                 scheduler.bar(places[number], is_reached=False)
+        done.collect = scheduler.collect
         at = scheduler.go_on()
-        self._note(small, began)
+        if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
+            small.done.append(driven)
         if at is not None:
             return self._from_stop_to_stop(at, small)
         done.is_told = True
@@ -106,38 +108,25 @@ class KernelMaintenance:
                 scheduler.tell(islice(changed, followed, None))
                 began = time.perf_counter()
                 stop = scheduler.go_on()
-                self._note(small, began)
+                if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
+                    small.done.append(driven)
             done.is_told = True
         finally:
             scheduler.end()
-
-    def _note(self, small: Small, began: float) -> None:
-        """What strata have cost that were driven through since a time."""
-        costs, watch = self.scheduler.driven(), self._evaluation.watch
-        if not costs:
-            return
-        derivations = effort = 0
-        for _, _, derived, rows, spent, touched in costs:
-            derivations += derived
-            effort += spent
-            watch.rows += rows
-            watch.touched += touched
-        watch.derivations += derivations
-        watch.effort += effort
-        seconds = time.perf_counter() - began
-        small.done.append(Driven(self._evaluation.program.strata, costs, derivations, effort, seconds))
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
         if self._evaluation.kinds[stratum.number].is_explicit:
             self.change_explicit(stratum)
+            self.scheduler.collect(self._reach.done.changed)
             return cast(T, None)  # as every procedure of this kind
         kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
         maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
         self._under_way = maintenance
         try:
             outcome = cast(Any, procedure)(maintenance)
-            self._reach.done.changed.update(maintenance.end())
+            changed = maintenance.end()
+            self._reach.done.changed.update(changed)
             for name in maintenance.own:
                 self._evaluation.watch.touched += self._held.relations[name].touched_used
         except BudgetExceeded:
@@ -170,9 +159,9 @@ class KernelMaintenance:
         done, scheduler, place = self._reach.done, self.scheduler, self._reach.place[stratum.number]
         for name in stratum.relations:
             if (gone := done.deleted.get(name)) is not None:
-                done.changed[name] = scheduler.change(place, name, gone, False)
+                scheduler.change(place, name, gone, False)
             if (come := done.inserted.get(name)) is not None:
-                done.changed[name] = scheduler.change(place, name, come, True)
+                scheduler.change(place, name, come, True)
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
         """The changes of relations that a stratum reads."""
@@ -182,7 +171,7 @@ class KernelMaintenance:
 
 class KernelReach:
     """Strata by what they hold and read. `done`: the update under way. `given`: the places of strata whose explicit
-    facts it changes, or that it has evaluated anew."""
+    facts it changes, or that it has evaluated anew; `owner`: those of relations."""
 
     def __init__(self, evaluation: KernelEvaluation) -> None:
         self._evaluation = evaluation
@@ -192,20 +181,12 @@ class KernelReach:
     def follow(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
-        self._owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
+        self.owner = {name: place for place, stratum in enumerate(program.strata) for name in stratum.relations}
         self._readers: dict[str, list[int]] = {}
         for place, stratum in enumerate(program.strata):
             for name in stratum.reads:
                 self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
-
-    def begin(self, done: Transaction) -> None:
-        """An update begins, for which there was nothing."""
-        owner, given = self._owner, self.given
-        for names in (done.deleted, done.inserted, done.anew):
-            for name in names:
-                if name in owner:
-                    given.add(owner[name])
 
     def end(self) -> Transaction:
         """There is no update under way. Returns what is for the next one."""
@@ -231,7 +212,7 @@ class KernelReach:
     def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
         """The strata that the update under way reaches: see `UpdateChanges.affected`. Its time depends on their number,
         not on that of all strata."""
-        strata, changed = self._evaluation.program.strata, self.done.changed
+        strata = self._evaluation.program.strata
         places = sorted(self.given)
         known = set(places)
         followed = 0
@@ -240,6 +221,7 @@ class KernelReach:
             reach = self.reached(stratum)
             if reach is not None:
                 yield stratum, reach
+            changed = self.done.changed
             for name in islice(changed, followed, None):
                 for place in self._readers.get(name, ()):
                     if place not in known:

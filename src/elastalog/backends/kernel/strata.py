@@ -339,6 +339,7 @@ class Plain(StratumKind):
         variants.restart()
         if not self._reach_fixpoint(variants):
             self.context.is_complete = False
+        self.context.workers.scratch.give_back()
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
         """False if a `.limitsize` has cut it short."""

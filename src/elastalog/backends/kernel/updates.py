@@ -57,24 +57,16 @@ class KernelUpdates:
         done.anew = anew
         self._was_complete = self.evaluation.is_complete
         for name, facts in inserted.items():
-            if len(facts):
-                come = facts if len(facts) == 1 else distinct(facts)
-                known = is_explicit(name, come)
-                if 1 in known.tobytes():  # quicker than asking numpy where there are few
-                    come = come[~known]
-                if len(come):
-                    done.inserted[name] = come
+            if len(facts) and len(come := _only(facts, name, is_explicit, are_explicit=False)):
+                done.inserted[name] = come
         for name, facts in deleted.items():
-            if len(facts):
-                go = facts if len(facts) == 1 else distinct(facts)
-                known = is_explicit(name, go)
-                if 0 in known.tobytes():
-                    go = go[known]
-                if name in inserted and len(go) and len(inserted[name]):
+            if len(facts) and len(go := _only(facts, name, is_explicit, are_explicit=True)):
+                if name in inserted and len(inserted[name]):
                     go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
-        self.reach.begin(done)
+        owner = self.reach.owner
+        self.reach.given.update([owner[name] for name in (*done.deleted, *done.inserted, *anew) if name in owner])
         self.maintenance.scheduler.begin_update()
 
     def size_now(self, relation: str) -> int:
@@ -162,7 +154,7 @@ class KernelUpdates:
                 vectors.commit()
         sparse: list[KernelRelation] = []
         if held.annotation.is_kept:
-            sparse = transaction.commit(held.homes, done.replaced, done.shift)
+            sparse = held.homes.commit(done.replaced, done.shift)
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
@@ -203,6 +195,14 @@ class KernelUpdates:
         if self.held.annotation.has_levels_only and not self.departures:
             with lifted(), contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
                 relation.compact()
+
+
+def _only(facts: Matrix, name: str, is_explicit: Callable[[str, Matrix], Vector], *, are_explicit: bool) -> Matrix:
+    """Those of some facts, each once, that are explicit, or are not."""
+    facts = np.ascontiguousarray(facts if len(facts) == 1 else distinct(facts), np.int32)
+    known = is_explicit(name, facts)
+    # Quicker than asking numpy where there are few.
+    return facts[known == are_explicit] if (not are_explicit) in known.tobytes() else facts
 
 
 class KernelChanges:

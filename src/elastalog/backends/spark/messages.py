@@ -221,7 +221,7 @@ def _joined(own: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS)
-def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped-def]
+def distribute(rows, count, shares, ordered, bounds):
     """Copies rows, and their counts as a last column unless there are none, in the order of their shares; rows for
     everybody (a negative share) come last. Rows of share s are those from bounds[s], which is 0 before, to
     bounds[s + 1]."""
@@ -248,7 +248,7 @@ def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped
 
 
 @operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS, INT)
-def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-untyped-def]
+def add_counts(block, rows, table, shift, count, first):
     """Counts facts that were inserted once each, and whose number is in the last column of the block, as often as that
     says: those from row `first` on."""
     width = rows.shape[1]

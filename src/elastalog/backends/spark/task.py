@@ -24,7 +24,7 @@ import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.kernel.store import snapshot, transaction
+from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes
 from elastalog.backends.protocol import Matrix, Procedure, StateChanges
@@ -364,7 +364,7 @@ def owned_changes(
     heard = int(changes.are_heard(base.annotation.is_global).sum())
     yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
     if base.files[name].is_worn_in(base.owners(name), share):
-        transaction.commit(Homes({name: relation}), ())
+        Homes({name: relation}).commit()
         rows = relation.present_rows()
         words = outward(relation.rows[rows])
         is_mine = base.owners(name).shares_of(words) == share

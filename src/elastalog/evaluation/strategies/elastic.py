@@ -46,6 +46,8 @@ class Elastic:
 
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
+            if not stratum.clauses and not stratum.is_folded:
+                return  # there is no choice, and nothing was counted
             inputs = sum(map(backend.stored, stratum.reads))
             self.costs.bootstrapped(stratum, Bootstrap.counted(inputs, derivations, *self._counted_since(before)))
             before = self._counted()

@@ -47,12 +47,12 @@ INT = types.int64
 
 
 @inlined
-def pack(high, low):  # type: ignore[no-untyped-def]
+def pack(high, low):
     return (uint64(uint32(high)) << HALF) | uint64(uint32(low))
 
 
 @inlined
-def hash_row(rows, row, width):  # type: ignore[no-untyped-def]
+def hash_row(rows, row, width):
     """Of the first columns of a row; equal to `hash_columns` of the same words."""
     if width == 2:
         return mix(pack(rows[row, 0], rows[row, 1])) * FINISH
@@ -63,7 +63,7 @@ def hash_row(rows, row, width):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def hash_columns(rows, row, columns):  # type: ignore[no-untyped-def]
+def hash_columns(rows, row, columns):
     width = columns.shape[0]
     if width == 2:
         return mix(pack(rows[row, columns[0]], rows[row, columns[1]])) * FINISH

@@ -77,6 +77,10 @@ class TooManyRows(Exception):
 
 _NO_LIMIT: Final = 1 << 62
 
+_SPARE: Final[dict[int, list[Matrix]]] = {}
+_MOST_SPARE: Final = 8
+"""Blocks that nobody uses, by their width, and how many are kept of each."""
+
 
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows`: how many rows batch variants have looked up
@@ -110,8 +114,20 @@ class Scratch:
         key = (depth, width)
         block = self._blocks.get(key)
         if block is None:
-            block = self._blocks[key] = np.empty((BLOCK, width), np.int32)
+            try:
+                block = _SPARE[width].pop()
+            except (KeyError, IndexError):
+                block = np.empty((BLOCK, width), np.int32)
+            self._blocks[key] = block
         return block
+
+    def give_back(self) -> None:
+        """Leaves the blocks to others: a session that has been opened may never need them again."""
+        while self._blocks:
+            (_, width), block = self._blocks.popitem()
+            spare = _SPARE.setdefault(width, [])
+            if len(spare) < _MOST_SPARE:
+                spare.append(block)
 
     def state(self, depth: int) -> Vector:
         state = self._states.get(depth)

@@ -48,7 +48,7 @@ MEMBER, REPRESENTATIVE = (0,), (1,)
 
 
 @inlined
-def _root(parent, place):  # type: ignore[no-untyped-def]
+def _root(parent, place):
     """The root above a place; the way there gets shorter."""
     while parent[place] != place:
         parent[place] = parent[parent[place]]
@@ -57,7 +57,7 @@ def _root(parent, place):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, WORDS)
-def unite(pairs, parent):  # type: ignore[no-untyped-def]
+def unite(pairs, parent):
     """Joins the trees of places that are paired, then has every place know its root, the first of its tree."""
     for i in range(pairs.shape[0]):
         left = _root(parent, pairs[i, 0])
@@ -71,7 +71,7 @@ def unite(pairs, parent):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, WORDS, WORDS)
-def unite_by_level(pairs, levels, parent, sizes, joined):  # type: ignore[no-untyped-def]
+def unite_by_level(pairs, levels, parent, sizes, joined):
     """Joins the trees of places that are paired, the pairs in ascending order of level, the smaller tree below the
     larger: so no way to a root is long. `joined` tells of a place that is no root at which level it was put there."""
     for i in range(pairs.shape[0]):
@@ -90,7 +90,7 @@ def unite_by_level(pairs, levels, parent, sizes, joined):  # type: ignore[no-unt
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, WORDS)
-def meet(places, parent, joined, found):  # type: ignore[no-untyped-def]
+def meet(places, parent, joined, found):
     """The level at which two places came into one tree, for each pair of them in trees of `unite_by_level`; levels
     never fall on the way to a root, so that whoever was put below another earlier takes the next step."""
     for i in range(places.shape[0]):
@@ -108,7 +108,7 @@ def meet(places, parent, joined, found):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, COLUMNS, WORDS, INT, INT, WORDS, WORDS)
-def search(starts, neighbours, first, last, before, queue):  # type: ignore[no-untyped-def]
+def search(starts, neighbours, first, last, before, queue):
     """A shortest way from one place to another, whose neighbours stand from `starts[place]` up to the next one's:
     `before` each place on it the one before, -1 where none is known, and for the first itself."""
     before[first] = first

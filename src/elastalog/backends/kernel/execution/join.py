@@ -27,7 +27,7 @@ from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, is_p
     types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, FLAG, WORDS,
     MATRIX, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
 )  # fmt: skip
-def join(  # type: ignore[no-untyped-def]
+def join(
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, is_checked, level,
     touched, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip

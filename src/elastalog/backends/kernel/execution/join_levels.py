@@ -42,7 +42,7 @@ _AHEAD = 8
 
 
 @inlined
-def leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
+def leave_off(state, at, within, filled):
     """A join goes on at a row of the left, and at one of those that it leads to."""
     state[NEXT] = at
     state[WITHIN] = within
@@ -50,16 +50,14 @@ def leave_off(state, at, within, filled):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _note(out, filled, i, row):  # type: ignore[no-untyped-def]
+def _note(out, filled, i, row):
     """A row of the left meets a fact: until `_put_noted`, that is in the words of their levels."""
     out[filled, out.shape[1] - 2] = i
     out[filled, out.shape[1] - 1] = row
 
 
 @inlined
-def _put_noted(  # type: ignore[no-untyped-def]
-    left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, start, stop
-):
+def _put_noted(left, rows, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, start, stop):
     """Writes the bindings of the rows of the left and the facts that were noted, with the higher of their levels, now
     and before. Column by column: a loop over one needs few registers."""
     i_place = out.shape[1] - 2
@@ -84,7 +82,7 @@ def _put_noted(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def put_absence(left, i, marks, is_loss, keep, keep_place, out, filled):  # type: ignore[no-untyped-def]
+def put_absence(left, i, marks, is_loss, keep, keep_place, out, filled):
     """The bindings of a row of the left where a fact is absent, which has no level: its row has these marks, or it has
     none."""
     copy_columns(left, i, 0, keep, keep_place, out, filled)
@@ -95,14 +93,14 @@ def put_absence(left, i, marks, is_loss, keep, keep_place, out, filled):  # type
 
 
 @inlined
-def is_kept(row, marks, limit, view, is_negated):  # type: ignore[no-untyped-def]
+def is_kept(row, marks, limit, view, is_negated):
     """Whether a row of the left that leads to a fact, with these marks, or to none (-1), leads to bindings."""
     is_seen = (view >> marks) & 1 != 0
     return is_seen or row < 0 if is_negated else is_seen and row >= 0 and row < limit
 
 
 @inlined
-def _join_members(  # type: ignore[no-untyped-def]
+def _join_members(
     left, start, stop, key, table, high, rows, limit, level, touched, view, is_loss, is_flat, is_negated, keep,
     keep_place, take, take_place, out, state,
 ):  # fmt: skip
@@ -146,7 +144,7 @@ def _join_members(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fetch_rows(size, pool, flat_rows, width, level, places, lengths):  # type: ignore[no-untyped-def]
+def _fetch_rows(size, pool, flat_rows, width, level, places, lengths):
     """Asks for the first rows that a group of keys leads to, and for their levels: where there are several, first for
     where they are listed."""
     for g in range(size):
@@ -163,7 +161,7 @@ def _fetch_rows(size, pool, flat_rows, width, level, places, lengths):  # type: 
 
 
 @inlined
-def _join_postings(  # type: ignore[no-untyped-def]
+def _join_postings(
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched, view, is_loss,
     is_flat, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
@@ -228,7 +226,7 @@ def _join_postings(  # type: ignore[no-untyped-def]
     types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, WORDS, MATRIX,
     INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
 )  # fmt: skip
-def join_levels(  # type: ignore[no-untyped-def]
+def join_levels(
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched,
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
@@ -250,9 +248,7 @@ def join_levels(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _put(  # type: ignore[no-untyped-def]
-    left, i, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, filled
-):
+def _put(left, i, rows, row, level, touched, is_loss, is_flat, keep, keep_place, take, take_place, out, filled):
     """The bindings of a row of the left and a fact, with the higher of their levels, now and before."""
     copy_columns(left, i, 0, keep, keep_place, out, filled)
     copy_columns(rows, row, row, take, take_place, out, filled)
@@ -263,7 +259,7 @@ def _put(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def join_one(  # type: ignore[no-untyped-def]
+def join_one(
     left, at, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched, view, is_loss, is_flat,
     is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip

@@ -28,7 +28,7 @@ LEVELS = 2
 
 
 @inlined
-def state_of(level, touched, row):  # type: ignore[no-untyped-def]
+def state_of(level, touched, row):
     """The marks of a row."""
     value = level[row]
     if value >= REFERENCE:
@@ -37,13 +37,13 @@ def state_of(level, touched, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_seen(view, level, touched, row):  # type: ignore[no-untyped-def]
+def is_seen(view, level, touched, row):
     """Whether a view sees a row."""
     return (view >> state_of(level, touched, row)) & 1 != 0
 
 
 @inlined
-def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
+def level_now(level, touched, row, is_loss, is_flat):
     if is_flat:
         return np_int32(0)
     value = level[row]
@@ -53,7 +53,7 @@ def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped
 
 
 @inlined
-def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
+def level_before(level, touched, row, is_loss, is_flat):
     value = level[row]
     if value >= REFERENCE:
         return entry_before(entry_of(touched, value - REFERENCE), is_loss, is_flat)
@@ -63,14 +63,14 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
 
 
 @inlined
-def entry_now(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
+def entry_now(fact, is_loss, is_flat):
     if is_flat:
         return np_int32(0)
     return fact.old if is_loss else fact.new
 
 
 @inlined
-def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
+def entry_before(fact, is_loss, is_flat):
     if is_loss:
         value = fact.old
     elif fact.marks & DELTA:
@@ -83,14 +83,14 @@ def entry_before(fact, is_loss, is_flat):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def copy_columns(rows, row, number, take, place, out, i):  # type: ignore[no-untyped-def]
+def copy_columns(rows, row, number, take, place, out, i):
     """Copies columns of a row, of a relation or of bindings, to a row of bindings; column -1 is a number."""
     for c in range(take.shape[0]):
         out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else number
 
 
 @inlined
-def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
+def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):
     """Copies words of a fact, and its levels; column -1 is the row."""
     copy_columns(rows, row, row, take, place, out, i)
     width = out.shape[1]
@@ -99,7 +99,7 @@ def copy_fact(rows, row, level, touched, is_loss, is_flat, take, place, out, i):
 
 
 @inlined
-def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):  # type: ignore[no-untyped-def]
+def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):
     """Copies words and levels of a touched fact, whose entry is at hand."""
     copy_columns(rows, int64(fact.row), int64(fact.row), take, place, out, i)
     width = out.shape[1]
@@ -108,9 +108,7 @@ def copy_entry(rows, fact, is_loss, is_flat, take, place, out, i):  # type: igno
 
 
 @operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_entries(  # type: ignore[no-untyped-def]
-    entries, start, stop, rows, touched, view, is_loss, is_flat, is_negated, take, place, out, state
-):
+def gather_entries(entries, start, stop, rows, touched, view, is_loss, is_flat, is_negated, take, place, out, state):
     """Copies columns of the rows of touched entries that are in the view, with their levels."""
     filled = state[FILLED]
     width = out.shape[1]
@@ -127,7 +125,7 @@ def gather_entries(  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, COLUMNS, COLUMNS, MATRIX)
-def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type: ignore[no-untyped-def]
+def gather_heads(entries, start, stop, rows, touched, take, place, out):
     """Copies columns of the rows of touched entries as heads of backward evaluation: column -1 is the entry, levels are
     0."""
     width = out.shape[1]
@@ -140,7 +138,7 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, state):  # type: ignore[no-untyped-def]
+def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, state):
     """Copies columns of the present rows in [start, stop), with their levels."""
     filled = int64(0)
     room = out.shape[0]

@@ -40,7 +40,7 @@ SEARCH_WIDTH = 6
 
 
 @inlined
-def _slot_of(word, kind, keys, shift, slots):  # type: ignore[no-untyped-def]
+def _slot_of(word, kind, keys, shift, slots):
     """Where an index of one column has the rows of a word, -1 if it has none."""
     slot = int64(word)
     if kind == DIRECT:
@@ -53,21 +53,21 @@ def _slot_of(word, kind, keys, shift, slots):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _top(searches, search):  # type: ignore[no-untyped-def]
+def _top(searches, search):
     while searches[search, PARENT] != search:
         search = searches[search, PARENT]
     return int64(search)
 
 
 @inlined
-def _row_at(slots, slot, pool, number):  # type: ignore[no-untyped-def]
+def _row_at(slots, slot, pool, number):
     """One of the rows of a slot."""
     place = int64(slots[slot, PLACE])
     return place if slots[slot, LENGTH] == 1 else int64(pool[place + number])
 
 
 @operator(types.void, WORDS, INT, KEYS, INT, MATRIX, WORDS)
-def lengths(words, kind, keys, shift, slots, found):  # type: ignore[no-untyped-def]
+def lengths(words, kind, keys, shift, slots, found):
     """How many rows an index has for each of some words, those that are gone included."""
     for i in range(words.shape[0]):
         slot = _slot_of(words[i], kind, keys, shift, slots)
@@ -78,7 +78,7 @@ def lengths(words, kind, keys, shift, slots, found):  # type: ignore[no-untyped-
     INT, WORDS, MATRIX, WORDS, MATRIX, WORDS, MATRIX, INT, KEYS, INT, MATRIX, WORDS, INT, KEYS, INT, MATRIX, WORDS,
     MATRIX, INT, KEYS, INT, MATRIX, WORDS, WORDS, WORDS, WORDS, INT,
 )  # fmt: skip
-def separate(  # type: ignore[no-untyped-def]
+def separate(
     seeds, searches, active, rows, level, touched, left_kind, left_keys, left_shift, left_slots, left_pool, right_kind,
     right_keys, right_shift, right_slots, right_pool, members, member_kind, member_keys, member_shift, member_slots,
     member_pool, owner, following, seen, most,

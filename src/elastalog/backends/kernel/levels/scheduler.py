@@ -24,6 +24,7 @@ from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
+from elastalog.backends.protocol import Driven
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -82,7 +83,6 @@ class UpdateScheduler:
         self.changed: dict[str, Vector] = {}
         self._given: dict[str, Vector] = {}
         self._grown: list[KernelRelation] = []
-        self._first: Vector = np.empty(0, np.int32)
         self.is_under_way = False
         self._stamp = -1
         self._never: Vector = np.array([not stratum.is_driven for stratum in strata], np.int64)
@@ -96,7 +96,8 @@ class UpdateScheduler:
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
         self._driven: Vector = np.zeros((size, machine_drive.DRIVEN), np.int64)
-        self._moved: Vector = np.zeros((len(names), machine_drive.MOVED), np.int64)
+        # Explicit facts of a relation may go and come.
+        self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
             barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
@@ -108,7 +109,6 @@ class UpdateScheduler:
         machine = self._workspace.machine
         machine.drive, machine.is_global, machine.part = self._address, self._is_global, layout.TO_ENTER
         self._take_list(SETTINGS.first_changes)
-        self._take_first(SETTINGS.first_changes)
 
     def _take_list(self, size: int) -> None:
         """Those that changes were listed in before live as long as `changed` knows them."""
@@ -121,23 +121,20 @@ class UpdateScheduler:
 
     def begin_update(self) -> None:
         """What earlier updates changed and did need not be known any more."""
-        self._record.lists_used = self._record.driven_number = 0
+        self._record.lists_used = self._record.moved_number = self._record.driven_number = 0
 
     def set_out(self, changed: dict[str, Vector], allowed: int, first: int = 0) -> None:
         """Begins a drive to the strata that read what has `changed`, from the place `first` on. It adds to that, and
         stops within a stratum that makes more derivations than `allowed`."""
-        record, machine = self._record, self._workspace.machine
         self.changed = changed
         if STAMPS.last != self._stamp:
             self._look_again()
-        machine_drive.set_out(self._address)
+        machine_drive.set_out(self._workspace.address, first, allowed)
         self._given.clear()
-        record.at, record.derived_allowed = first, allowed
         if changed:
             self.tell(changed)
-        if machine.levels_waiting:
+        if self._workspace.machine.levels_waiting:
             self._workspace.clear()
-        machine.part = layout.TO_ENTER
         self.is_under_way = True
 
     def tell(self, names: Iterable[str]) -> None:
@@ -145,10 +142,8 @@ class UpdateScheduler:
         if STAMPS.last != self._stamp:
             self._look_again()  # one that was evaluated anew is elsewhere
         for name in names:
-            # Where an array begins is asked for only if it is not known: that takes longer than a small join.
             entries = self.changed[name]
-            place = self._record.first if entries.base is self._first else address_of(entries)
-            machine_drive.tell(self._address, self._homes.numbers[name], place, len(entries))
+            machine_drive.tell(self._address, self._homes.numbers[name], address_of(entries), len(entries))
 
     def bar(self, place: int, *, is_reached: bool) -> None:
         """A stratum is not to be entered; if it `is_reached`, the drive stops there."""
@@ -179,40 +174,29 @@ class UpdateScheduler:
         if plan.machine is before:
             record.laid_out = laid_out
 
-    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Vector:
+    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> None:
         """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
-        for that. Returns its entries, all of which have changed; the strata that read it hear of it."""
-        relation, number = self._relations[name], self._homes.numbers[name]
+        for that. All its entries have changed; the strata that read it hear of it."""
         if STAMPS.last != self._stamp:
             self._look_again()
-        relation.is_settled = False
-        facts = np.ascontiguousarray(facts, np.int32)
-        touched = machine_drive.change(self._address, place, number, facts, is_present)
-        if touched < 0:
-            self._make_room(relation, facts)
-            touched = machine_drive.change(self._address, place, number, facts, is_present)
-        return self._first[:touched]
+        number = self._homes.numbers[name]
+        while not machine_drive.change(self._address, place, number, facts, is_present):
+            self._make_room(self._relations[name], facts)
 
     def _make_room(self, relation: KernelRelation, facts: Matrix) -> None:
         """Facts get rows, and room for entries."""
         add_rows(relation, facts)
         relation.reserve_touched(len(facts))
         entries = relation.touched_used + len(facts)
-        if entries > len(self._first):
-            self._take_first(2 * entries)
+        if self._record.lists_used + entries > len(self._list):
+            self.collect(self.changed)
+            self._take_list(2 * entries)
         self._look_again()
-
-    def _take_first(self, size: int) -> None:
-        record, first = self._record, np.arange(size, dtype=np.int32)
-        place = address_of(first)
-        # Together: Ctrl-C may come before.
-        self._first, record.first, record.first_room = first, place, size
 
     def go_on(self, *, is_single: bool = False) -> int | None:
         """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
         of one that is barred, or has cost what is allowed."""
         workspace, record = self._workspace, self._record
-        machine = workspace.machine
         if is_single != record.is_single:
             record.is_single = is_single
         if STAMPS.last != self._stamp:
@@ -220,17 +204,18 @@ class UpdateScheduler:
         while True:
             reason = stratum_update.advance(workspace.address)
             if reason == _DONE:
-                self._collect()
+                if record.grown:
+                    self.collect(self.changed)
                 return None
             match reason:
                 case layout.OTHERWISE if not self._barred[record.at]:
                     self._lay_out(record.at)
                 case layout.OTHERWISE | layout.CHECK:
-                    self._collect()
+                    self.collect(self.changed)
                     return int(record.at)
                 case layout.NO_LISTS:
-                    self._collect()
-                    self._take_list(max(2 * len(self._list), machine.highest))
+                    self.collect(self.changed)
+                    self._take_list(max(2 * len(self._list), workspace.machine.highest))
                     self._look_again()
                 case _:
                     self._serve(reason)
@@ -253,12 +238,23 @@ class UpdateScheduler:
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 
-    def driven(self) -> list[list[int]]:
-        """The strata that were driven through since this was asked: see `machine.scheduler.DRIVEN`."""
-        number = self._record.driven_number
-        self._record.driven_number = 0
-        rows: list[list[int]] = self._driven[:number].tolist() if number else []
-        return rows
+    def driven(self, strata: Sequence[LogicalStratum], seconds: float) -> Driven | None:
+        """What was done in strata that were driven through since the drive set out, or this was asked, if anything."""
+        record = self._record
+        number, derivations, effort = record.driven_number, record.derivations, record.effort
+        if not number:
+            return None
+        self._watch.touched += record.touched
+        self.count()
+        return Driven(strata, self._driven[:number].tolist(), derivations, effort, seconds)
+
+    def count(self) -> None:
+        """The watch counts what was done."""
+        record, watch = self._record, self._watch
+        watch.derivations += record.derivations
+        watch.effort += record.effort
+        watch.rows += record.rows
+        record.driven_number = record.derivations = record.effort = record.rows = record.touched = 0
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""
@@ -332,19 +328,18 @@ class UpdateScheduler:
             laid_out.found[len(served.plan.names) + machine.full_index] = index
             laid_out.index_homes[machine.full_index] = home
 
-    def _collect(self) -> None:
-        """Tells relations and the update what has changed in them."""
+    def collect(self, changed: dict[str, Vector]) -> None:
+        """Adds the entries that have changed, by relation, to those known."""
         record = self._record
-        number = record.moved_number
-        for moved, first, listed, grown in self._moved[:number].tolist():
+        if not record.moved_number:
+            return
+        for moved, first, listed, grown in self._moved[: record.moved_number].tolist():
             name = self._homes.names[moved]
-            relation = self._relations[name]
-            relation.is_settled = False
             if grown:
-                self._grown.append(relation)
+                self._grown.append(self._relations[name])
             if listed:
-                self.changed[name] = self._list[first : first + listed]
-        record.moved_number = 0
+                changed[name] = self._list[first : first + listed]
+        record.moved_number = record.grown = 0
         if self._grown and not self.is_within:
             self._extend_indexes()
 
@@ -380,12 +375,12 @@ class StratumUpdate:
             drive.check()
         while drive.go_on(is_single=True) is not None:
             drive.check()
-        for _, _, derivations, rows, *_ in drive.driven():
-            self._watch.count(derivations, rows)
+        drive.count()
 
     def end(self) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
         changed = self._drive.changed
+        self._drive.collect(changed)
         if self._is_alone:
             self._drive.end()
         return {name: changed[name] for name in self.own if name in changed}

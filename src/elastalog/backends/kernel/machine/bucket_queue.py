@@ -36,13 +36,13 @@ from elastalog.jit.operators import view
 
 
 @view
-def waiting_of(machine):  # type: ignore[no-untyped-def]
+def waiting_of(machine):
     """The first node of each level, -1 if it has none."""
     return words_at(machine.waiting, machine.levels_room)
 
 
 @piece
-def wait(machine, relation, entry, level):  # type: ignore[no-untyped-def]
+def wait(machine, relation, entry, level):
     """Files an entry under the level it waits for."""
     number = machine.nodes_used
     machine.nodes_used = number + 1
@@ -51,7 +51,7 @@ def wait(machine, relation, entry, level):  # type: ignore[no-untyped-def]
 
 
 @piece
-def file_node(machine, relation, number, level):  # type: ignore[no-untyped-def]
+def file_node(machine, relation, number, level):
     """Puts a node into the list of a level."""
     waiting = waiting_of(machine)
     node = node_at(machine.nodes, number)
@@ -72,13 +72,13 @@ def file_node(machine, relation, number, level):  # type: ignore[no-untyped-def]
 
 
 @piece
-def lowest_level(machine):  # type: ignore[no-untyped-def]
+def lowest_level(machine):
     """The lowest level that something waits for."""
     return words_at(machine.heap, machine.levels_room)[0]
 
 
 @piece
-def take_lowest(machine):  # type: ignore[no-untyped-def]
+def take_lowest(machine):
     """Takes the lowest level off the heap."""
     heap = words_at(machine.heap, machine.levels_room)
     lowest = heap[0]
@@ -101,13 +101,13 @@ def take_lowest(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def is_earlier(block, i, level):  # type: ignore[no-untyped-def]
+def is_earlier(block, i, level):
     """Whether a derivation of a block fires at a level or before."""
     return int64(block[i, block.shape[1] - LEVELS]) + 1 <= level
 
 
 @piece
-def put_off(machine, block, start, stop, level, relation, width):  # type: ignore[no-untyped-def]
+def put_off(machine, block, start, stop, level, relation, width):
     """Files the rows of block[start:stop] that fire after `level`; the others (`kept`) move to the front of the range.
     Says what is missing for that, having done nothing. `width`: words of the head."""
     highest = int64(0)
@@ -142,7 +142,7 @@ def put_off(machine, block, start, stop, level, relation, width):  # type: ignor
 
 
 @piece
-def _new_node(machine):  # type: ignore[no-untyped-def]
+def _new_node(machine):
     """A node that is free again, or one that was never used."""
     if machine.free_nodes > 0:
         number = machine.free_node
@@ -155,7 +155,7 @@ def _new_node(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _free(machine, number):  # type: ignore[no-untyped-def]
+def _free(machine, number):
     """Gives back a node; returns the one that came after it."""
     node = node_at(machine.nodes, number)
     following = int64(node.next)
@@ -166,7 +166,7 @@ def _free(machine, number):  # type: ignore[no-untyped-def]
 
 
 @piece
-def insert_due(machine, level):  # type: ignore[no-untyped-def]
+def insert_due(machine, level):
     """Inserts the heads of the derivations that fire at a level; False if one has no room."""
     waiting = waiting_of(machine)
     if level >= machine.levels_room or waiting[level] < 0:
@@ -197,13 +197,13 @@ def insert_due(machine, level):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, INT, MATRIX, INT, INT, INT, INT)
-def put_off_block(address, block, used, level, relation, width):  # type: ignore[no-untyped-def]
+def put_off_block(address, block, used, level, relation, width):
     """`put_off` for all rows of a block."""
     return put_off(machine_at(address, 0), block, 0, used, level, relation, width)
 
 
 @operator(INT, INT, INT, MATRIX)
-def take_due(address, level, block):  # type: ignore[no-untyped-def]
+def take_due(address, level, block):
     """Takes heads that fire at a level, all of one relation (`full`), until the block is full; returns how many. 0:
     there are no more."""
     machine = machine_at(address, 0)

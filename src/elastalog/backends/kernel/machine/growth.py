@@ -97,7 +97,7 @@ _task_at = record_at(GrowthTask)
 
 
 @piece
-def _open(machine):  # type: ignore[no-untyped-def]
+def _open(machine):
     if not extend_indexes(machine):
         return layout.NO_INDEX
     if not insert_due(machine, _task_at(machine.task, 0).iteration):
@@ -106,13 +106,13 @@ def _open(machine):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+def _has_more(machine, variant):
     """Whether there are rows of the delta left."""
     return machine.at < _task_at(machine.task, 0).stop
 
 
 @piece
-def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _gather(machine, variant, frame):
     """Fills the first block with the next rows of the delta."""
     relation = relation_at(machine.relations, variant.start)
     task = _task_at(machine.task, 0)
@@ -139,7 +139,7 @@ def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
+def _probe(machine, probe, frame, following):
     """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
     relation = relation_at(machine.relations, probe.relation)
     is_negated = probe.is_negated != 0
@@ -183,7 +183,7 @@ def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-untyped-def]
+def _insert_rows(machine, task, number, block, start, stop):
     """Inserts rows of a block into a relation; returns where it stopped, early if that has no room."""
     head = relation_at(machine.relations, number)
     machine.full = number
@@ -204,7 +204,7 @@ def _insert_rows(machine, task, number, block, start, stop):  # type: ignore[no-
 
 
 @piece
-def _insert_later(machine, variant, frame, task):  # type: ignore[no-untyped-def]
+def _insert_later(machine, variant, frame, task):
     """With global levels: inserts what is left of the last block, but for what fires later."""
     head = relation_at(machine.relations, variant.head)
     block = block_of(frame)
@@ -223,7 +223,7 @@ def _insert_later(machine, variant, frame, task):  # type: ignore[no-untyped-def
 
 
 @piece
-def _insert_heads(machine, variant, frame, task):  # type: ignore[no-untyped-def]
+def _insert_heads(machine, variant, frame, task):
     """Inserts what is left of the last block into one head after another, as much of it at a time as a block holds:
     a range may have made more."""
     given = block_of(frame)
@@ -254,7 +254,7 @@ def _insert_heads(machine, variant, frame, task):  # type: ignore[no-untyped-def
 
 
 @piece
-def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _sink(machine, variant, frame):
     """Inserts what is left of the last block into the head, or the heads, or says what is missing for that."""
     task = _task_at(machine.task, 0)
     if task.carried > 0:
@@ -269,12 +269,12 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _all_work(machine):  # type: ignore[no-untyped-def]
+def _all_work(machine):
     return machine.work_before + machine.work
 
 
 @piece
-def _starts(machine, variant):  # type: ignore[no-untyped-def]
+def _starts(machine, variant):
     """A variant starts at the whole delta."""
     relation = relation_at(machine.relations, variant.start)
     task = _task_at(machine.task, 0)
@@ -288,7 +288,7 @@ _run_variant = runner(_has_more, _gather, _probe, _sink)
 
 
 @piece
-def _run(machine, variant):  # type: ignore[no-untyped-def]
+def _run(machine, variant):
     """Runs a variant, and notes what it has come to."""
     reason = _run_variant(machine, variant)
     if reason == layout.DONE:
@@ -299,7 +299,7 @@ def _run(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _settle(machine):  # type: ignore[no-untyped-def]
+def _settle(machine):
     """What the iteration has appended is the next delta; returns how many facts that is."""
     found = 0
     for r in range(machine.relations_number):
@@ -314,7 +314,7 @@ def _settle(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _close(machine):  # type: ignore[no-untyped-def]
+def _close(machine):
     task = _task_at(machine.task, 0)
     found = _settle(machine)
     task.iteration += 1
@@ -332,7 +332,7 @@ _drive = driver(_open, _starts, _run, _close)
 
 
 @piece
-def _run_shares(machine, task):  # type: ignore[no-untyped-def]
+def _run_shares(machine, task):
     """Runs shares of an iteration as long as there are any."""
     while True:
         if machine.at < 0:
@@ -353,7 +353,7 @@ def _run_shares(machine, task):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _go_over(machine, task, sharing):  # type: ignore[no-untyped-def]
+def _go_over(machine, task, sharing):
     """All machines have come to the end of a stage, this one last: what is to be done by one before the next."""
     if sharing.stage == layout.OPENING:
         if not are_extended(machine, task.sharing):
@@ -376,7 +376,7 @@ def _go_over(machine, task, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _begin_solo(machine, task, sharing):  # type: ignore[no-untyped-def]
+def _begin_solo(machine, task, sharing):
     """The iterations that follow are small: this machine runs them, and the others wait."""
     first = _task_at(sharing.task, 0)
     task.is_solo = 1
@@ -388,7 +388,7 @@ def _begin_solo(machine, task, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _end_solo(machine, task, sharing, reason):  # type: ignore[no-untyped-def]
+def _end_solo(machine, task, sharing, reason):
     """It is done with them, or one was larger: what follows for all."""
     first = _task_at(sharing.task, 0)
     first.iteration = task.iteration
@@ -402,7 +402,7 @@ def _end_solo(machine, task, sharing, reason):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _arrive(machine, task, sharing):  # type: ignore[no-untyped-def]
+def _arrive(machine, task, sharing):
     """A machine has done its part of a stage. The last one says what follows for all: OTHERWISE if the next iterations
     are so small that it runs them itself."""
     task.passed = passed(task.sharing)
@@ -419,7 +419,7 @@ def _arrive(machine, task, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _grow_together(machine, task):  # type: ignore[no-untyped-def]
+def _grow_together(machine, task):
     """Runs iterations with other machines, stage after stage."""
     sharing = sharing_at(task.sharing, 0)
     while True:
@@ -459,7 +459,7 @@ def _grow_together(machine, task):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, INT)
-def grow(address):  # type: ignore[no-untyped-def]
+def grow(address):
     """Runs iteration after iteration, alone or with others; returns why it stops."""
     machine = machine_at(address, 0)
     task = _task_at(machine.task, 0)

@@ -44,7 +44,7 @@ from elastalog.backends.kernel.store.set_table import add_row, find_in_turn, fin
 
 
 @inlined
-def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
+def fetch_ahead(machine, head, block, i):
     """A head will be in the next delta, or in a later one: asks for the memory that probes from there will look at. In
     a long chain nothing else is there to wait for it; many heads are looked up in groups when it is their turn."""
     at = head.ahead
@@ -68,7 +68,7 @@ def fetch_ahead(machine, head, block, i):  # type: ignore[no-untyped-def]
 
 
 @piece
-def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
+def lose(block, used, head, machine):
     """Takes old derivations off the counts of their heads; lists those whose count reached 0."""
     width = block.shape[1]
     rows = rows_of(head)
@@ -101,7 +101,7 @@ def lose(block, used, head, machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
+def gain(block, used, relation, head, machine):
     """Offers new derivations to their heads; facts never seen get a row."""
     width = block.shape[1]
     rows = rows_of(head)
@@ -137,7 +137,7 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def recover(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
+def recover(block, used, relation, head, machine):
     """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they
     stood before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
     width = block.shape[1]
@@ -151,7 +151,7 @@ def recover(block, used, relation, head, machine):  # type: ignore[no-untyped-de
 
 
 @piece
-def recover_listed(block, used, relation, head, first, machine):  # type: ignore[no-untyped-def]
+def recover_listed(block, used, relation, head, first, machine):
     """Offers derivations that were found by enumeration, to the heads from place `first` of the list of losses
     on; `deltas` of a listed entry is its place (see `rederivation`). Returns how many derivations those have."""
     width = block.shape[1]
@@ -180,7 +180,7 @@ def recover_listed(block, used, relation, head, first, machine):  # type: ignore
 
 
 @piece
-def highest(block, used, column):  # type: ignore[no-untyped-def]
+def highest(block, used, column):
     """The highest level at which a derivation of the block fires, as one of its columns says."""
     found = np_int32(0)
     for i in range(used):
@@ -190,7 +190,7 @@ def highest(block, used, column):  # type: ignore[no-untyped-def]
 
 
 @piece
-def has_counts(head, rows, steps):  # type: ignore[no-untyped-def]
+def has_counts(head, rows, steps):
     """Whether the vectors of a head have room for `rows`, and for `steps` more."""
     vectors = vectors_at(head.vectors, 0)
     return (
@@ -201,7 +201,7 @@ def has_counts(head, rows, steps):  # type: ignore[no-untyped-def]
 
 
 @piece
-def lose_counts(block, used, head):  # type: ignore[no-untyped-def]
+def lose_counts(block, used, head):
     """Takes old derivations off the counts of their heads at the level where they fired; lists those whose first count
     reached 0."""
     width = block.shape[1]
@@ -234,7 +234,7 @@ def lose_counts(block, used, head):  # type: ignore[no-untyped-def]
 
 
 @piece
-def gain_counts(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
+def gain_counts(block, used, relation, head, machine):
     """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts
     never seen get a row. Heads whose first level falls wait for it."""
     width = block.shape[1]
@@ -279,7 +279,7 @@ def gain_counts(block, used, relation, head, machine):  # type: ignore[no-untype
 
 
 @piece
-def wait_for_counts(machine):  # type: ignore[no-untyped-def]
+def wait_for_counts(machine):
     """Facts that lost their last derivation, and explicit ones that go, wait for the first level of what is left in
     their vectors; says what is missing for that, having done nothing. They are not looked for backwards: what is left
     are derivations from facts that were not lost."""
@@ -313,7 +313,7 @@ def wait_for_counts(machine):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _lost(relation, i):  # type: ignore[no-untyped-def]
+def _lost(relation, i):
     """One after another, the facts that lost their last derivation, and the explicit ones that go."""
     touched = touched_of(relation)
     if i < relation.losses:

@@ -30,7 +30,7 @@ MAY_LOSE, MAY_GAIN = 1, 2
 
 
 @piece
-def begin_relation(relation):  # type: ignore[no-untyped-def]
+def begin_relation(relation):
     """Before an update: it has no losses and no delta, and may do both."""
     relation.may_lose = 1
     relation.may_gain = 1
@@ -41,7 +41,7 @@ def begin_relation(relation):  # type: ignore[no-untyped-def]
 
 
 @piece
-def look_at_inputs(machine):  # type: ignore[no-untyped-def]
+def look_at_inputs(machine):
     """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a variant can
     start at what was lost (MAY_LOSE), and at what was gained (MAY_GAIN): most changes go one way, and then half of the
     work is not there."""
@@ -66,14 +66,14 @@ def look_at_inputs(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _set_delta(relation, length):  # type: ignore[no-untyped-def]
+def _set_delta(relation, length):
     relation.listed_in = DELTA_LIST
     relation.delta = 0
     relation.delta_end = length
 
 
 @piece
-def look_at_given(machine):  # type: ignore[no-untyped-def]
+def look_at_given(machine):
     """Likewise for explicit facts of the stratum that go and come. What comes stays, whatever rules say."""
     concerned = 0
     for r in range(machine.relations_number):
@@ -88,7 +88,7 @@ def look_at_given(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def list_losses(machine):  # type: ignore[no-untyped-def]
+def list_losses(machine):
     """The inputs, and explicit facts that go, are the delta of losses. A derivation through a fact that is only lower
     than before is not lost: it stays where it is counted, or its head is lowered too (both of which gains see to)."""
     for r in range(machine.relations_number):
@@ -111,7 +111,7 @@ def list_losses(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def lose_given(machine):  # type: ignore[no-untyped-def]
+def lose_given(machine):
     """Explicit facts go from which nothing follows in the stratum."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -123,7 +123,7 @@ def lose_given(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def list_gains(machine):  # type: ignore[no-untyped-def]
+def list_gains(machine):
     """The inputs, and explicit facts that come, will be the delta of gains, and are marked as such already."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -139,7 +139,7 @@ def list_gains(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def set_gains(machine):  # type: ignore[no-untyped-def]
+def set_gains(machine):
     """The inputs, listed before, and explicit facts that come are the delta of gains."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -151,7 +151,7 @@ def set_gains(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def seek_given(machine):  # type: ignore[no-untyped-def]
+def seek_given(machine):
     """Explicit facts that go are looked for backwards, in the list of the delta."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -159,7 +159,7 @@ def seek_given(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def seek_losses(machine):  # type: ignore[no-untyped-def]
+def seek_losses(machine):
     """Facts of the stratum that lost their last derivation are looked for backwards."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -168,7 +168,7 @@ def seek_losses(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def take_marks_off(machine):  # type: ignore[no-untyped-def]
+def take_marks_off(machine):
     """Takes the marks of an update of this stratum off its inputs."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -179,6 +179,6 @@ def take_marks_off(machine):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, INT)
-def unmark(address):  # type: ignore[no-untyped-def]
+def unmark(address):
     """Takes the marks of an update that is abandoned off the inputs of its stratum."""
     take_marks_off(machine_at(address, 0))

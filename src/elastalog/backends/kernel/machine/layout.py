@@ -25,56 +25,56 @@ from elastalog.jit.operators import view
 
 
 @view
-def rows_of(relation):  # type: ignore[no-untyped-def]
+def rows_of(relation):
     return matrix_at(relation.rows, relation.room, relation.width)
 
 
 @view
-def table_of(relation):  # type: ignore[no-untyped-def]
+def table_of(relation):
     return table_at(relation.table, relation.table_size)
 
 
 @view
-def levels_of(relation):  # type: ignore[no-untyped-def]
+def levels_of(relation):
     return words_at(relation.level, relation.room)
 
 
 @view
-def counts_of(relation):  # type: ignore[no-untyped-def]
+def counts_of(relation):
     return words_at(relation.count, relation.room)
 
 
 @view
-def touched_of(relation):  # type: ignore[no-untyped-def]
+def touched_of(relation):
     return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
 
 
 @view
-def inputs_of(relation):  # type: ignore[no-untyped-def]
+def inputs_of(relation):
     """The changed entries of a relation below the stratum."""
     return words_at(relation.changed, relation.changed_number)
 
 
 @view
-def given_of(relation):  # type: ignore[no-untyped-def]
+def given_of(relation):
     """The entries of explicit facts that go and come in a relation of the stratum."""
     return words_at(relation.given, relation.going + relation.coming)
 
 
 @view
-def block_of(frame):  # type: ignore[no-untyped-def]
+def block_of(frame):
     """The block that a step made."""
     return matrix_at(frame.block, frame.rows, frame.width)
 
 
 @view
-def operands(machine, place, length):  # type: ignore[no-untyped-def]
+def operands(machine, place, length):
     """Some operands of a variant or a probe."""
     return numbers_at(machine.operands + 8 * place, length)
 
 
 @inlined
-def lookup_of(machine, probe, relation):  # type: ignore[no-untyped-def]
+def lookup_of(machine, probe, relation):
     """Where a probe finds the rows of its relation, as joins are told: how, keys and their shift, slots, pool, and the
     columns of the index. Without an index the keys are the set table, two slots a number."""
     kind = probe.kind

@@ -49,7 +49,7 @@ row."""
 
 
 @inlined
-def fetch_listed(touched, rows, column, at, end):  # type: ignore[no-untyped-def]
+def fetch_listed(touched, rows, column, at, end):
     """Asks for what later facts of a list of entries will need, whose turn is at a place before `end`."""
     if at + _AHEAD < end:
         prefetch(flattened(touched), int64(touched[at + _AHEAD, column]) * TOUCHED_WIDTH)
@@ -58,7 +58,7 @@ def fetch_listed(touched, rows, column, at, end):  # type: ignore[no-untyped-def
 
 
 @piece
-def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped-def]
+def gather_some_heads(machine, variant, frame, most):
     """Fills the first block with the next facts of the delta, at most `most`, whatever has become of them; column -1
     is the entry."""
     relation = relation_at(machine.relations, variant.start)
@@ -81,13 +81,13 @@ def gather_some_heads(machine, variant, frame, most):  # type: ignore[no-untyped
 
 
 @piece
-def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
+def gather_heads(machine, variant, frame):
     """Fills the first block with as many facts of the delta as there is room for."""
     return gather_some_heads(machine, variant, frame, BLOCK)
 
 
 @piece
-def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
+def gather_seen(machine, variant, frame):
     """Fills the first block with the next facts of the delta that the start sees, those that go another way left aside,
     with their levels; column -1 is the row."""
     relation = relation_at(machine.relations, variant.start)
@@ -125,7 +125,7 @@ def _probing(join: Any) -> Any:
     """A piece that does `probe_levels` by a join, which becomes part of it: arguments are many, and rows few."""
 
     @piece
-    def probe_by(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
+    def probe_by(machine, probe, frame, following, phase, limit):
         relation = relation_at(machine.relations, probe.relation)
         kind, keys, shift, slots, pool, columns = lookup_of(machine, probe, relation)
         is_negated = probe.is_negated != 0
@@ -155,7 +155,7 @@ _probe_many = _probing(inlined(join_levels))
 
 
 @inlined
-def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
+def probe_levels(machine, probe, frame, following, phase, limit):
     """Joins what is left of a step's block with the rows below `limit` of the relation of the next step, until the
     block of that step is full. In chains that is one row, round after round."""
     if frame.end - frame.begun == 1:
@@ -164,7 +164,7 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
 
 
 @piece
-def probe_seen(machine, probe, frame, following):  # type: ignore[no-untyped-def]
+def probe_seen(machine, probe, frame, following):
     """Joins with all rows, as the phase sees them."""
     limit = relation_at(machine.relations, probe.relation).used
     return probe_levels(machine, probe, frame, following, machine.phase, limit)

@@ -53,7 +53,7 @@ _WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 
 
 @piece
-def heads_to_seek(machine, variant):  # type: ignore[no-untyped-def]
+def heads_to_seek(machine, variant):
     """How many heads a backward variant starts at next: as many again as before, or none, if the others are better left
     to enumeration."""
     relation = relation_at(machine.relations, variant.start)
@@ -72,7 +72,7 @@ def heads_to_seek(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @piece
-def has_left(machine, variant):  # type: ignore[no-untyped-def]
+def has_left(machine, variant):
     """Whether the backward variant that one stands in for has left it something."""
     sought = variant_at(machine.variants, variant.seeks - 1)
     relation = relation_at(machine.relations, sought.start)
@@ -80,7 +80,7 @@ def has_left(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @piece
-def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
+def gather_all(machine, variant, frame):
     """Fills the first block with the next facts of the start's relation that are there, with their levels. If an index
     has those together that the first probe looks up alike, in its order: then what is found for one is near for the
     next."""
@@ -135,7 +135,7 @@ def gather_all(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _note_sought(machine, relation, first):  # type: ignore[no-untyped-def]
+def _note_sought(machine, relation, first):
     """Writes the place of every entry in the list of losses where the list of the delta would be, which there is none
     of now. Those from the first that is sought on get the bit of their hash."""
     touched = touched_of(relation)
@@ -153,7 +153,7 @@ def _note_sought(machine, relation, first):  # type: ignore[no-untyped-def]
 
 
 @piece
-def keep_sought(machine, block, used, width):  # type: ignore[no-untyped-def]
+def keep_sought(machine, block, used, width):
     """Moves the heads of a block that may be sought to its front; most are not, and need no look at the relation.
     Returns how many those are."""
     bits = keys_at(machine.sought, SOUGHT_BITS // 64)
@@ -169,5 +169,5 @@ def keep_sought(machine, block, used, width):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _bit(rows, row, width):  # type: ignore[no-untyped-def]
+def _bit(rows, row, width):
     return hash_row(rows, row, width) >> _UPPER

@@ -50,7 +50,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
     why there is no further round now."""
 
     @piece
-    def drive(machine):  # type: ignore[no-untyped-def]
+    def drive(machine):
         while True:
             if machine.stage == layout.OPENING or machine.stage == layout.REOPENING:
                 machine.variant = 0
@@ -81,7 +81,7 @@ def driver(open_round: Any, starts: Any, run: Any, close_round: Any) -> Any:
 
 
 @piece
-def begin(machine, variant):  # type: ignore[no-untyped-def]
+def begin(machine, variant):
     """Goes to the first place of the delta that a variant starts at."""
     machine.at = relation_at(machine.relations, variant.start).delta
     machine.depth = 0
@@ -92,14 +92,14 @@ def begin(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def has_delta(machine, variant):  # type: ignore[no-untyped-def]
+def has_delta(machine, variant):
     """Whether there are facts that a variant starts at."""
     relation = relation_at(machine.relations, variant.start)
     return relation.delta < relation.delta_end
 
 
 @inlined
-def has_more(machine, variant):  # type: ignore[no-untyped-def]
+def has_more(machine, variant):
     """Whether there are facts left that a variant starts at."""
     return machine.at < relation_at(machine.relations, variant.start).delta_end
 
@@ -113,7 +113,7 @@ def runner(has_more: Any, gather: Any, probe_next: Any, sink: Any) -> Any:
     be checked though nothing is derived."""
 
     @piece
-    def run(machine, variant):  # type: ignore[no-untyped-def]
+    def run(machine, variant):
         depth = machine.depth
         step = machine.step
         frame = frame_at(machine.frames, depth)
@@ -174,13 +174,13 @@ _append = piece(postings.append)
 
 
 @inlined
-def _second(block, i, second, is_constant):  # type: ignore[no-untyped-def]
+def _second(block, i, second, is_constant):
     """The second operand of an action."""
     return np_int32(second) if is_constant else block[i, second]
 
 
 @inlined
-def _made(kind, left, right):  # type: ignore[no-untyped-def]
+def _made(kind, left, right):
     """What an action makes of two numbers. Division is towards zero."""
     if kind == layout.ADD:
         return left + right
@@ -195,13 +195,13 @@ def _made(kind, left, right):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _are_narrow(left, right):  # type: ignore[no-untyped-def]
+def _are_narrow(left, right):
     """Whether two words of numbers are the numbers themselves."""
     return left < WIDE and right < WIDE
 
 
 @piece
-def _compute(kind, first, second, is_constant, result, block, used):  # type: ignore[no-untyped-def]
+def _compute(kind, first, second, is_constant, result, block, used):
     """Writes what an action makes of two numbers, row by row; False if one is not its own word, or would not be."""
     for i in range(used):
         left = int64(block[i, first])
@@ -214,7 +214,7 @@ def _compute(kind, first, second, is_constant, result, block, used):  # type: ig
 
 
 @piece
-def _can_compare(first, second, is_constant, block, used):  # type: ignore[no-untyped-def]
+def _can_compare(first, second, is_constant, block, used):
     """Whether an action finds no numbers that are not their own words."""
     is_narrow = True
     for i in range(used):
@@ -223,7 +223,7 @@ def _can_compare(first, second, is_constant, block, used):  # type: ignore[no-un
 
 
 @piece
-def _act(machine, block, used, begin, end):  # type: ignore[no-untyped-def]
+def _act(machine, block, used, begin, end):
     """Runs simple actions on the first rows of a block; returns how many rows are left. -1 and less if a number is not
     its own word: then -1 - the rows that are left, on which all actions are to be run in Python, though some have
     been."""
@@ -267,7 +267,7 @@ def _act(machine, block, used, begin, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
+def finish_block(machine, step, frame, filled):
     """A step, the start of a variant or a probe, has filled its block: runs its actions."""
     frame.block = frame.usual
     frame.rows = BLOCK
@@ -279,7 +279,7 @@ def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _run_actions(machine, step, frame):  # type: ignore[no-untyped-def]
+def _run_actions(machine, step, frame):
     """The actions of a step, or ACTIONS if they are to be run in Python."""
     action = action_at(machine.actions, step.first_action)
     machine.action = action.first
@@ -292,7 +292,7 @@ def _run_actions(machine, step, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def extend_indexes(machine):  # type: ignore[no-untyped-def]
+def extend_indexes(machine):
     """Adds the latest rows to the indexes of the stratum's relations; False if one is full."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -305,14 +305,14 @@ def extend_indexes(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def extend_index(index, relation):  # type: ignore[no-untyped-def]
+def extend_index(index, relation):
     """Adds the latest rows of a relation to an index; False if it is full."""
     index.added = extend_part(index, relation, index.added, 0, 1)
     return index.added >= relation.used
 
 
 @piece
-def extend_part(index, relation, start, part, parts):  # type: ignore[no-untyped-def]
+def extend_part(index, relation, start, part, parts):
     """Adds the rows of some keys to an index, from a row on; returns where it is full, or the relation ends."""
     return _append(
         rows_of(relation), start, relation.used, numbers_at(index.columns, index.columns_number),
@@ -323,7 +323,7 @@ def extend_part(index, relation, start, part, parts):  # type: ignore[no-untyped
 
 
 @piece
-def catch_up(machine, number):  # type: ignore[no-untyped-def]
+def catch_up(machine, number):
     """Brings an index up to date that lacks rows which a drive has added to its relation; False if that is to be done
     in Python, since it is full, or is not there."""
     index = index_at(machine.indexes, number)
@@ -342,19 +342,19 @@ def catch_up(machine, number):  # type: ignore[no-untyped-def]
 
 
 @piece
-def can_fork(machine, variant):  # type: ignore[no-untyped-def]
+def can_fork(machine, variant):
     """Whether both ways of a forked variant are open; else the index that is missing is to be made in Python."""
     return _is_open(machine, variant) and _is_open(machine, variant_at(machine.variants, variant.fork - 1))
 
 
 @piece
-def _is_open(machine, variant):  # type: ignore[no-untyped-def]
+def _is_open(machine, variant):
     number = probe_at(machine.probes, variant.first_probe).index
     return not index_at(machine.indexes, number).is_missing or catch_up(machine, number)
 
 
 @piece
-def goes_here(machine, variant, rows, row):  # type: ignore[no-untyped-def]
+def goes_here(machine, variant, rows, row):
     """Whether the fact in a row goes the way of this variant of a fork."""
     here = _length(machine, variant, rows, row)
     there = _length(machine, variant_at(machine.variants, variant.fork - 1), rows, row)
@@ -362,7 +362,7 @@ def goes_here(machine, variant, rows, row):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _length(machine, variant, rows, row):  # type: ignore[no-untyped-def]
+def _length(machine, variant, rows, row):
     """How many rows the first join of a variant would look at from a fact."""
     index = index_at(machine.indexes, probe_at(machine.probes, variant.first_probe).index)
     columns = operands(machine, variant.first_key, variant.first_key_width)

@@ -22,7 +22,14 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, relation_at, touched_of
+from elastalog.backends.kernel.machine.layout import (
+    IndexPlace,
+    Relation,
+    index_at,
+    machine_at,
+    relation_at,
+    touched_of,
+)
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
 from elastalog.backends.kernel.store.memory import IndexDescriptor, Place, index_descriptor_at, relation_descriptor_at
@@ -72,9 +79,9 @@ class Drive(Structure):
     its begin; then the places of strata that read it. `homes`: the descriptors of all relations.
 
     `changes`: how many there are of what the stratum under way reads. What one may cost before Python is asked:
-    `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `first`: a list of the first entries,
-    all of which have changed where a relation has no rules. `driven` and `moved`: what was done
-    (see `DRIVEN` and `MOVED`). `is_single`: the drive ends after one stratum."""
+    `derived_allowed`, `work_allowed`. `lists`: room for what changes in strata. `driven` and `moved`: what was done
+    (see `DRIVEN` and `MOVED`), the last four numbers of `driven` together in `derivations` to `touched`; `grown`: how
+    many rows relations have got. `is_single`: the drive ends after one stratum."""
 
     stamp: int
     strata: int
@@ -94,23 +101,28 @@ class Drive(Structure):
     lists: int
     lists_used: int
     lists_room: int
-    first: int
-    first_room: int
     driven: int
     driven_number: int
+    derivations: int
+    rows: int
+    effort: int
+    touched: int
     moved: int
     moved_number: int
+    grown: int
 
 
 drive_at = record_at(Drive)
 stratum_at = record_at(Stratum)
 
 
-@operator(types.void, INT)
-def set_out(address):  # type: ignore[no-untyped-def]
-    """Before a drive: nothing is known to have changed, no stratum is reached or barred for now, and nothing was
-    done."""
-    drive = drive_at(address, 0)
+@operator(types.void, INT, INT, INT)
+def set_out(address, first, allowed):
+    """Before a drive, which begins at a place and allows strata so many derivations: nothing is known to have changed,
+    no stratum is reached or barred for now, and nothing was done."""
+    machine = machine_at(address, 0)
+    machine.part = layout.TO_ENTER
+    drive = drive_at(machine.drive, 0)
     homes = numbers_at(drive.homes, drive.homes_number)
     for r in range(drive.homes_number):
         home = relation_descriptor_at(homes[r], 0)
@@ -123,13 +135,19 @@ def set_out(address):  # type: ignore[no-untyped-def]
     for place in range(drive.strata_number):
         reached[place] = 0
         barred[place] = never[place]
-    drive.at = 0
+    drive.at = first
+    drive.derived_allowed = allowed
     drive.driven_number = 0
+    drive.derivations = 0
+    drive.rows = 0
+    drive.effort = 0
+    drive.touched = 0
     drive.moved_number = 0
+    drive.grown = 0
 
 
 @operator(types.void, INT, INT, INT, INT)
-def tell(address, relation, entries, number):  # type: ignore[no-untyped-def]
+def tell(address, relation, entries, number):
     """So many entries of a relation have changed, which are listed at a place."""
     drive = drive_at(address, 0)
     home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
@@ -138,23 +156,26 @@ def tell(address, relation, entries, number):  # type: ignore[no-untyped-def]
     _reach_readers(drive, relation)
 
 
-@operator(INT, INT, INT, INT, MATRIX, types.boolean)
-def change(address, place, relation, facts, is_present):  # type: ignore[no-untyped-def]
-    """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place. Returns how
-    many entries the relation has, all of which have changed; -1 if rows or room are missing: then nothing was done."""
+@operator(types.boolean, INT, INT, INT, MATRIX, types.boolean)
+def change(address, place, relation, facts, is_present):
+    """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place, as all
+    entries of the relation have. Returns whether there was room: otherwise nothing was done."""
     drive = drive_at(address, 0)
     home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
-    if home.touched_used + facts.shape[0] > drive.first_room or change_facts(home, facts, is_present) > 0:
-        return -1
-    home.changed = drive.first
-    home.changed_number = home.touched_used
-    _reach_readers(drive, relation)
+    entries = home.touched_used + facts.shape[0]
+    if drive.lists_used + entries > drive.lists_room or change_facts(home, facts, is_present) > 0:
+        return False
+    listed = words_at(drive.lists + 4 * drive.lists_used, home.touched_used)
+    for i in range(home.touched_used):
+        listed[i] = np_int32(i)
+    home.number = relation
+    _tell_of_list(drive, home, home.touched_used, 0)
     numbers_at(_done_at(drive, place), DRIVEN)[1] += facts.shape[0]
-    return home.touched_used
+    return True
 
 
 @piece
-def _done_at(drive, place):  # type: ignore[no-untyped-def]
+def _done_at(drive, place):
     """Where it is noted what was done in the stratum at a place (see `DRIVEN`): nothing yet, unless it is the last of
     which something is."""
     last = drive.driven + (drive.driven_number - 1) * DRIVEN * _NUMBER
@@ -169,7 +190,7 @@ def _done_at(drive, place):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _reach_readers(drive, relation):  # type: ignore[no-untyped-def]
+def _reach_readers(drive, relation):
     """The strata that read a relation are to be entered."""
     readers = numbers_at(drive.readers, drive.readers_size)
     reached = numbers_at(drive.reached, drive.strata_number)
@@ -178,7 +199,7 @@ def _reach_readers(drive, relation):  # type: ignore[no-untyped-def]
 
 
 @piece
-def enter_next(machine):  # type: ignore[no-untyped-def]
+def enter_next(machine):
     """Goes to the next stratum that was reached: GO_ON, DONE if there is none, or OTHERWISE."""
     drive = drive_at(machine.drive, 0)
     reached = numbers_at(drive.reached, drive.strata_number)
@@ -210,7 +231,7 @@ def enter_next(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _copy_relations(stratum):  # type: ignore[no-untyped-def]
+def _copy_relations(stratum):
     """Relations are as they are now, and have no delta. Returns how many facts have changed in them."""
     changes = 0
     homes = numbers_at(stratum.homes, stratum.relations_number)
@@ -230,7 +251,7 @@ def _copy_relations(stratum):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _copy_indexes(stratum):  # type: ignore[no-untyped-def]
+def _copy_indexes(stratum):
     """Indexes are as they are now; one that is not there, or lacks rows, is missing, and caught up with if it is
     asked for."""
     homes = numbers_at(stratum.index_homes, stratum.indexes_number)
@@ -249,7 +270,7 @@ def _copy_indexes(stratum):  # type: ignore[no-untyped-def]
 
 
 @piece
-def write_back(machine):  # type: ignore[no-untyped-def]
+def write_back(machine):
     """Relations of the stratum, and their indexes, go as far as the machine has brought them."""
     drive = drive_at(machine.drive, 0)
     stratum = stratum_at(drive.strata, drive.at)
@@ -268,7 +289,7 @@ def write_back(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def leave(machine):  # type: ignore[no-untyped-def]
+def leave(machine):
     """The stratum is done: notes what changed in it, for those that read it. GO_ON, or NO_LISTS."""
     drive = drive_at(machine.drive, 0)
     stratum = stratum_at(drive.strata, drive.at)
@@ -295,27 +316,37 @@ def leave(machine):  # type: ignore[no-untyped-def]
     done[3] = machine.work
     done[4] = max(machine.derived, machine.work // ROWS_A_DERIVATION)
     done[5] = touched
+    drive.derivations += done[2]
+    drive.rows += done[3]
+    drive.effort += done[4]
+    drive.touched += done[5]
     machine.part = layout.TO_ENTER
     return layout.DONE if drive.is_single else layout.GO_ON
 
 
 @piece
-def _note_changes(drive, relation, home):  # type: ignore[no-untyped-def]
+def _note_changes(drive, relation, home):
     """Lists what changed in a relation, for the strata that read it."""
     touched = touched_of(relation)
-    listed = relation.delta_end
-    place = drive.lists + 4 * drive.lists_used
-    entries = words_at(place, listed)
-    for i in range(listed):
+    entries = words_at(drive.lists + 4 * drive.lists_used, relation.delta_end)
+    for i in range(relation.delta_end):
         entries[i] = np_int32(entry_of(touched, i).deltas)
-    home.changed = place
+    _tell_of_list(drive, home, relation.delta_end, relation.used - relation.used_before)
+
+
+@piece
+def _tell_of_list(drive, home, listed, grown):
+    """The last so many entries listed are those of a relation that have changed; so many rows it has got."""
+    home.is_settled = 0
+    home.changed = drive.lists + 4 * drive.lists_used
     home.changed_number = listed
     moved = numbers_at(drive.moved + drive.moved_number * MOVED * _NUMBER, MOVED)
     moved[0] = home.number
     moved[1] = drive.lists_used
     moved[2] = listed
-    moved[3] = relation.used - relation.used_before
+    moved[3] = grown
     drive.moved_number += 1
+    drive.grown += grown
     drive.lists_used += listed
     if listed > 0:
         _reach_readers(drive, home.number)

@@ -59,7 +59,7 @@ _task_at = record_at(PropagationTask)
 
 
 @piece
-def list_head(machine, relation, fact, entry, stamp):  # type: ignore[no-untyped-def]
+def list_head(machine, relation, fact, entry, stamp):
     """Lists a head as a node, once a round."""
     if fact.other != stamp:
         fact.other = stamp
@@ -70,7 +70,7 @@ def list_head(machine, relation, fact, entry, stamp):  # type: ignore[no-untyped
 
 
 @piece
-def enter_delta(relation, touched, entry):  # type: ignore[no-untyped-def]
+def enter_delta(relation, touched, entry):
     """A fact is in the next delta."""
     entry_of(touched, entry).marks |= DELTA
     entry_of(touched, relation.delta_end).deltas = entry
@@ -78,13 +78,13 @@ def enter_delta(relation, touched, entry):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _open(machine):  # type: ignore[no-untyped-def]
+def _open(machine):
     is_ready = not _task_at(machine.task, 0).is_new or extend_indexes(machine)
     return layout.DONE if is_ready else layout.NO_INDEX
 
 
 @piece
-def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _sink(machine, variant, frame):
     """Applies the last block to its heads and lists each head once a round, or says what is missing for that."""
     task = _task_at(machine.task, 0)
     used = frame.end
@@ -129,7 +129,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def leave_delta(machine, removed):  # type: ignore[no-untyped-def]
+def leave_delta(machine, removed):
     """The delta is over: its facts lose some marks."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -140,7 +140,7 @@ def leave_delta(machine, removed):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _close(machine):  # type: ignore[no-untyped-def]
+def _close(machine):
     """The delta is over; the heads found that are wanted are the next one."""
     task = _task_at(machine.task, 0)
     machine.work += 1
@@ -166,7 +166,7 @@ _drive = driver(_open, has_delta, runner(has_more, gather_heads, probe_seen, _si
 
 
 @operator(INT, INT)
-def propagate(address):  # type: ignore[no-untyped-def]
+def propagate(address):
     """Runs round after round; returns why it stops."""
     return _drive(machine_at(address, 0))
 
@@ -194,7 +194,7 @@ _plain_task_at = record_at(PlainRoundsTask)
 
 
 @piece
-def _open_half(machine):  # type: ignore[no-untyped-def]
+def _open_half(machine):
     """Each half has variants of its own."""
     task = _plain_task_at(machine.task, 0)
     if task.is_backward_half:
@@ -205,12 +205,12 @@ def _open_half(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _starts_half(machine, variant):  # type: ignore[no-untyped-def]
+def _starts_half(machine, variant):
     return not _plain_task_at(machine.task, 0).is_open and has_delta(machine, variant)
 
 
 @piece
-def _list_heads(machine, variant, block, used, stamp):  # type: ignore[no-untyped-def]
+def _list_heads(machine, variant, block, used, stamp):
     """Lists each head of a block once a round, or says what is missing for that."""
     head = relation_at(machine.relations, variant.head)
     machine.full = variant.head
@@ -236,7 +236,7 @@ def _list_heads(machine, variant, block, used, stamp):  # type: ignore[no-untype
 
 
 @piece
-def _look_at_bodies(machine, task, block, used):  # type: ignore[no-untyped-def]
+def _look_at_bodies(machine, task, block, used):
     """The round is not plain if a derivation of a candidate needs a fact that has neither been checked nor is a
     candidate."""
     scans = words_at(task.scans, task.scans_size)
@@ -256,7 +256,7 @@ def _look_at_bodies(machine, task, block, used):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _sink_half(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _sink_half(machine, variant, frame):
     """What is done with the last block, by half of the round."""
     task = _plain_task_at(machine.task, 0)
     used = frame.end
@@ -276,7 +276,7 @@ _run_half_variant = runner(has_more, gather_heads, probe_seen, _sink_half)
 
 
 @piece
-def _run_half(machine, variant):  # type: ignore[no-untyped-def]
+def _run_half(machine, variant):
     reason = _run_half_variant(machine, variant)
     task = _plain_task_at(machine.task, 0)
     if reason == layout.CHECK and task.is_backward_half:
@@ -287,7 +287,7 @@ def _run_half(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _mark_candidates(machine, added, removed):  # type: ignore[no-untyped-def]
+def _mark_candidates(machine, added, removed):
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -297,7 +297,7 @@ def _mark_candidates(machine, added, removed):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _choose(machine, task):  # type: ignore[no-untyped-def]
+def _choose(machine, task):
     """The delta is gone; heads that may go with it are the candidates. Whether there are any."""
     leave_delta(machine, IS)
     is_more = False
@@ -320,7 +320,7 @@ def _choose(machine, task):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _close_half(machine):  # type: ignore[no-untyped-def]
+def _close_half(machine):
     """A half is over. With LARGE, the facts in the delta are still to be checked."""
     task = _plain_task_at(machine.task, 0)
     machine.work += 1
@@ -342,6 +342,6 @@ _drive_plainly = driver(_open_half, _starts_half, _run_half, _close_half)
 
 
 @operator(INT, INT)
-def delete_plainly(address):  # type: ignore[no-untyped-def]
+def delete_plainly(address):
     """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops."""
     return _drive_plainly(machine_at(address, 0))

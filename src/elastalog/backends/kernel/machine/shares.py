@@ -170,14 +170,14 @@ class Shared:
 
 
 @view
-def _turns_at(sharing, number):  # type: ignore[no-untyped-def]
+def _turns_at(sharing, number):
     """The rows of a relation that threads are given."""
     size = APART * (1 + sharing.threads)
     return numbers_at(sharing.turns + 8 * size * number, size)
 
 
 @piece
-def take_share(address, thread):  # type: ignore[no-untyped-def]
+def take_share(address, thread):
     """Where the next share is, 0 if all have been taken."""
     sharing = sharing_at(address, 0)
     if thread == 0 and sharing.begun < sharing.ordered:
@@ -188,7 +188,7 @@ def take_share(address, thread):  # type: ignore[no-untyped-def]
 
 
 @piece
-def insert_shared(address, thread, number, head, count, level, at, block, start, stop):  # type: ignore[no-untyped-def]
+def insert_shared(address, thread, number, head, count, level, at, block, start, stop):
     """Inserts rows of a block into a relation, as others do; returns where it stopped, early if no row is left."""
     return _insert_together(
         block, start, stop, rows_of(head), table_of(head), head.shift, count, head.delta_end, level, at, head.room,
@@ -197,7 +197,7 @@ def insert_shared(address, thread, number, head, count, level, at, block, start,
 
 
 @piece
-def extend_shared(machine, address):  # type: ignore[no-untyped-def]
+def extend_shared(machine, address):
     """Extends indexes that no other thread extends, or parts of them; says so if one is full that it extends alone."""
     sharing = sharing_at(address, 0)
     counter = numbers_at(sharing.numbers + _NEXT_INDEX, 1)
@@ -221,14 +221,14 @@ def extend_shared(machine, address):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_divided(sharing, index, relation):  # type: ignore[no-untyped-def]
+def _is_divided(sharing, index, relation):
     """Whether an index lacks so many rows that every thread adds those of some keys."""
     lacking = relation.used - index.added
     return lacking >= sharing.least_divided and index.state_size >= sharing.threads * INDEX_STATE_SIZE
 
 
 @piece
-def are_extended(machine, address):  # type: ignore[no-untyped-def]
+def are_extended(machine, address):
     """All machines have added what they could: whether all indexes are up to date. If not, one (`full_index`) must be
     given room, and extending goes on."""
     sharing = sharing_at(address, 0)
@@ -250,37 +250,37 @@ def are_extended(machine, address):  # type: ignore[no-untyped-def]
 
 
 @piece
-def extend_again(address):  # type: ignore[no-untyped-def]
+def extend_again(address):
     """An index has got room: all machines go on to extend what is not up to date."""
     numbers_at(sharing_at(address, 0).numbers + _NEXT_INDEX, 1)[0] = 0
 
 
 @view
-def _gate_of(address):  # type: ignore[no-untyped-def]
+def _gate_of(address):
     """The barrier where machines wait for each other."""
     return table_at(sharing_at(address, 0).gate, GATE)
 
 
 @piece
-def is_last(address):  # type: ignore[no-untyped-def]
+def is_last(address):
     """A machine comes to where all wait for each other: whether the others have come before."""
     return arrive(_gate_of(address), sharing_at(address, 0).threads)
 
 
 @piece
-def let_all_pass(address):  # type: ignore[no-untyped-def]
+def let_all_pass(address):
     """All have come, and what was to be done then is done."""
     let_pass(_gate_of(address))
 
 
 @piece
-def passed(address):  # type: ignore[no-untyped-def]
+def passed(address):
     """How often all have come."""
     return int64(atomic_load(_gate_of(address), PASSED))
 
 
 @piece
-def may_pass(machine, address, before):  # type: ignore[no-untyped-def]
+def may_pass(machine, address, before):
     """Waits until all have come once more than before; False if the machine is to leave off."""
     gate = _gate_of(address)
     if look(gate, uint32(before), _LOOKS):
@@ -289,13 +289,13 @@ def may_pass(machine, address, before):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, INT)
-def wake(address):  # type: ignore[no-untyped-def]
+def wake(address):
     """Those who sleep leave off: their machines are called back."""
     wake_all(_gate_of(address), PASSED)
 
 
 @piece
-def take_back(machine, address):  # type: ignore[no-untyped-def]
+def take_back(machine, address):
     """Makes the rows of relations dense: those that machines were given and have not used are used no longer."""
     sharing = sharing_at(address, 0)
     for r in range(machine.relations_number):
@@ -309,7 +309,7 @@ def take_back(machine, address):  # type: ignore[no-untyped-def]
 
 
 @piece
-def share_out(machine, address):  # type: ignore[no-untyped-def]
+def share_out(machine, address):
     """Shares the next iteration out; GO_ON, or why it is not: it is small, or an index is missing, which two machines
     would make."""
     sharing = sharing_at(address, 0)
@@ -330,7 +330,7 @@ def share_out(machine, address):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _expect(machine, sharing):  # type: ignore[no-untyped-def]
+def _expect(machine, sharing):
     """What all bodies are expected to look at and make, judged by what they have done. Orders them by that."""
     codes = numbers_at(sharing.codes, sharing.threads)
     order = numbers_at(sharing.order, machine.variants_number)
@@ -357,7 +357,7 @@ def _expect(machine, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _lacks_index(machine, sharing):  # type: ignore[no-untyped-def]
+def _lacks_index(machine, sharing):
     for b in range(machine.variants_number):
         if _body_at(sharing.bodies, b).work > 0:
             code = variant_at(machine.variants, b)
@@ -369,7 +369,7 @@ def _lacks_index(machine, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _order_indexes(machine, sharing):  # type: ignore[no-untyped-def]
+def _order_indexes(machine, sharing):
     """The indexes that lack the most rows are extended first: a thread that began with such a one last would keep the
     others waiting."""
     places = numbers_at(sharing.indexes, sharing.indexes_number)
@@ -383,14 +383,14 @@ def _order_indexes(machine, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _lacking(machine, place):  # type: ignore[no-untyped-def]
+def _lacking(machine, place):
     """How many rows an index lacks."""
     index = index_at(machine.indexes, place)
     return relation_at(machine.relations, index.relation).used - index.added
 
 
 @piece
-def _give_rows(machine, sharing):  # type: ignore[no-untyped-def]
+def _give_rows(machine, sharing):
     """From now on threads are given rows behind those that there are."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -401,7 +401,7 @@ def _give_rows(machine, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _lay_out(machine, sharing):  # type: ignore[no-untyped-def]
+def _lay_out(machine, sharing):
     """Makes shares of bodies, the largest first. Texts get their ids in the order in which one machine finds them."""
     shared = 0
     sharing.shares_number = sharing.begun = 0
@@ -421,7 +421,7 @@ def _lay_out(machine, sharing):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _add_shares(machine, sharing, variant, pieces):  # type: ignore[no-untyped-def]
+def _add_shares(machine, sharing, variant, pieces):
     """So many of a variant, or as many as its start rows are worth."""
     relation = relation_at(machine.relations, variant_at(machine.variants, variant).start)
     size = relation.delta_end - relation.delta

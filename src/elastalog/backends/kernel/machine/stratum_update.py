@@ -48,7 +48,7 @@ from elastalog.backends.kernel.store.count_vectors import MOST_STEPS
 
 
 @piece
-def _open(machine):  # type: ignore[no-untyped-def]
+def _open(machine):
     """Gains may have brought new rows. After the first round only facts of the stratum are in the delta."""
     if machine.stage == layout.REOPENING:
         machine.variants_end = machine.own_variants
@@ -57,7 +57,7 @@ def _open(machine):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _starts(machine, variant):  # type: ignore[no-untyped-def]
+def _starts(machine, variant):
     """Whether a variant has something to start from."""
     if variant.seeks > 0:
         return machine.phase == layout.RECOVERING and has_left(machine, variant)
@@ -74,13 +74,13 @@ def _starts(machine, variant):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _has_more(machine, variant):  # type: ignore[no-untyped-def]
+def _has_more(machine, variant):
     """Whether there is something left to start at; who goes through all facts finds out himself."""
     return variant.seeks > 0 or has_more(machine, variant)
 
 
 @piece
-def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _gather(machine, variant, frame):
     """The next facts of the delta that the start sees, or the next lost heads, or of all facts."""
     machine.served = 0
     if variant.seeks > 0:
@@ -91,7 +91,7 @@ def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
+def _sink(machine, variant, frame):
     """Hands the last block to the head, or to one head after another, or says what is missing for that."""
     if variant.heads == 0:
         reason = _hand_on(machine, variant, variant.head, block_of(frame), frame.end)
@@ -113,7 +113,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _project(block, used, head, out):  # type: ignore[no-untyped-def]
+def _project(block, used, head, out):
     """Copies the words of a head, and the levels."""
     width = head[1]
     last = block.shape[1] - LEVELS
@@ -125,7 +125,7 @@ def _project(block, used, head, out):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-def]
+def _hand_on(machine, variant, number, block, used):
     """Hands a block to a head, or says what is missing for that."""
     phase = machine.phase
     head = relation_at(machine.relations, number)
@@ -166,7 +166,7 @@ def _hand_on(machine, variant, number, block, used):  # type: ignore[no-untyped-
 
 
 @piece
-def _close_losses(machine):  # type: ignore[no-untyped-def]
+def _close_losses(machine):
     """The delta has been propagated: its facts are lost. Heads that lost their last derivation are the next delta."""
     is_more = False
     for r in range(machine.relations_number):
@@ -191,7 +191,7 @@ def _close_losses(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _close_gains(machine):  # type: ignore[no-untyped-def]
+def _close_gains(machine):
     """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -224,7 +224,7 @@ def _close_gains(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _close(machine):  # type: ignore[no-untyped-def]
+def _close(machine):
     if machine.phase == layout.RECOVERING:
         return layout.DONE
     machine.work += 1
@@ -239,7 +239,7 @@ _drive = driver(_open, _starts, runner(_has_more, _gather, probe_seen, _sink), _
 
 
 @piece
-def _advance(machine):  # type: ignore[no-untyped-def]
+def _advance(machine):
     while True:
         if machine.part & 1 == 0:  # between phases
             reason = go_on(machine)
@@ -252,7 +252,7 @@ def _advance(machine):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, INT)
-def advance(address):  # type: ignore[no-untyped-def]
+def advance(address):
     """Runs a drive on, stratum after stratum, round after round; returns why it stops (`layout.DONE`)."""
     machine = machine_at(address, 0)
     reason = _advance(machine)
@@ -262,7 +262,7 @@ def advance(address):  # type: ignore[no-untyped-def]
 
 
 @piece
-def go_on(machine):  # type: ignore[no-untyped-def]
+def go_on(machine):
     """From the end of one phase to the beginning of the next, on a drive perhaps of another stratum: GO_ON, or DONE
     after the last, or what is missing."""
     while True:
@@ -281,7 +281,7 @@ def go_on(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _go_on_within(machine):  # type: ignore[no-untyped-def]
+def _go_on_within(machine):
     """From the end of one phase of a stratum to the beginning of the next."""
     if machine.part == layout.TO_LOSE:
         concerned = inputs.look_at_inputs(machine) | inputs.look_at_given(machine)
@@ -325,7 +325,7 @@ def _go_on_within(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _enter(machine, part, phase):  # type: ignore[no-untyped-def]
+def _enter(machine, part, phase):
     machine.part = part
     machine.phase = phase
     machine.stage = layout.OPENING
@@ -333,7 +333,7 @@ def _enter(machine, part, phase):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _ways_of_losses(machine):  # type: ignore[no-untyped-def]
+def _ways_of_losses(machine):
     """0 if no fact of the stratum was lost, and none of its explicit ones goes or comes; whether any that was lost can
     be looked for (SOUGHT), or any explicit one that goes (SOUGHT_IF_EXPLICIT)."""
     ways = 0
@@ -350,7 +350,7 @@ def _ways_of_losses(machine):  # type: ignore[no-untyped-def]
 
 
 @piece
-def _finish(machine):  # type: ignore[no-untyped-def]
+def _finish(machine):
     """Lists what changed in the relations of the stratum, as their deltas."""
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)

@@ -69,7 +69,7 @@ _NODES, _VERTICES, _LINKS, _NOTES = record(NODE), record(VERTEX), record(LINK), 
 
 
 @inlined
-def _slot_of(table, nodes, context, vertex):  # type: ignore[no-untyped-def]
+def _slot_of(table, nodes, context, vertex):
     """The place of a node in the table, or where it would be."""
     mask = uint64(table.shape[0] - 1)
     at = (mix(pack(context, vertex)) * FINISH >> uint64(20)) & mask
@@ -82,7 +82,7 @@ def _slot_of(table, nodes, context, vertex):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def node_of(table, nodes, state, context, vertex):  # type: ignore[no-untyped-def]
+def node_of(table, nodes, state, context, vertex):
     """The node of a vertex in a context, NOTHING if there is none."""
     if state[IS_PLAIN]:
         return int64(vertex)
@@ -90,7 +90,7 @@ def node_of(table, nodes, state, context, vertex):  # type: ignore[no-untyped-de
 
 
 @inlined
-def made_node(table, nodes, vertices, state, context, vertex):  # type: ignore[no-untyped-def]
+def made_node(table, nodes, vertices, state, context, vertex):
     """The same, made if there is none. There must be room."""
     if state[IS_PLAIN]:
         return int64(vertex)
@@ -109,7 +109,7 @@ def made_node(table, nodes, vertices, state, context, vertex):  # type: ignore[n
 
 
 @inlined
-def sum_of(one, other, state):  # type: ignore[no-untyped-def]
+def sum_of(one, other, state):
     """The sum of two values. Of floats these are the numbers in whose order they are: see `nodes.Order`."""
     if state[IS_FLOAT]:
         first = int64(one if one >= 0 else one ^ LARGEST).view(np.float64)
@@ -125,7 +125,7 @@ def sum_of(one, other, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def derive(nodes, links, state, number, source):  # type: ignore[no-untyped-def]
+def derive(nodes, links, state, number, source):
     """Whether a link that leads from a node derives something; then VALUE and STEPS say what."""
     link = links[number]
     state[LOOKED] += 1
@@ -160,7 +160,7 @@ def derive(nodes, links, state, number, source):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find_best(nodes, vertices, links, table, state, node):  # type: ignore[no-untyped-def]
+def find_best(nodes, vertices, links, table, state, node):
     """How many derivations of a node have the least rank, BEST and BEST_STEPS."""
     best, best_steps, count = LARGEST, int64(0), int64(0)
     for is_given in range(2):
@@ -181,7 +181,7 @@ def find_best(nodes, vertices, links, table, state, node):  # type: ignore[no-un
 
 
 @inlined
-def next_from(links, number, vertex):  # type: ignore[no-untyped-def]
+def next_from(links, number, vertex):
     """The next link that leads from a vertex."""
     return int64(links[number].next_out if links[number].source == vertex else links[number].next_other)
 
@@ -190,12 +190,12 @@ def next_from(links, number, vertex):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_less(heap, at, value, low):  # type: ignore[no-untyped-def]
+def _is_less(heap, at, value, low):
     return heap[at, 0] < value or (heap[at, 0] == value and heap[at, 1] < low)
 
 
 @inlined
-def _push(heap, state, value, low):  # type: ignore[no-untyped-def]
+def _push(heap, state, value, low):
     at = state[USED_HEAP]
     state[USED_HEAP] = at + 1
     while at > 0:
@@ -210,7 +210,7 @@ def _push(heap, state, value, low):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pop_least(heap, state):  # type: ignore[no-untyped-def]
+def pop_least(heap, state):
     """Takes the least off the heap: its value is BEST, the rest is returned."""
     state[BEST], least = heap[0, 0], heap[0, 1]
     size = state[USED_HEAP] - 1
@@ -234,7 +234,7 @@ def pop_least(heap, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def offer_rank(nodes, heap, state, number, value, steps):  # type: ignore[no-untyped-def]
+def offer_rank(nodes, heap, state, number, value, steps):
     """A derivation offers a node a rank: it waits, if that is not above the one that it has, nor offered already."""
     node = nodes[number]
     if node.present and (value > node.value or (value == node.value and steps > node.steps)):
@@ -247,7 +247,7 @@ def offer_rank(nodes, heap, state, number, value, steps):  # type: ignore[no-unt
 
 
 @inlined
-def offer(heap, nodes, vertices, links, table, state, number, source):  # type: ignore[no-untyped-def]
+def offer(heap, nodes, vertices, links, table, state, number, source):
     """Offers what a link from a node derives. There must be room for its target."""
     if derive(nodes, links, state, number, source):
         target = int64(links[number].target)
@@ -257,7 +257,7 @@ def offer(heap, nodes, vertices, links, table, state, number, source):  # type: 
 
 
 @inlined
-def has_room(more, heap, nodes, table, state):  # type: ignore[no-untyped-def]
+def has_room(more, heap, nodes, table, state):
     """Whether so much more may wait, each of it a new node."""
     if state[USED_HEAP] + more > heap.shape[0]:
         return False
@@ -269,7 +269,7 @@ def has_room(more, heap, nodes, table, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def note_node(nodes, notes, state, number):  # type: ignore[no-untyped-def]
+def note_node(nodes, notes, state, number):
     """Notes what a node was before the update, once."""
     node = nodes[number]
     if node.noted != state[UPDATE]:
@@ -281,7 +281,7 @@ def note_node(nodes, notes, state, number):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take_off(notes, lost, nodes, links, table, state, number, source):  # type: ignore[no-untyped-def]
+def take_off(notes, lost, nodes, links, table, state, number, source):
     """A derivation goes. If it counted, it is taken off its target; a node without any is lost."""
     if not derive(nodes, links, state, number, source):
         return
@@ -302,7 +302,7 @@ def take_off(notes, lost, nodes, links, table, state, number, source):  # type: 
 
 
 @operator(INT, _NOTES, WORDS, WORDS, _NODES, _VERTICES, _LINKS, WORDS, STATE)
-def lose(notes, lost, gone, nodes, vertices, links, table, state):  # type: ignore[no-untyped-def]
+def lose(notes, lost, gone, nodes, vertices, links, table, state):
     """Takes off what is derived by links that go, over the ranks as they were, to its end. Then these are dead, and
     lost nodes absent. Returns how many are lost. `notes` and `lost` have room for all nodes."""
     update = state[UPDATE]
@@ -339,7 +339,7 @@ def lose(notes, lost, gone, nodes, vertices, links, table, state):  # type: igno
 
 
 @operator(INT, NUMBERS, WORDS, WORDS, _NODES, _VERTICES, _LINKS, WORDS, STATE)
-def bring(heap, lost, come, nodes, vertices, links, table, state):  # type: ignore[no-untyped-def]
+def bring(heap, lost, come, nodes, vertices, links, table, state):
     """Offers lost nodes the best rank that what is left gives them, and what links that came derive, which are alive
     from now on. Goes on from AT. Returns 1 when all is done, 0 when there may be no room for the next one."""
     while state[AT] < state[USED_LOST] + state[USED_COME]:
@@ -366,7 +366,7 @@ def bring(heap, lost, come, nodes, vertices, links, table, state):  # type: igno
 
 
 @operator(INT, INT, NUMBERS, _NOTES, _NODES, _VERTICES, _LINKS, WORDS, STATE)
-def settle(most, heap, notes, nodes, vertices, links, table, state):  # type: ignore[no-untyped-def]
+def settle(most, heap, notes, nodes, vertices, links, table, state):
     """Settles what is offered, the least rank first, and offers what follows from it. Returns 1 when there is nothing
     left or at a fault, 0 when there is no room, 2 when so many derivations have been looked at."""
     while state[USED_HEAP] > 0 and not state[FAULT]:
@@ -405,7 +405,7 @@ def settle(most, heap, notes, nodes, vertices, links, table, state):  # type: ig
 
 
 @operator(INT, WORDS, MATRIX, WORDS, WORDS, WORDS, _LINKS, STATE)
-def collect(entries, touched, known, gone, come, links, state):  # type: ignore[no-untyped-def]
+def collect(entries, touched, known, gone, come, links, state):
     """The links that went and that came, of the changed entries of a relation. Returns 0, with nothing done, if one is
     not known yet."""
     for i in range(entries.shape[0]):
@@ -425,7 +425,7 @@ def collect(entries, touched, known, gone, come, links, state):  # type: ignore[
 
 
 @operator(INT, INT, _NOTES, _NOTES, _NODES, MATRIX, STATE)
-def tell(relation, told, notes, nodes, keys, state):  # type: ignore[no-untyped-def]
+def tell(relation, told, notes, nodes, keys, state):
     """The facts of a relation that went (steps GONE), came, or have another rank. Returns how many there are."""
     used = 0
     for i in range(state[USED_NOTES]):
@@ -448,7 +448,7 @@ def tell(relation, told, notes, nodes, keys, state):  # type: ignore[no-untyped-
 
 
 @operator(INT, INT, WORDS, WORDS, WORDS, STATE, STATE, _NODES, _VERTICES, _LINKS, STATE)
-def put_in(first, sources, others, targets, weights, floors, nodes, vertices, links, state):  # type: ignore[no-untyped-def]
+def put_in(first, sources, others, targets, weights, floors, nodes, vertices, links, state):
     """Makes links, not alive yet, and puts them into the lists of what they lead from and to. Those without sources
     lead to nodes."""
     for i in range(targets.shape[0]):
@@ -480,7 +480,7 @@ def put_in(first, sources, others, targets, weights, floors, nodes, vertices, li
 
 
 @operator(INT, INT, WORDS, _LINKS, STATE)
-def begin(used, come, links, state):  # type: ignore[no-untyped-def]
+def begin(used, come, links, state):
     """From what an evaluation begins: the links from nowhere. A FAULT if another one makes values better."""
     for number in range(used):
         if links[number].alive and links[number].source == NOTHING:
@@ -492,7 +492,7 @@ def begin(used, come, links, state):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, _NODES, WORDS, STATE)
-def fill_table(nodes, table, state):  # type: ignore[no-untyped-def]
+def fill_table(nodes, table, state):
     """Puts nodes into an empty table."""
     for node in range(state[USED_NODES]):
         table[_slot_of(table, nodes, nodes[node].context, nodes[node].vertex)] = node + 1
@@ -500,7 +500,7 @@ def fill_table(nodes, table, state):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, WORDS, WORDS, WORDS, INT, _NODES, _VERTICES, WORDS, STATE)
-def find_nodes(found, contexts, of_vertices, first, nodes, vertices, table, state):  # type: ignore[no-untyped-def]
+def find_nodes(found, contexts, of_vertices, first, nodes, vertices, table, state):
     """The nodes of vertices in contexts, made where there are none. Goes on from `first`; returns how many are done:
     all, or those for which there is room."""
     for i in range(first, of_vertices.shape[0]):

@@ -155,7 +155,7 @@ _STORED = FILLED
 
 
 @operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, COLUMNS, WORDS, MATRIX, STATE)
-def remember(block, used, rows, table, shift, words, latest, store, state):  # type: ignore[no-untyped-def]
+def remember(block, used, rows, table, shift, words, latest, store, state):
     """Stores the derivations of a block, whose first words are the head; `words` are those with the rows of body facts.
     `latest` is the last derivation of each head."""
     stored = state[_STORED]
@@ -173,7 +173,7 @@ def remember(block, used, rows, table, shift, words, latest, store, state):  # t
 
 
 @operator(types.void, WORDS, MATRIX, WORDS, MATRIX, COLUMNS, MATRIX, STATE)
-def recall(entries, touched, latest, store, places, out, state):  # type: ignore[no-untyped-def]
+def recall(entries, touched, latest, store, places, out, state):
     """Fills a block with derivations of heads, given as touched entries: the entry first, the rows of body facts at
     their places, no levels."""
     filled = int64(0)
@@ -207,7 +207,7 @@ def recall(entries, touched, latest, store, places, out, state):  # type: ignore
 
 
 @operator(INT, MATRIX, INT, INT, WORDS, MATRIX, INT)
-def keep_seen(block, used, word, level, touched, view):  # type: ignore[no-untyped-def]
+def keep_seen(block, used, word, level, touched, view):
     """Keeps the rows of a block in which one word is the row of a fact in a view."""
     kept = 0
     for i in range(used):

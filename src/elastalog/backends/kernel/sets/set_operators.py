@@ -50,7 +50,7 @@ IF_CERTAIN = 3  # ASSURED, if all body facts are certain
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, INT, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_seen(rows, start, stop, level, touched, view, take, place, out, state):  # type: ignore[no-untyped-def]
+def gather_seen(rows, start, stop, level, touched, view, take, place, out, state):
     """Copies columns of the rows in [start, stop) that are in a view, without levels, until the block is full."""
     filled = int64(0)
     room = out.shape[0]
@@ -71,7 +71,7 @@ def gather_seen(rows, start, stop, level, touched, view, take, place, out, state
 @operator(
     types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
 )
-def apply_heads(  # type: ignore[no-untyped-def]
+def apply_heads(
     block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,
     listed_entries, state,
 ):  # fmt: skip
@@ -123,7 +123,7 @@ def apply_heads(  # type: ignore[no-untyped-def]
 
 
 @operator(INT, WORDS, WORDS, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
-def expect(wanted, kept, level, count, touched, expected, entries, state):  # type: ignore[no-untyped-def]
+def expect(wanted, kept, level, count, touched, expected, entries, state):
     """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
     lists their entries, each once. `expected` is the mark of facts that are known to go."""
     used = state[TOUCHED_USED]
@@ -155,7 +155,7 @@ def expect(wanted, kept, level, count, touched, expected, entries, state):  # ty
 
 
 @operator(INT, MATRIX, INT, INT, INT, INT, WORDS, WORDS)
-def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type: ignore[no-untyped-def]
+def take_noted(touched, used, noted, presence, any_of, entries, counts):
     """Takes what look-ahead has noted off all entries; lists those that are present or not (`presence` is IS or 0) and
     have any of some marks, with their QUESTIONED derivations."""
     number = 0
@@ -172,7 +172,7 @@ def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type
 
 
 @operator(INT, WORDS, MATRIX, INT, INT, INT, WORDS)
-def select(entries, touched, looked_at, wanted, added, chosen):  # type: ignore[no-untyped-def]
+def select(entries, touched, looked_at, wanted, added, chosen):
     """Lists the entries whose marks, as far as they are looked at, are those wanted, and adds marks to them."""
     number = 0
     for i in range(entries.shape[0]):
@@ -185,7 +185,7 @@ def select(entries, touched, looked_at, wanted, added, chosen):  # type: ignore[
 
 
 @operator(types.void, MATRIX, INT, MATRIX, FLAG, INT, WORDS, STATE)
-def list_entries(block, used, touched, is_marking, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
+def list_entries(block, used, touched, is_marking, stamp, listed_entries, state):
     """Lists the entries in word 0 of a block, each once; marks those of derivations with a marked body fact."""
     block_width = block.shape[1]
     listed = state[LISTED]
@@ -201,7 +201,7 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
-def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
+def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):
     """Touches the rows in one word of a block and lists their entries, each once."""
     touched_used = state[TOUCHED_USED]
     listed = state[LISTED]
@@ -221,7 +221,7 @@ def list_rows(block, used, word, level, count, touched, stamp, listed_entries, s
 
 
 @operator(INT, MATRIX, INT, FLAG, FLAG, WORDS, STATE)
-def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # type: ignore[no-untyped-def]
+def finish(touched, used, has_nonrecursive, has_recursive, changed, state):
     """Ends the update of a relation's stratum: keeps only WAS and IS, lists the entries whose membership changed.
     Returns how many facts have counters that cannot be: negative, or positive though absent, or none though present."""
     faults = 0

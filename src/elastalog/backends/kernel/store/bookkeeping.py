@@ -60,7 +60,7 @@ AHEAD = 16
 
 
 @inlined
-def touch(row, level, count, touched, used, absent, other):  # type: ignore[no-untyped-def]
+def touch(row, level, count, touched, used, absent, other):
     """Makes a touched entry for a row that has none, and has this count. `absent`: the new level of an absent fact, and
     `other`: as it is at first; both ABSENT, or DERIVED and 0 where sets are maintained."""
     value = level[row]
@@ -75,7 +75,7 @@ def touch(row, level, count, touched, used, absent, other):  # type: ignore[no-u
 
 
 @operator(types.void, WORDS, WORDS, WORDS, MATRIX, INT, INT, WORDS, STATE)
-def touch_rows(wanted, level, count, touched, absent, other, entries, state):  # type: ignore[no-untyped-def]
+def touch_rows(wanted, level, count, touched, absent, other, entries, state):
     """The touched entry of each of some rows, made where there is none (see `touch`)."""
     used = state[TOUCHED_USED]
     for i in range(wanted.shape[0]):
@@ -88,7 +88,7 @@ def touch_rows(wanted, level, count, touched, absent, other, entries, state):  #
 
 
 @inlined
-def offer(fact, fires, before):  # type: ignore[no-untyped-def]
+def offer(fact, fires, before):
     """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head.
     Whether the head now waits for that level, and did not before."""
     present = np_int32(ABSENT)
@@ -107,7 +107,7 @@ def offer(fact, fires, before):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def settle_at(fact, level):  # type: ignore[no-untyped-def]
+def settle_at(fact, level):
     """A fact that waits for a level gets it and is in the delta; whether it waited for that one."""
     if not fact.marks & PENDING or fact.other != level:
         return False
@@ -118,7 +118,7 @@ def settle_at(fact, level):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
-def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
+def insert_lowest(block, used, rows, table, shift, level, count, state):
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
     block_width = block.shape[1]
@@ -150,7 +150,7 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
 
 
 @operator(types.void, WORDS, MATRIX, INT, INT)
-def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
+def mark(entries, touched, added, removed):
     """Adds and removes marks."""
     for i in range(entries.shape[0]):
         fact = entry_of(touched, entries[i])
@@ -158,7 +158,7 @@ def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def lose_fact(fact):  # type: ignore[no-untyped-def]
+def lose_fact(fact):
     """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
     fact.marks = (fact.marks & ~(DELTA | IS)) | LOST
     fact.new = ABSENT
@@ -167,14 +167,14 @@ def lose_fact(fact):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, WORDS, MATRIX)
-def lose(entries, touched):  # type: ignore[no-untyped-def]
+def lose(entries, touched):
     """`lose_fact` for some entries."""
     for i in range(entries.shape[0]):
         lose_fact(entry_of(touched, entries[i]))
 
 
 @operator(INT, WORDS, MATRIX, INT, WORDS)
-def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
+def settle(pending, touched, at, settled):
     """The pending entries whose best level is `at` get that level and become the delta; lists them."""
     listed = 0
     for i in range(pending.shape[0]):
@@ -185,7 +185,7 @@ def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def insert_explicit(fact):  # type: ignore[no-untyped-def]
+def insert_explicit(fact):
     """An inserted explicit fact: level 0, count 1, in the delta of gains."""
     fact.other = fact.new if fact.marks & IS else np_int32(ABSENT)
     fact.new = 0
@@ -194,14 +194,14 @@ def insert_explicit(fact):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, WORDS, MATRIX)
-def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
+def make_explicit(entries, touched):
     """`insert_explicit` for some entries."""
     for i in range(entries.shape[0]):
         insert_explicit(entry_of(touched, entries[i]))
 
 
 @inlined
-def finish_entry(fact, is_level_change):  # type: ignore[no-untyped-def]
+def finish_entry(fact, is_level_change):
     """The update of a fact's stratum has ended: keeps only WAS and IS, sets the level before for those who read it
     next; whether the fact changed (membership, or also level)."""
     fact.marks &= WAS | IS
@@ -212,7 +212,7 @@ def finish_entry(fact, is_level_change):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, MATRIX, INT, INT, types.boolean, WORDS)
-def finish(touched, start, stop, is_level_change, changed):  # type: ignore[no-untyped-def]
+def finish(touched, start, stop, is_level_change, changed):
     """Ends the update of a relation's stratum for touched[start:stop]; lists the entries that changed."""
     listed = 0
     for entry in range(start, stop):
@@ -223,7 +223,7 @@ def finish(touched, start, stop, is_level_change, changed):  # type: ignore[no-u
 
 
 @inlined
-def set_explicit(fact, is_present):  # type: ignore[no-untyped-def]
+def set_explicit(fact, is_present):
     """A touched fact of a relation without rules comes, or goes, and is as its stratum leaves it."""
     fact.new = np_int32(0) if is_present else np_int32(ABSENT)
     fact.count = 1 if is_present else 0
@@ -232,7 +232,7 @@ def set_explicit(fact, is_present):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, WORDS, MATRIX, MATRIX, MATRIX)
-def came_and_went(entries, touched, rows, facts):  # type: ignore[no-untyped-def]
+def came_and_went(entries, touched, rows, facts):
     """Copies the facts that came to the front, and those that went to the back; returns how many came, in the lower
     half of a number, and how many went, in the upper one."""
     came = 0
@@ -257,9 +257,7 @@ def came_and_went(entries, touched, rows, facts):  # type: ignore[no-untyped-def
 
 
 @operator(INT, WORDS, INT, INT, WORDS, WORDS, WORDS, WORDS, _FLAGS, FLAG, FLAG, MATRIX, INT)
-def follow(  # type: ignore[no-untyped-def]
-    mates, start, stop, level, count, other_level, other_count, seen, is_after, is_level_change, touched, first
-):
+def follow(mates, start, stop, level, count, other_level, other_count, seen, is_after, is_level_change, touched, first):
     """Makes touched entries, from `first` on, of rows [start, stop) whose facts are not in another relation as they are
     here; returns how many, and only counts them where `touched` is empty. `mates`: the row of each fact there (see
     `set_table.match`), which is marked as seen. The other relation is what follows; if `is_after`, what was before, and
@@ -300,14 +298,14 @@ def follow(  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS)
-def refer(touched, start, stop, level):  # type: ignore[no-untyped-def]
+def refer(touched, start, stop, level):
     """The levels of the rows of touched[start:stop] refer to these entries from now on."""
     for entry in range(start, stop):
         level[entry_of(touched, entry).row] = REFERENCE + entry
 
 
 @operator(types.void, MATRIX, INT, WORDS, WORDS, STATE)
-def commit(touched, used, level, count, state):  # type: ignore[no-untyped-def]
+def commit(touched, used, level, count, state):
     """Makes current annotations those of the epoch; says by how much the number of present facts grew, and between
     which levels the touched ones are, if any is left."""
     grown = 0
@@ -335,7 +333,7 @@ def commit(touched, used, level, count, state):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, WORDS)
-def rollback(touched, used, level):  # type: ignore[no-untyped-def]
+def rollback(touched, used, level):
     """Restores the levels of the previous epoch; counts were never changed."""
     for entry in range(used):
         fact = entry_of(touched, entry)
@@ -352,7 +350,7 @@ def room(array: np.ndarray, used: int) -> np.ndarray:
 
 
 @inlined
-def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-untyped-def]
+def fetch(block, start, stop, rows, table, shift, level):
     """Asks for the memory that finding some heads will need: first the slots, then the levels of the rows there."""
     width = rows.shape[1]
     for i in range(start, stop):
@@ -364,7 +362,7 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
 
 
 @operator(types.void, INT, MATRIX, INT, _FLAGS)
-def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
+def _find_below(address, facts, above, found):
     """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
@@ -376,7 +374,7 @@ def _find_below(address, facts, above, found):  # type: ignore[no-untyped-def]
 
 
 @piece
-def change_facts(home, facts, is_present):  # type: ignore[no-untyped-def]
+def change_facts(home, facts, is_present):
     """Explicit facts of a relation without rules come, or go, and need nothing more. Returns how many have no row, or
     no room for an entry: then nothing was done."""
     rows = matrix_at(home.rows, home.room, home.width)

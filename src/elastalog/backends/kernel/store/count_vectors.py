@@ -77,7 +77,7 @@ MOST_STEPS = 2
 
 
 @inlined
-def change(vectors, row, level, step):  # type: ignore[no-untyped-def]
+def change(vectors, row, level, step):
     """Adds a step to a count and logs it; returns the new count. A node whose count reaches 0 is freed."""
     logged = _step_at(vectors.log, vectors.logged)
     logged.row = row
@@ -122,14 +122,14 @@ def change(vectors, row, level, step):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def first_level(vectors, row):  # type: ignore[no-untyped-def]
+def first_level(vectors, row):
     """The first level of a row that has a count, NO_NODE if there is none."""
     number = int64(words_at(vectors.first, vectors.rows_room)[row])
     return int64(NO_NODE) if number == NO_NODE else int64(_node_at(vectors.nodes, number).level)
 
 
 @operator(types.void, INT, WORDS, INT, INT)
-def change_rows(address, rows, level, step):  # type: ignore[no-untyped-def]
+def change_rows(address, rows, level, step):
     """Adds a step to the counts of some rows at one level."""
     vectors = vectors_at(address, 0)
     for i in range(rows.shape[0]):
@@ -137,7 +137,7 @@ def change_rows(address, rows, level, step):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, INT)
-def take_back(address):  # type: ignore[no-untyped-def]
+def take_back(address):
     """Undoes the logged steps, the last one first."""
     vectors = vectors_at(address, 0)
     # The steps backwards are logged behind those forwards; the caller makes room and forgets both.
@@ -147,7 +147,7 @@ def take_back(address):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, INT, WORDS, WORDS, WORDS)
-def read_first(address, rows, levels, counts):  # type: ignore[no-untyped-def]
+def read_first(address, rows, levels, counts):
     """The first level of rows with its count; -1 and 0 where there is none."""
     vectors = vectors_at(address, 0)
     first = words_at(vectors.first, vectors.rows_room)

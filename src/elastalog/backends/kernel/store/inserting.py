@@ -52,7 +52,7 @@ before has come to its place, and would wait for fresh memory at every eighth fa
 
 
 @inlined
-def _put(table, slot, entry, is_together):  # type: ignore[no-untyped-def]
+def _put(table, slot, entry, is_together):
     """Puts an entry into a slot that was empty; returns what it holds instead, if another thread was faster."""
     if is_together:
         return uint64(compare_and_swap(table, int64(slot), uint32(0), entry))
@@ -61,7 +61,7 @@ def _put(table, slot, entry, is_together):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _insert(  # type: ignore[no-untyped-def]
+def _insert(
     block, start, stop, rows, table, shift, count, counted_from, level, at, own, end, room, given, turn, is_together
 ):
     """Inserts block[start:stop] (its first columns), each fact once, into rows [own, end), then, together with others,
@@ -120,9 +120,7 @@ def _insert(  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, STATE)
-def insert(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, level, at, state
-):
+def insert(block, start, stop, rows, table, shift, count, counted_from, level, at, state):
     """Inserts block[start:stop] in a thread that is alone. Returns early, with NEXT, when rows or table are full."""
     full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
     room = min(rows.shape[0], table.shape[0] * full // 16)
@@ -132,9 +130,7 @@ def insert(  # type: ignore[no-untyped-def]
 
 
 @operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, WORDS, INT, INT, COLUMNS, INT)
-def insert_together(  # type: ignore[no-untyped-def]
-    block, start, stop, rows, table, shift, count, counted_from, level, at, room, turns, thread
-):
+def insert_together(block, start, stop, rows, table, shift, count, counted_from, level, at, room, turns, thread):
     """Inserts block[start:stop] while other threads insert other facts. There are turns below `room`. Returns where it
     stopped, early when all are given."""
     own = APART * (1 + thread)
@@ -146,7 +142,7 @@ def insert_together(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _enter_rows(rows, start, stop, table, shift, is_together):  # type: ignore[no-untyped-def]
+def _enter_rows(rows, start, stop, table, shift, is_together):
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     slots = group_of_keys()
@@ -164,13 +160,13 @@ def _enter_rows(rows, start, stop, table, shift, is_together):  # type: ignore[n
 
 
 @operator(types.void, MATRIX, INT, TABLE, INT)
-def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
+def rebuild(rows, used, table, shift):
     """Fills an empty set table with the first rows."""
     _enter_rows(rows, 0, used, table, shift, False)
 
 
 @operator(types.void, MATRIX, INT, INT, TABLE, INT)
-def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untyped-def]
+def rebuild_together(rows, start, stop, table, shift):
     """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
     _enter_rows(rows, start, stop, table, shift, True)
 
@@ -206,7 +202,7 @@ def turn_for(expected: int, threads: int) -> int:
 
 
 @operator(types.void, COLUMNS, INT, INT)
-def give_out(turns, used, turn):  # type: ignore[no-untyped-def]
+def give_out(turns, used, turn):
     """From now on threads are given rows from `used` on, so many at a time."""
     turns[GIVEN] = used
     turns[TURN] = turn
@@ -215,7 +211,7 @@ def give_out(turns, used, turn):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
+def _without_gaps_at_end(turns, end):
     """Where rows end if what threads have not used of their turns is cut off there."""
     own = APART
     while own < turns.shape[0]:
@@ -228,7 +224,7 @@ def _without_gaps_at_end(turns, end):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, MATRIX, TABLE, INT, WORDS, WORDS, INT, INT, COLUMNS)
-def close_gaps(rows, table, shift, count, level, used, room, turns):  # type: ignore[no-untyped-def]
+def close_gaps(rows, table, shift, count, level, used, room, turns):
     """Makes rows dense, of which threads were given turns from `used` on: the last are moved to where turns are not
     used up. Returns where the rows end now."""
     if turns[GIVEN] == used:

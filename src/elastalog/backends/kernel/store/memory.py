@@ -76,6 +76,14 @@ def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
     return array
 
 
+def sparse_bits(size: int) -> Vector:
+    """As many bits, none of which is set, of which few will be: pages that nobody touches take no memory, where zeros
+    of NumPy may be written out in memory that was used before."""
+    if not _HAS_MAPPINGS:
+        return np.zeros(size // 64, np.uint64)
+    return np.frombuffer(mmap.mmap(-1, size // 8, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint64)
+
+
 def empty_table(slots: int) -> Vector:
     """A set table without facts (see `set_table`)."""
     return cleared(slots, np.uint32)
@@ -244,9 +252,14 @@ class Place(Structure):
 @record
 class RelationDescriptor(Place):
     """The same, kept for as long as the relation lives: how far it goes here and nowhere else, arrays as written down
-    by `KernelRelation.lay_out`. `number`: that of the relation in its program."""
+    by `KernelRelation.lay_out`. `number`: that of the relation in its program. The others: see `KernelRelation`."""
 
     number: int
+    present: int
+    lowest: int
+    highest: int
+    is_settled: int
+    generation: int
 
 
 @record

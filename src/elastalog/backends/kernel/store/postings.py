@@ -83,7 +83,7 @@ _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 
 
 @inlined
-def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
+def index_key(rows, row, columns):
     """The key of some columns, never 0: exact for up to two columns, a hash for more."""
     width = columns.shape[0]
     if width == 1:
@@ -95,25 +95,25 @@ def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def hash_key(key):  # type: ignore[no-untyped-def]
+def hash_key(key):
     return mix(key) * FINISH
 
 
 @inlined
-def _bit_of(value, high):  # type: ignore[no-untyped-def]
+def _bit_of(value, high):
     """The bit of a filter that a hash leads to, by number: of each slot there are four."""
     return value >> (high - _TWO)
 
 
 @inlined
-def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
+def first_row(slots, slot, pool):
     """The first row of a slot that is in use: it verifies a hashed key."""
     place = slots[slot, PLACE]
     return int64(place) if slots[slot, LENGTH] == 1 else int64(pool[place])
 
 
 @inlined
-def find_key(key, home, keys):  # type: ignore[no-untyped-def]
+def find_key(key, home, keys):
     """The slot of an exact key, looked for from its home on, or the empty one that it would take."""
     mask = uint64(keys.shape[0] - 1)
     while keys[home] != key and keys[home] != NONE:
@@ -122,7 +122,7 @@ def find_key(key, home, keys):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):
     """The same for the words in columns `key` of a row of a block, whose key is `value`: hashes are verified."""
     mask = uint64(keys.shape[0] - 1)
     while True:
@@ -142,14 +142,14 @@ def find_home(block, i, key, value, home, keys, slots, pool, rows, columns):  # 
 
 
 @inlined
-def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+def find_slot(block, i, key, value, home, keys, slots, pool, rows, columns):
     """The same, but -1 if there is none."""
     home = find_home(block, i, key, value, home, keys, slots, pool, rows, columns)
     return int64(home) if keys[home] != NONE else int64(-1)
 
 
 @inlined
-def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns):  # type: ignore[no-untyped-def]
+def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns):
     """The slot that the key of a row leads to, by word or by key; -1 if there is none."""
     if kind == DIRECT:
         word = int64(block[i, key[0]])
@@ -159,9 +159,7 @@ def find_slot_of(block, i, key, kind, keys, shift, slots, pool, rows, columns): 
 
 
 @inlined
-def find_slots(  # type: ignore[no-untyped-def]
-    block, start, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted
-):
+def find_slots(block, start, size, key, kind, keys, shift, slots, pool, rows, columns, found, wanted):
     """The same for a group of rows. Asks for the memory of all slots before it looks at the first."""
     if kind == DIRECT:
         for g in range(size):
@@ -192,15 +190,13 @@ def find_slots(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_of(part, parts, value):  # type: ignore[no-untyped-def]
+def _is_of(part, parts, value):
     """Whether a key, given by a number that is spread well, belongs to one of so many parts."""
     return parts == 1 or int64((value & _LOW_BITS) * uint64(parts) >> _SIXTEEN) == part
 
 
 @inlined
-def _take_group(  # type: ignore[no-untyped-def]
-    rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes
-):
+def _take_group(rows, row, stop, columns, is_direct, keys, high, slots, part, parts, taken, wanted, homes):
     """The next rows that belong to a part, their keys and the slots where these are looked for first; asks for the
     memory of the slots. Returns how many, and the row after them."""
     size = int64(0)
@@ -228,7 +224,7 @@ def _take_group(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _enter_key(rows, row, columns, key, value, high, keys, slots, pool, parts):  # type: ignore[no-untyped-def]
+def _enter_key(rows, row, columns, key, value, high, keys, slots, pool, parts):
     """The slot of a row's key, which is entered if it is new, and whether it was. Others enter other keys at the same
     time if there are parts."""
     home = value >> high
@@ -251,13 +247,13 @@ def _enter_key(rows, row, columns, key, value, high, keys, slots, pool, parts): 
 
 
 @inlined
-def _allowed(keys, state, parts):  # type: ignore[no-untyped-def]
+def _allowed(keys, state, parts):
     """How many keys a part may enter."""
     return (keys.shape[0] * 5 // 8 - state[KEYS_USED]) // parts
 
 
 @inlined
-def _block_of(state, own, kind, size, pool, parts):  # type: ignore[no-untyped-def]
+def _block_of(state, own, kind, size, pool, parts):
     """A block of the pool for a part: one that was left, or a new one; -1 if there is no room."""
     wider = state[own + FREE + kind] - 1
     if wider >= 0:
@@ -284,9 +280,7 @@ def _block_of(state, own, kind, size, pool, parts):  # type: ignore[no-untyped-d
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE, INT, INT)
-def append(  # type: ignore[no-untyped-def]
-    rows, start, stop, columns, is_direct, keys, shift, slots, pool, state, part, parts
-):
+def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state, part, parts):
     """Adds those of the rows [start, stop) whose keys belong to one of so many parts, each of which a thread of its own
     may add; returns the first row not added, because something is full."""
     own = part * INDEX_STATE_SIZE
@@ -352,7 +346,7 @@ def append(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _size_for(length):  # type: ignore[no-untyped-def]
+def _size_for(length):
     """Of the smallest block for so many rows."""
     size = int64(_FIRST_BLOCK)
     while size < length:
@@ -362,7 +356,7 @@ def _size_for(length):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, MATRIX)
-def room_for_blocks(slots):  # type: ignore[no-untyped-def]
+def room_for_blocks(slots):
     """How long a pool must be that `move_together` fills."""
     room = int64(0)
     for slot in range(slots.shape[0]):
@@ -372,7 +366,7 @@ def room_for_blocks(slots):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, STATE)
-def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
+def move_together(slots, pool, other, state):
     """Copies all blocks to another pool, in which none has been left and none is packed."""
     used = int64(0)
     for slot in range(slots.shape[0]):
@@ -391,7 +385,7 @@ def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, INT, INT, COLUMNS)
-def extent(rows, start, stop, column, found):  # type: ignore[no-untyped-def]
+def extent(rows, start, stop, column, found):
     """The least and the greatest word of the rows [start, stop), or what was found before."""
     least, greatest = found[0], found[1]
     for row in range(start, stop):
@@ -402,7 +396,7 @@ def extent(rows, start, stop, column, found):  # type: ignore[no-untyped-def]
 
 
 @operator(types.boolean, MATRIX, INT, INT, INT, WORDS)
-def count_words(rows, start, stop, column, counts):  # type: ignore[no-untyped-def]
+def count_words(rows, start, stop, column, counts):
     """Counts the rows [start, stop) by a word; False if one has no place."""
     for row in range(start, stop):
         word = uint64(int64(rows[row, column]))
@@ -413,7 +407,7 @@ def count_words(rows, start, stop, column, counts):  # type: ignore[no-untyped-d
 
 
 @operator(INT, MATRIX, MATRIX)
-def lay_out_words(counts, slots):  # type: ignore[no-untyped-def]
+def lay_out_words(counts, slots):
     """Gives the words that were counted, in ranges of rows one after the other, their blocks. `counts` are from now on
     the places where the next row of each range goes. Returns where the blocks end."""
     end = int64(0)
@@ -432,7 +426,7 @@ def lay_out_words(counts, slots):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, INT, INT, WORDS, MATRIX, WORDS)
-def fill_words(rows, start, stop, column, places, slots, pool):  # type: ignore[no-untyped-def]
+def fill_words(rows, start, stop, column, places, slots, pool):
     """Writes the rows [start, stop) into the blocks laid out for them."""
     for row in range(start, stop):
         if row + 2 * _AHEAD < stop:
@@ -448,7 +442,7 @@ def fill_words(rows, start, stop, column, places, slots, pool):  # type: ignore[
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, STATE, INT, INT)
-def measure(rows, start, stop, columns, keys, shift, slots, state, part, parts):  # type: ignore[no-untyped-def]
+def measure(rows, start, stop, columns, keys, shift, slots, state, part, parts):
     """Counts those of the rows [start, stop) that belong to a part under their keys, of at most two columns, and notes
     the first of each; returns the first row not counted, because the table of keys is full."""
     allowed = _allowed(keys, state, parts)
@@ -478,7 +472,7 @@ def measure(rows, start, stop, columns, keys, shift, slots, state, part, parts):
 
 
 @operator(INT, MATRIX)
-def lay_out(slots):  # type: ignore[no-untyped-def]
+def lay_out(slots):
     """Gives the keys that were measured, and have more than one row, their blocks; returns where these end."""
     end = int64(0)
     for slot in range(slots.shape[0]):
@@ -489,7 +483,7 @@ def lay_out(slots):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, COLUMNS, KEYS, INT, MATRIX, WORDS, INT, INT)
-def fill(rows, stop, columns, keys, shift, slots, pool, part, parts):  # type: ignore[no-untyped-def]
+def fill(rows, stop, columns, keys, shift, slots, pool, part, parts):
     """Writes those of the rows [0, stop), which were measured, that belong to a part into the blocks laid out for
     them. `PLACE` of a slot with several rows is where the next one goes."""
     high = uint64(shift)
@@ -507,7 +501,7 @@ def fill(rows, stop, columns, keys, shift, slots, pool, part, parts):  # type: i
 
 
 @operator(types.void, MATRIX)
-def close(slots):  # type: ignore[no-untyped-def]
+def close(slots):
     """All rows are in their blocks: `PLACE` of each slot is where these begin."""
     for slot in range(slots.shape[0]):
         if slots[slot, LENGTH] > 1:
@@ -515,7 +509,7 @@ def close(slots):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)
-def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untyped-def]
+def grow(keys, slots, wider_keys, wider_slots, shift):
     """Moves a hash table of keys into a wider, empty one."""
     mask = uint64(wider_keys.shape[0] - 1)
     high = uint64(shift)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from ctypes import addressof
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -47,40 +49,31 @@ IN_UPDATES = 1.1
 """Growth of a relation to which an update adds rows."""
 
 
+def _described(name: str) -> Any:
+    """What is kept in the descriptor of a relation, where compiled code finds it."""
+    return property(attrgetter(f"descriptor.{name}"), lambda relation, value: setattr(relation.descriptor, name, value))
+
+
 class KernelRelation:
     """Facts of one relation. A row number identifies a fact for as long as the relation object lives.
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
+    levels. All levels are between `lowest` and `highest`. `generation` is another number whenever rows have got new
+    ones, and no two relations have the same.
     `state`: where operators on this relation note what they have done. `crew`: who builds large tables and indexes.
     `stamp`: another number whenever an array is another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at
     which the `descriptor` was written, which is at `address`."""
 
-    __slots__ = (
-        "_indexes",
-        "_table",
-        "address",
-        "count",
-        "crew",
-        "descriptor",
-        "full",
-        "generation",
-        "highest",
-        "is_annotated",
-        "is_settled",
-        "laid_out",
-        "level",
-        "lowest",
-        "name",
-        "present",
-        "rows",
-        "shift",
-        "stamp",
-        "state",
-        "touched",
-        "width",
-    )  # fmt: skip
+    used: int = _described("used")
+    """How many rows there are, those of absent facts included."""
+    present: int = _described("present")
+    lowest: int = _described("lowest")
+    highest: int = _described("highest")
+    generation: int = _described("generation")
+    is_settled: bool = _described("is_settled")
+    touched_used: int = _described("touched_used")
+    """How many entries the touched table has."""
 
     def __init__(self, name: str, width: int, is_annotated: bool, crew: Crew = ALONE) -> None:
         self.stamp = STAMPS.take()
@@ -91,38 +84,15 @@ class KernelRelation:
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
-        self.used = 0
-        self.present = 0
-        self.generation = 0
-        self.lowest = 0
-        self.highest = 0
+        self.generation = self.stamp
         self.rows: Matrix = np.empty((SETTINGS.first_rows, width), np.int32)
         self.take_table(empty_table(_FIRST_TABLE))
         self.level: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
         self.count: Vector = np.empty(SETTINGS.first_rows, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
-        self.touched_used = 0
         self.is_settled = True
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
-
-    @property
-    def used(self) -> int:
-        """How many rows there are, those of absent facts included."""
-        return self.descriptor.used
-
-    @used.setter
-    def used(self, rows: int) -> None:
-        self.descriptor.used = rows
-
-    @property
-    def touched_used(self) -> int:
-        """How many entries the touched table has."""
-        return self.descriptor.touched_used
-
-    @touched_used.setter
-    def touched_used(self, entries: int) -> None:
-        self.descriptor.touched_used = entries
 
     @property
     def table(self) -> Vector:
@@ -412,7 +382,7 @@ class KernelRelation:
         self.used = self.present = len(kept)
         self._indexes.clear()
         self.is_settled = True
-        self.generation += 1
+        self.generation = self.stamp
 
     @property
     def nbytes(self) -> int:

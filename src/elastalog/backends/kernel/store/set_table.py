@@ -47,7 +47,7 @@ _LEAST_IN_GROUPS = 4
 
 
 @inlined
-def is_present(level, touched, row):  # type: ignore[no-untyped-def]
+def is_present(level, touched, row):
     """Whether a row of an annotated relation holds a fact now, in the update under way."""
     value = level[row]
     if value >= REFERENCE:
@@ -56,25 +56,25 @@ def is_present(level, touched, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def has_tag(entry, tag, mask):  # type: ignore[no-untyped-def]
+def has_tag(entry, tag, mask):
     """Whether a slot that is taken has the tag of a hash, given by its lower half."""
     return (entry ^ tag) <= mask
 
 
 @inlined
-def row_in(entry, mask):  # type: ignore[no-untyped-def]
+def row_in(entry, mask):
     """The row of a slot; -1 if it is empty."""
     return int64(entry & mask) - 1
 
 
 @inlined
-def entry_for(tag, row, mask):  # type: ignore[no-untyped-def]
+def entry_for(tag, row, mask):
     """What a slot holds for a row."""
     return uint32((tag & ~mask) | uint64(row + 1))
 
 
 @inlined
-def has_row(rows, row, block, i):  # type: ignore[no-untyped-def]
+def has_row(rows, row, block, i):
     """Whether a row of a relation is the fact in a row of a block."""
     if rows.shape[1] == 2:  # as most are: this takes half as many instructions
         return rows[row, 0] == block[i, 0] and rows[row, 1] == block[i, 1]
@@ -86,14 +86,14 @@ def has_row(rows, row, block, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
+def find_row(block, i, rows, table, shift):
     """The row of a fact, or -1 - its empty slot."""
     value = hash_row(block, i, rows.shape[1])
     return find_from(block, i, rows, table, value >> uint64(shift), value & LOW)
 
 
 @inlined
-def find_from(block, i, rows, table, slot, tag):  # type: ignore[no-untyped-def]
+def find_from(block, i, rows, table, slot, tag):
     """The same, from a slot on that is not behind it; the tag is the lower half of the fact's hash."""
     mask = uint64(table.shape[0] - 1)
     while True:
@@ -108,7 +108,7 @@ def find_from(block, i, rows, table, slot, tag):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def find_key_from(left, i, key, rows, table, slot, tag):  # type: ignore[no-untyped-def]
+def find_key_from(left, i, key, rows, table, slot, tag):
     """As `find_from`, for a fact whose words are in some columns of a row of bindings."""
     mask = uint64(table.shape[0] - 1)
     while True:
@@ -127,7 +127,7 @@ def find_key_from(left, i, key, rows, table, slot, tag):  # type: ignore[no-unty
 
 
 @inlined
-def fetch_slots(block, start, size, table, shift, width, slots, tags):  # type: ignore[no-untyped-def]
+def fetch_slots(block, start, size, table, shift, width, slots, tags):
     """The home slots and the tags of a group of facts; asks for the memory of the slots."""
     for g in range(size):
         value = hash_row(block, start + g, width)
@@ -137,7 +137,7 @@ def fetch_slots(block, start, size, table, shift, width, slots, tags):  # type: 
 
 
 @inlined
-def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-def]
+def fetch_row(table, slot, tag, flat_rows, width):
     """The first slot, from one on, that is empty or has the tag of a fact; asks for the memory of the row there."""
     mask = uint64(table.shape[0] - 1)
     while True:
@@ -151,7 +151,7 @@ def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-de
 
 
 @piece
-def find_group(block, start, size, rows, table, shift, level, found):  # type: ignore[no-untyped-def]
+def find_group(block, start, size, rows, table, shift, level, found):
     """The rows of a group of facts of a block, -1 where there is none. All that this needs, and the levels of the
     rows, are asked for before."""
     mask = uint64(table.shape[0] - 1)
@@ -170,7 +170,7 @@ def find_group(block, start, size, rows, table, shift, level, found):  # type: i
 
 
 @inlined
-def find_in_turn(block, i, used, rows, table, shift, level, found):  # type: ignore[no-untyped-def]
+def find_in_turn(block, i, used, rows, table, shift, level, found):
     """As `find_row`, for one fact of a block after the other, from the first on: where there are many, a group of them
     is found when it is the turn of the first, and others are looked for again, since one before may have brought
     them."""
@@ -181,7 +181,7 @@ def find_in_turn(block, i, used, rows, table, shift, level, found):  # type: ign
 
 
 @inlined
-def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
+def add_row(block, i, slot, rows, table, row):
     """Copies a row of a block to row `row` of a relation and enters it in an empty slot of the set table. Nothing is
     said of its annotations."""
     width = rows.shape[1]
@@ -192,16 +192,14 @@ def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS)
-def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
+def find(block, rows, table, shift, found):
     """The row of each fact of a block (its first columns), -1 where there is none."""
     for i in range(block.shape[0]):
         found[i] = max(find_row(block, i, rows, table, shift), -1)
 
 
 @operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, INT, TABLE, INT, WORDS)
-def match(  # type: ignore[no-untyped-def]
-    rows, start, stop, is_annotated, level, others, others_used, table, shift, found
-):
+def match(rows, start, stop, is_annotated, level, others, others_used, table, shift, found):
     """The row in another relation of each fact in rows[start:stop], -1 where it holds none, -2 where the row is absent.
     Two evaluations find most facts in the same order, so the row after the last match is tried first."""
     width = rows.shape[1]
@@ -247,7 +245,7 @@ def match(  # type: ignore[no-untyped-def]
     types.void, MATRIX, INT, INT, COLUMNS, TABLE, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
     COLUMNS, INT, MATRIX, STATE,
 )  # fmt: skip
-def member(  # type: ignore[no-untyped-def]
+def member(
     left, start, stop, key, table, shift, rows, limit, is_checked, level, touched, is_negated, keep, place,
     row_place, out, state,
 ):  # fmt: skip
@@ -307,7 +305,7 @@ def member(  # type: ignore[no-untyped-def]
 
 
 @operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):
     """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row
     number."""
     filled = state[FILLED]
@@ -324,7 +322,7 @@ def gather(rows, start, stop, is_checked, level, touched, take, place, out, stat
 
 
 @operator(INT, MATRIX, INT, types.Array(types.boolean, 1, "C"))
-def compress(block, used, mask):  # type: ignore[no-untyped-def]
+def compress(block, used, mask):
     """Moves the rows of a block whose mask is true to its front; returns their number."""
     kept = 0
     for i in range(used):

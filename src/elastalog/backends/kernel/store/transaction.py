@@ -9,8 +9,7 @@ the shift is used again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import numpy as np
 
@@ -28,14 +27,13 @@ from elastalog.backends.kernel.compile.signatures import (
     prefetch,
     words_at,
 )
-from elastalog.backends.kernel.store import bookkeeping, transaction
+from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
     IS,
     MARKS,
     NEW,
-    REFERENCE,
     TOUCHED_WIDTH,
     WAS,
     entry_of,
@@ -55,19 +53,27 @@ class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
     `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
-    commit. `is_told`: the descriptors of all `changed` relations say which entries these are."""
+    commit. `is_told`: the descriptors of all `changed` relations say which entries these are; `collect`, if there is
+    one, adds those that compiled code has noted since, which nobody asks for in most updates."""
 
-    __slots__ = ("anew", "changed", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
+    __slots__ = ("_changed", "anew", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
 
     def __init__(self) -> None:
         self.deleted: dict[str, Matrix] = {}
         self.inserted: dict[str, Matrix] = {}
-        self.changed: dict[str, Vector] = {}
+        self._changed: dict[str, Vector] = {}
+        self.collect: Callable[[dict[str, Vector]], None] | None = None
         self.replaced: dict[str, KernelRelation] = {}
         self.vectors: dict[str, Vectors] = {}
         self.anew: frozenset[str] = frozenset()
         self.shift: Shift | None = None
         self.is_told = False
+
+    @property
+    def changed(self) -> dict[str, Vector]:
+        if self.collect is not None:
+            self.collect(self._changed)
+        return self._changed
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
@@ -164,34 +170,6 @@ def annotate_rows(relation: KernelRelation, rows: Vector, level: Vector, count: 
     touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
 
 
-def commit(homes: Homes, replaced: Container[str], shift: Shift | None = None) -> list[KernelRelation]:
-    """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
-    those that were evaluated anew in this update. Returns those of which most rows are of facts that are gone."""
-    sparse: list[KernelRelation] = []
-    before: list[Side] = []
-    touched = 0
-    names, relations = homes.names, homes.relations
-    for grown, lowest, highest, number, size, used in homes.commit(shift):
-        relation = relations[names[number]]
-        present = relation.present
-        before.append((relation, relation.generation, present, size))
-        touched += size
-        if lowest < relation.lowest:
-            relation.lowest = lowest
-        if highest > relation.highest:
-            relation.highest = highest
-        if grown and relation.name not in replaced:
-            present += grown
-            relation.present = present
-        relation.is_settled = present == used
-        # Not at once: the next update may bring back what this one has taken away.
-        if used > 2 * present and used > 2 * (present - grown) and relation.is_sparse:
-            sparse.append(relation)
-    if shift is not None:
-        shift.begin(before, touched)
-    return sparse
-
-
 def rollback(relation: KernelRelation) -> None:
     """The relation is as it was; rows added meanwhile stay, absent, and its indexes know them all."""
     if relation.touched_used:
@@ -221,20 +199,20 @@ NOWHERE: Matrix = np.empty((3, 0), np.int32)
 """Where nothing is noted."""
 
 
-_RELATION, _ENTRIES, _USED, _FATES = range(3, 7)
-"""What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, and
-how many rows it has."""
+_RELATION, _ENTRIES, _PRESENT, _GENERATION, _IS_SPARSE, _FATES = range(3, 9)
+"""What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, how
+many facts were present before, its generation, and whether most rows are of facts that are gone."""
 
 _commit = piece(bookkeeping.commit)
 _came_and_went = piece(bookkeeping.came_and_went)
 
 
-@operator(INT, STATE, NUMBERS, INT, MATRIX)
-def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
+@operator(INT, STATE, NUMBERS, INT, MATRIX, INT)
+def commit_all(homes, fates, most, before, compact_from):
     """Makes current annotations those of the epoch; nothing is touched any more. Says what became of relations that
-    were touched, and returns how many these are. Rows, levels and counts of touched facts as they were go to `before`,
-    relation after relation, if they are no more than `most`; where it has no room for them nothing is done, and -1 -
-    their number is returned."""
+    were touched, and returns how many these are, and so many times 2³² those that are sparse, from so many absent facts
+    on. Rows, levels and counts of touched facts as they were go to `before`, relation after relation, if they are no
+    more than `most`; where it has no room for them nothing is done, and -1 - their number is returned."""
     number = 0
     entries_in_all = 0
     for r in range(homes.shape[0]):
@@ -248,6 +226,7 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
     if is_noted and entries_in_all > before.shape[1]:
         return -1 - entries_in_all
     noted = 0
+    sparse = 0
     for i in range(number):
         home = relation_descriptor_at(homes[fates[i, _RELATION]], 0)
         entries = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
@@ -264,12 +243,23 @@ def commit_all(homes, fates, most, before):  # type: ignore[no-untyped-def]
                 noted += 1
         _commit(entries, home.touched_used, level, count, fates[i])
         home.touched_used = 0
-        fates[i, _USED] = home.used
-    return number
+        fates[i, _PRESENT] = home.present
+        fates[i, _GENERATION] = home.generation
+        was_absent = home.used - home.present
+        was_sparse = was_absent > home.present
+        home.present += fates[i, bookkeeping.GROWN]
+        home.lowest = min(home.lowest, fates[i, bookkeeping.LOWEST])
+        home.highest = max(home.highest, fates[i, bookkeeping.HIGHEST])
+        absent = home.used - home.present
+        home.is_settled = 1 if absent == 0 else 0
+        # Not at once: the next update may bring back what this one has taken away.
+        fates[i, _IS_SPARSE] = 1 if was_sparse and absent > home.present and absent > compact_from else 0
+        sparse += fates[i, _IS_SPARSE]
+    return number + (sparse << 32)
 
 
 @operator(INT, STATE, STATE, INT, INT)
-def _list_changes(homes, hidden, place, room):  # type: ignore[no-untyped-def]
+def _list_changes(homes, hidden, place, room):
     """Lists the facts that came and went of the relations of which some have changed, but for those `hidden`, as
     `ListedChanges` has them, in room for so many words at a place. Returns how many words that takes; nothing is done
     where there is no room for them."""
@@ -362,69 +352,73 @@ class Homes:
         """The relations that the update under way has touched."""
         return [relation for relation in self.relations.values() if relation.touched_used]
 
-    def commit(self, shift: Shift | None = None) -> list[list[int]]:
-        """The current state of touched relations becomes that of the epoch, the one before that of a shift. Returns, of
-        each relation, by how much it has grown, and the lowest and the highest level of what is left of its touched
-        facts; then its number, how many facts were touched, and how many rows it has."""
+    def commit(self, replaced: Iterable[str] = (), shift: Shift | None = None) -> list[KernelRelation]:
+        """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
+        those that were evaluated anew in this update, and know how many facts they have. Returns those of which most
+        rows are of facts that are gone."""
         if STAMPS.last != self._stamp:
             self.look_again()
+        known = [(self.relations[name], self.relations[name].present) for name in replaced] if replaced else ()
         noted, most = (NOWHERE, -1) if shift is None else (shift.noted, shift.most)
-        number = commit_all(self.addresses, self._fates, most, noted)
+        number = commit_all(self.addresses, self._fates, most, noted, SETTINGS.compact_from)
         if number < 0:
             assert shift is not None
             shift.noted = np.empty((3, -1 - number), np.int32)
-            number = commit_all(self.addresses, self._fates, most, shift.noted)
-        fates: list[list[int]] = self._fates[:number].tolist()
-        return fates
-
-
-Side: TypeAlias = tuple[KernelRelation, int, int, int]
-"""A relation, its generation, how many facts are present, and how many are noted."""
+            number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
+        for relation, present in known:
+            relation.present, relation.is_settled = present, present == relation.used
+        fates = self._fates[: number & 0xFFFFFFFF]
+        if shift is not None:
+            shift.begin(self, fates[:, _RELATION:_IS_SPARSE].copy())
+        if number >> 32 == 0:
+            return []
+        may_be = [self.relations[self.names[fate[_RELATION]]] for fate in fates.tolist() if fate[_IS_SPARSE]]
+        return [relation for relation in may_be if relation.is_sparse]
 
 
 class Shift:
     """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
     are ever made, so that to be ready for one costs little: a commit notes what was."""
 
-    __slots__ = ("_touched", "most", "noted")
+    __slots__ = ("_homes", "_sides", "most", "noted")
 
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
         self.most = most
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
-        self._touched: list[Side] | None = None
+        self._homes: Homes | None = None
 
-    @property
-    def is_small(self) -> bool:
-        """Whether it has no more room than all have."""
-        return bool(self.noted.shape[1] <= SETTINGS.few_shifted)
-
-    def begin(self, touched: list[Side], entries: int) -> None:
-        """The update has been committed: of each relation, what it was before, and how many facts were touched, as they
-        were in all."""
-        self._touched = touched if entries <= self.most else None
+    def begin(self, homes: Homes, sides: Matrix) -> None:
+        """The update has been committed: of each relation its number, how many facts were touched and how many were
+        present before, and its generation."""
+        self._homes, self._sides = homes, sides
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""
-        return self._touched is not None and all(
-            relation.generation == generation and relations.get(relation.name) is relation
-            for relation, generation, _, _ in self._touched
+        if self._homes is None or int(self._sides[:, 1].sum()) > self.most:
+            return False
+        return all(
+            name in relations and relations[name].generation == generation
+            for name, _, _, generation in self._each(self._homes)
         )
+
+    def _each(self, homes: Homes) -> list[tuple[str, int, int, int]]:
+        return [(homes.names[number], *side) for number, *side in self._sides.tolist()]
 
     def toggle(self) -> None:
         """Goes to the other side."""
-        first = 0
-        here: list[Side] = []
-        for relation, generation, present, size in self._touched or ():
+        homes, first = self._homes, 0
+        assert homes is not None
+        for number, (name, size, present, _) in enumerate(self._each(homes)):
+            relation = homes.relations[name]
             rows, levels, counts = self.noted[:, first : first + size]
-            here.append((relation, generation, relation.present, size))
+            self._sides[number, 2] = relation.present
             levels_here, counts_here = relation.level[rows], relation.count[rows]
             relation.level[rows], relation.count[rows] = levels, counts
             levels[:], counts[:] = levels_here, counts_here
             relation.present = present
-            relation.is_settled = relation.present == relation.used
+            relation.is_settled = present == relation.used
             first += size
-        self._touched = here
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,28 +437,5 @@ class StratumDelta:
         """The rows of the explicit facts that go and come; those that no relation ever held get some."""
         return (
             {name: self.relations[name].find(words) for name, words in self.deleted.items()},
-            {name: transaction.add_rows(self.relations[name], words) for name, words in self.inserted.items()},
+            {name: add_rows(self.relations[name], words) for name, words in self.inserted.items()},
         )
-
-
-__all__ = [
-    "NOWHERE",
-    "REFERENCE",
-    "Homes",
-    "Shift",
-    "Side",
-    "StratumDelta",
-    "Transaction",
-    "add_rows",
-    "annotate_rows",
-    "changed_entries",
-    "changed_words",
-    "commit",
-    "commit_all",
-    "end",
-    "receive",
-    "rollback",
-    "set_annotation",
-    "set_annotations",
-    "touch",
-]
