@@ -40,6 +40,11 @@ def test_equivalences_in_recursion_are_looked_at_ahead(seed: int) -> None:
     assert attack(["differential"], seed, 60.0, 1)["differential"].failed == {}
 
 
+def test_links_that_need_more_room_are_alive() -> None:
+    """The flags of a ranked stratum's links were written to the table from before it had grown."""
+    assert attack(["lattices"], 88120198, 60.0, 1)["lattices"].failed == {}
+
+
 def test_a_trial_that_fails_is_counted_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, "language", lambda seed: 1 // (seed % 3))
     tally = attack(["language"], 1, 20.0, 6)["language"]

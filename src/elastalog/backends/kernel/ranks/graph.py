@@ -72,7 +72,8 @@ class RankedGraph(Nodes):
                     rows = present_now(relation)
                 if len(known):
                     self._links["alive"][known[known != ops.NOTHING]] = 0
-                self._links["alive"][self._ensure(number, link, rows)] = 1
+                present = self._ensure(number, link, rows)  # before: the table of links may have to grow
+                self._links["alive"][present] = 1
         self._come = with_room(self._come, 0, self._links_used)
         ops.begin(self._links_used, self._come, self._links, self.state)
 
