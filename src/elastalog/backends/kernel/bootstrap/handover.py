@@ -33,7 +33,8 @@ class Begun:
     @property
     def progress(self) -> Progress:
         """Where the kernel goes on with it."""
-        start = {name: int(np.searchsorted(facts.level, self.rounds)) for name, facts in self.relations.items()}  # type: ignore[arg-type]
+        last = np.int32(self.rounds)  # of the type of levels: for another one NumPy would copy them all
+        start = {name: int(np.searchsorted(facts.level, last)) for name, facts in self.relations.items()}  # type: ignore[arg-type]
         stop = {name: len(facts.words) for name, facts in self.relations.items()}
         return Progress(start, stop, self.rounds + 1, self.is_done)
 

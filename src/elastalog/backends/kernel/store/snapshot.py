@@ -154,7 +154,7 @@ def restored(
     assert facts.level is not None
     assert facts.count is not None
     if not is_annotated and not changes and bool((facts.level[:-1] <= facts.level[1:]).all()):
-        return _filled(name, width, facts, False, crew), int(np.searchsorted(facts.level, 1))
+        return _filled(name, width, facts, False, crew), int(np.searchsorted(facts.level, np.int32(1)))
     relation = _filled(name, width, facts, True, crew)
     if changes:
         # The last of several states of a fact stays: numpy assigns in order.
