@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.debugging.answers import Answer
-from tests.debugging.brute_force import (
-    choose_faults,
-    elements_between,
-    merged,
-    removes,
-    reproduces,
-    smaller_parts,
-)
+from tests.debugging.brute_force import choose_faults, elements_between, merged, removes, reproduces, smaller_parts
 from tests.engine.judging import facts_of, levels_of
 from tests.generators.construction import Features, GeneratedProgram
 from tests.generators.programs import programs, updates

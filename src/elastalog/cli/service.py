@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from elastalog.cli.exits import Verbosity, exit_codes
-from elastalog.cli.options import (
-    duration,
-    memory_size,
-    preprocessor_options,
-    report_options,
-    together,
-)
+from elastalog.cli.options import duration, memory_size, preprocessor_options, report_options, together
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,

@@ -14,13 +14,7 @@ import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import (
-    NAME,
-    program_argument,
-    report_options,
-    standard_input,
-    verbosity_options,
-)
+from elastalog.cli.options import NAME, program_argument, report_options, standard_input, verbosity_options
 from elastalog.cli.reports import aligned, changed_lines, fact_text
 from elastalog.cli.session_options import (
     SessionOptions,

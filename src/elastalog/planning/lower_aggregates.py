@@ -22,17 +22,7 @@ from elastalog.analysis.variables import is_implied_name, written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded
-from elastalog.planning.logical import (
-    HIDDEN,
-    Absent,
-    AggregateRule,
-    Goal,
-    Origin,
-    Scan,
-    StoredRelation,
-    Term,
-    Test,
-)
+from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, StoredRelation, Term, Test
 from elastalog.planning.lower_literals import NOWHERE, ZERO, Lowering
 from elastalog.planning.needed_groups import Scope, await_groups
 

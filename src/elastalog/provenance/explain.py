@@ -18,13 +18,7 @@ import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import Pattern as FactPattern
-from elastalog.analysis.program import (
-    Base,
-    CheckedProgram,
-    Rule,
-    Value,
-    variables_in,
-)
+from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, variables_in
 from elastalog.analysis.query import Query, check_clause, free_name
 from elastalog.analysis.rephrase import among_what_holds, bound_to, is_numbered, other_than, with_members
 from elastalog.analysis.values import Branch, Nil, Record

@@ -14,16 +14,7 @@ from typing import Final
 
 from elastalog.late import dataclass
 from elastalog.rdf.ontology import Graph, cardinality, datatypes_in, is_datatype
-from elastalog.rdf.vocabulary import (
-    CLASS,
-    GROUP,
-    INCONSISTENT,
-    NOTHING,
-    PROPERTY,
-    SAME,
-    THING,
-    Names,
-)
+from elastalog.rdf.vocabulary import CLASS, GROUP, INCONSISTENT, NOTHING, PROPERTY, SAME, THING, Names
 from elastalog.syntax.keywords import write_string
 
 

@@ -8,16 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.backends.gpu.device_arrays import (
-    MOST_PARTS as MOST_PARTS,
-)
-from elastalog.backends.gpu.device_arrays import (
-    THREADS,
-    DeviceArray,
-    DeviceModule,
-    blocks_for,
-    by_value,
-)
+from elastalog.backends.gpu.device_arrays import MOST_PARTS as MOST_PARTS
+from elastalog.backends.gpu.device_arrays import THREADS, DeviceArray, DeviceModule, blocks_for, by_value
 
 _MERGED = 8 * THREADS
 """Keys that a block merges: it looks once for where they begin and end among the others."""

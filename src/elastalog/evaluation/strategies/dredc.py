@@ -28,15 +28,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.backends.sets import (
-    DELETING_UNSUPPORTED,
-    Change,
-    Evaluation,
-    Facts,
-    SetMaintenance,
-    size,
-    union,
-)
+from elastalog.backends.sets import DELETING_UNSUPPORTED, Change, Evaluation, Facts, SetMaintenance, size, union
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy, insert
 from elastalog.evaluation.strategies.protocol import Counters
 

@@ -31,14 +31,7 @@ from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import BadRows, settle
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
-from elastalog.pipeline.streams import (
-    OPERATION,
-    RELATION,
-    named_relation,
-    numbered,
-    read_changes,
-    relation_column,
-)
+from elastalog.pipeline.streams import OPERATION, RELATION, named_relation, numbered, read_changes, relation_column
 from elastalog.relations.schema import Column, Schema, goes_by_name, places_by_name, schema_named
 
 if TYPE_CHECKING:

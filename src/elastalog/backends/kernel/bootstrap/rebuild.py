@@ -11,12 +11,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT, MARKS, OLD, WAS
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.transaction import (
-    add_rows,
-    changed_entries,
-    set_annotations,
-    touch,
-)
+from elastalog.backends.kernel.store.transaction import add_rows, changed_entries, set_annotations, touch
 
 
 def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:

@@ -22,14 +22,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.inputs import begin_relation
-from elastalog.backends.kernel.machine.layout import (
-    IndexPlace,
-    Relation,
-    index_at,
-    machine_at,
-    relation_at,
-    touched_of,
-)
+from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index_at, machine_at, relation_at, touched_of
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
 from elastalog.backends.kernel.store.memory import IndexDescriptor, Place, index_descriptor_at, relation_descriptor_at

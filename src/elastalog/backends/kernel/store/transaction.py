@@ -28,16 +28,7 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import (
-    ABSENT,
-    COUNT,
-    IS,
-    MARKS,
-    NEW,
-    TOUCHED_WIDTH,
-    WAS,
-    entry_of,
-)
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, TOUCHED_WIDTH, WAS, entry_of
 from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector, relation_descriptor_at
