@@ -276,7 +276,7 @@ def follow(mates, start, stop, level, count, other_level, other_count, seen, is_
         there = np_int32(ABSENT)
         number = np_int32(0)
         if mate >= 0:
-            there = other_level[mate]
+            there = min(other_level[mate], np_int32(ABSENT))
             number = other_count[mate]
             seen[mate] = True
         if is_after:
