@@ -331,7 +331,7 @@ def test_a_state_in_which_rules_have_no_end_is_given_up(strategy: str, monkeypat
     monkeypatch.setattr(search, "LEAST_SECONDS", 0.1)
     with elastalog.open(STEPPING, facts={"start": [(1,), (5,)], "step": [(50,)]}, strategy=strategy) as db:
         before = facts_of(db)
-        found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=2.0)
+        found = db.suggest(missing=["at(2)"], candidates=["step(-3)", "start(2)"], time_limit=8.0)
         assert [str(element) for element in found.elements] == ["-start(2)"]
         with pytest.raises(ElastalogError) as caught:
             db.suggest(missing=["at(2)"], candidates=["step(-3)"], time_limit=0.5)
