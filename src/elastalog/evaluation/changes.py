@@ -113,7 +113,7 @@ class Changes(Mapping[str, RelationChanges]):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are many
 class Update:
     """A fact in both ends up present. `source` and `batch` identify it, where it came from a stream. `rules` says how
     the program changes, if it does."""

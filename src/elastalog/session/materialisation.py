@@ -195,7 +195,8 @@ class Materialisation:
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
-        schema = schema_named(self.schemas if schemas is None else schemas, name)
+        known = self.schemas if schemas is None else schemas
+        schema = (known.get(name) if type(name) is str else None) or schema_named(known, name)
         if type(rows) is list:
             if (found := words_of_few_tuples(schema, rows, self.dictionary)) is not None:
                 return found
