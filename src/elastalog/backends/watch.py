@@ -76,11 +76,7 @@ class Watch:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
         the system does not give is beyond these limits too. `asked`: the question that it answers."""
-        if (
-            seconds is memory is asked is self.memory is None
-            and quota.LIMIT.get() is None
-            and CURRENT.get() is None
-        ):
+        if seconds is memory is asked is self.memory is None and quota.LIMIT.get() is None and CURRENT.get() is None:
             return _NO_OTHER_LIMIT
         return _Within(self, seconds, memory, asked)
 

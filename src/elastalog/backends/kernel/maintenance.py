@@ -72,11 +72,7 @@ class KernelMaintenance:
                 scheduler.bar(place, is_reached=True)
             elif (kind := kinds[stratum.number]).is_explicit:
                 self.change_explicit(stratum, place)
-            elif (
-                kind.is_driven
-                and stratum.number not in small.asked
-                and reach.size_of(stratum) <= small.derivations
-            ):
+            elif kind.is_driven and stratum.number not in small.asked and reach.size_of(stratum) <= small.derivations:
                 scheduler.give(place, done.deleted, done.inserted)
             else:
                 scheduler.bar(place, is_reached=True)
