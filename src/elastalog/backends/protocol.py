@@ -24,7 +24,6 @@ from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
-from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:

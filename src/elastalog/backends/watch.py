@@ -76,8 +76,6 @@ class Watch:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
         the system does not give is beyond these limits too. `asked`: the question that it answers."""
-        if seconds is memory is asked is self.memory is None and quota.LIMIT.get() is None and CURRENT.get() is None:
-            return _NO_OTHER_LIMIT
         return _Within(self, seconds, memory, asked)
 
     def allow(
@@ -224,9 +222,6 @@ class memory_as_limit:  # noqa: N801  # used like a function
     ) -> None:
         if kind is not None and issubclass(kind, MemoryError):
             raise _no_memory() from None
-
-
-_NO_OTHER_LIMIT = memory_as_limit()
 
 
 def _no_memory() -> LimitReached:

@@ -254,4 +254,4 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
         for number, place in enumerate(schema.texts):
             words[place::arity] = ids[number * len(rows) : (number + 1) * len(rows)]
     # Half the time that numpy takes to look at a list.
-    return np.ndarray((len(rows), arity), np.int32, array("i", words))  # type: ignore[arg-type]  # none is None
+    return np.ndarray((len(rows), arity), np.int32, array("i", words))

@@ -246,7 +246,7 @@ class UpdateScheduler:
             return None
         self._watch.touched += record.touched
         self.count()
-        return Driven(strata, memoryview(self._driven)[:number].tobytes(), derivations, effort, seconds)
+        return Driven(strata, self._driven.data[:number].tobytes(), derivations, effort, seconds)
 
     def count(self) -> None:
         """The watch counts what was done."""

@@ -85,9 +85,9 @@ class MachinePlan:
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
         self._own_variants = sum(start_of(variant) in own for variant in starting)
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """The machine has not run."""
         code, own_variants = self.code, self._own_variants
         tables = self.relations.address, len(self.names), self.indexes.address, *code.places, own_variants
@@ -101,7 +101,7 @@ class MachinePlan:
         """The same for relations of the same names elsewhere, for which nothing has been run yet."""
         other = copy(self)
         other.code, other.relations, other.indexes = self.code.copied(), self.relations.copied(), self.indexes.copied()
-        other._begin()
+        other.begin()
         return other
 
     def _write_relations(self, flat: frozenset[str], starts: Mapping[str, int]) -> None:
@@ -225,8 +225,8 @@ class Code:
     of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
-    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
-    by the relation that a variant starts at, where operands say which probes it will need: see `Relation`.
+    of each step. `ahead`: by the relation that a variant starts at, where operands say which probes it will need: see
+    `Relation`.
     `is_general`: it has nothing in it that only one session knows, ids and functions."""
 
     def __init__(
@@ -241,7 +241,7 @@ class Code:
         self._numbers = numbers
         self._indexes = indexes
         self._recovering = frozenset(variants.recovering)
-        self._dictionary: Dictionary | None = dictionary
+        self.dictionary: Dictionary | None = dictionary
         self._carried = carried
         self._operands: list[int] = []
         self._actions: list[EncodedAction] = []
@@ -269,17 +269,17 @@ class Code:
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second, action.is_constant, action.result = encoded
         self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
-        self._note_places()
 
-    def _note_places(self) -> None:
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where its tables lie, in the order of the fields of `Machine` from `variants` on."""
         tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
-        self.places = *tables, address_of(self._operand_vector)
+        return *tables, address_of(self._operand_vector)
 
     def copied(self) -> Code:
         """The same code, if it is general. Only what is counted of variants is kept apart."""
         other = copy(self)
-        other.variants, other._dictionary = self.variants.copied(), None
-        other._note_places()
+        other.variants, other.dictionary = self.variants.copied(), None
         return other
 
     def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
@@ -415,8 +415,8 @@ class Code:
         value = constant.value
         if not (constant.base is Base.NUMBER and isinstance(value, int) and LEAST_NARROW <= value < WIDE):
             self.is_general = False  # numbers of that kind are their own words
-        assert self._dictionary is not None
-        return self._dictionary.encode_value(constant.base, value)
+        assert self.dictionary is not None
+        return self.dictionary.encode_value(constant.base, value)
 
 
 def _encode_expression(expression: Apply, slots: Mapping[str, int], result: int) -> list[EncodedAction]:

@@ -315,7 +315,7 @@ class Homes:
         made = np.empty(words, np.int32)
         place = address_of(made)
         # Together: Ctrl-C may come before.
-        self._listing, self._words_at = memoryview(made), place
+        self._listing, self._words_at = made.data, place
 
     def look_again(self) -> int:
         """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
@@ -365,7 +365,7 @@ class Homes:
         for relation, present in known:
             relation.present, relation.is_settled = present, present == relation.used
         if shift is not None:
-            shift.begin(self, memoryview(self._fates)[: number & 0xFFFFFFFF].tobytes())
+            shift.begin(self, self._fates.data[: number & 0xFFFFFFFF].tobytes())
         if number >> 32 == 0:
             return []
         fates = self._fates[: number & 0xFFFFFFFF]
@@ -384,14 +384,14 @@ class Shift:
         self.most = most
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._homes: Homes | None = None
-        self._known: Matrix | None = None
+        self._known: Vector | None = None
 
     def begin(self, homes: Homes, fates: bytes) -> None:
         """The update has been committed: what that said of relations."""
         self._homes, self._fates, self._known = homes, fates, None
 
     @property
-    def _sides(self) -> Matrix:
+    def _sides(self) -> Vector:
         """Of each relation its number, how many facts were touched and how many are present on the other side, and its
         generation."""
         if self._known is None:
