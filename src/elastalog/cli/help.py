@@ -124,11 +124,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-_WHERE: Final = {
-    "bash": "~/.bashrc",
-    "zsh": "~/.zshrc",
-    "fish": "~/.config/fish/completions/elastalog.fish",
-}
+_WHERE: Final = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/elastalog.fish"}
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import click
 
 from elastalog.cli.exits import Verbosity
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
@@ -129,7 +129,7 @@ def standard_input() -> str:
         line = data.count(b"\n", 0, error.start) + 1
         told = f"byte 0x{data[error.start]:02x} is not UTF-8"
         advice = "convert the text to UTF-8"
-        raise ElastalogError([Diagnostic("E0505", told, help=advice, location=f"{NAME}:{line}")]) from None
+        raise ElastalogError.of("E0505", told, advice, location=f"{NAME}:{line}") from None
 
 
 _META: Final = "elastalog.preprocessing"

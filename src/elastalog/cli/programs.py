@@ -363,7 +363,7 @@ def lsp(facts: str | None, stdio: bool) -> None:
 
 
 def _not_installed(fault: ImportError) -> Exception:
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.diagnostics.diagnostic import ElastalogError
 
     message = f"the language server needs pygls: {fault}"
-    return ElastalogError([Diagnostic("E0906", message, help='pip install "elastalog[lsp]"')])
+    return ElastalogError.of("E0906", message, 'pip install "elastalog[lsp]"')

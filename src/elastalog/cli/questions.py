@@ -29,7 +29,7 @@ from elastalog.cli.session_options import (
     show_reports,
     writing,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def value_from(text: str, base: Base, name: str) -> Value:
                 raise ValueError(text)
     except ValueError:
         message = f"`{text[:40]}` is not a {base.value}"
-        raise ElastalogError([Diagnostic("E0711", message, help=f"give a {base.value} for `{name}`")]) from None
+        raise ElastalogError.of("E0711", message, f"give a {base.value} for `{name}`") from None
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -293,7 +293,7 @@ def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, 
         name, separator, value = text.partition("=")
         if not separator or name.strip() not in known:
             advice = "write NAME=VALUE with one of " + ", ".join(known)
-            raise ElastalogError([Diagnostic("E0711", f"`{text[:40]}` gives no variable a value", help=advice)])
+            raise ElastalogError.of("E0711", f"`{text[:40]}` gives no variable a value", advice)
         found[name.strip()] = value_from(value, known[name.strip()], name.strip())
     return found
 

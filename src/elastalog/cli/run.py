@@ -105,14 +105,7 @@ _TO_TERMINAL = "-"
 )  # fmt: skip
 @report_options
 @souffle_options
-def run(
-    program: str | None,
-    output: str,
-    stats: str | None,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def run(program: str | None, output: str, stats: str | None, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Evaluate PROGRAM over the fact files of a folder and write its outputs.
 
     Every relation with `.input` is read from NAME.facts (tab-separated; also .csv, .tsv, .parquet, .jsonl, .gz), every

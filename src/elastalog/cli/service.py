@@ -137,7 +137,7 @@ def _session(
 def settings_of(wanted: ServiceOptions) -> Settings:
     """Who may ask. Raises ElastalogError when others could reach a service that asks for no token, and nobody said
     that they may."""
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.web.settings import Settings
 
     if wanted.no_token and (wanted.token or wanted.read_token):
@@ -148,7 +148,7 @@ def settings_of(wanted: ServiceOptions) -> Settings:
         if not is_own:
             told = f"other machines can reach {wanted.host}, and no token is given"
             advice = "give --token or ELASTALOG_TOKEN, or say --no-token"
-            raise ElastalogError([Diagnostic("E0935", told, help=advice)])
+            raise ElastalogError.of("E0935", told, advice)
         token = secrets.token_urlsafe(24)
     hosts = (*wanted.allow_host, *(() if is_own else (_name(wanted.host),)))
     return Settings(token, wanted.read_token, hosts, _limits(wanted))
@@ -222,11 +222,11 @@ def require_web() -> None:
     """Raises ElastalogError without the extra `web`."""
     from importlib.util import find_spec
 
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.diagnostics.diagnostic import ElastalogError
 
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         told = "a service needs FastAPI and uvicorn"
-        raise ElastalogError([Diagnostic("E0937", told, help='install the extra: pip install "elastalog[web]"')])
+        raise ElastalogError.of("E0937", told, 'install the extra: pip install "elastalog[web]"')
 
 
 @click.command()
@@ -309,9 +309,9 @@ def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Servic
 
 def _require_pages() -> None:
     """Raises ElastalogError without the extra `web`, or with an older one that has no pages."""
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.diagnostics.diagnostic import ElastalogError
 
     require_web()
     if find_spec("nicegui") is None:
         told = "the pages of the workbench need NiceGUI"
-        raise ElastalogError([Diagnostic("E0954", told, help='install the extra: pip install "elastalog[web]"')])
+        raise ElastalogError.of("E0954", told, 'install the extra: pip install "elastalog[web]"')

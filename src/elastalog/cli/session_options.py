@@ -228,14 +228,14 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
         return None
     import runpy
 
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+    from elastalog.diagnostics.diagnostic import ElastalogError
 
     try:
         return {name: value for name, value in runpy.run_path(path).items() if callable(value)}
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         message = f"`{path}` cannot be run: {reason}"
-        raise ElastalogError([Diagnostic("E0643", message, help="mend the file", location=path)]) from None
+        raise ElastalogError.of("E0643", message, "mend the file", location=path) from None
 
 
 def show_reports(reports: Iterable[Report], form: str, verbosity: Verbosity) -> None:

@@ -25,7 +25,7 @@ from elastalog.cli.session_options import (
     session_options,
     writing,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
 from elastalog.diagnostics.source import Source
 from elastalog.folders.local import own_folder
 
@@ -44,13 +44,7 @@ if TYPE_CHECKING:
     help="What an update may cost before a stratum is recomputed; a number is a fraction of a bootstrap.",
 )  # fmt: skip
 @report_options
-def shell(
-    program: str,
-    budget: Budget,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def shell(program: str, budget: Budget, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Evaluate PROGRAM, or open a store, then change its facts and ask it questions, command by command.
 
     `help` lists the commands. When standard input is no terminal it is a script: nothing is echoed, and the first error
@@ -95,7 +89,7 @@ def _opened(loaded: Program, options: SessionOptions, budget: Budget, form: str,
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
     """In the place of `reopen` for a store, whose strategy is its own."""
     advice = "open the program with `elastalog shell PROGRAM`"
-    raise ElastalogError([Diagnostic("E0811", "the session of a store keeps its strategy", help=advice)])
+    raise ElastalogError.of("E0811", "the session of a store keeps its strategy", advice)
 
 
 def _state(

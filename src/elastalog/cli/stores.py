@@ -52,14 +52,7 @@ if TYPE_CHECKING:
     help="Number of past epochs to keep.",
 )  # fmt: skip
 @report_options
-def init(
-    store: str,
-    program: str,
-    retention: int,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def init(store: str, program: str, retention: int, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Make a store of a program and its facts.
 
     Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts,
@@ -259,13 +252,7 @@ def _time(entry: LogEntry) -> str:
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
 @report_options
 def diff(
-    store: str,
-    first: int,
-    last: int,
-    wanted: tuple[str, ...],
-    levels: bool,
-    form: str,
-    verbosity: Verbosity,
+    store: str, first: int, last: int, wanted: tuple[str, ...], levels: bool, form: str, verbosity: Verbosity
 ) -> None:
     """Show how epoch B of a store differs from epoch A.
 
@@ -306,13 +293,7 @@ def diff(
 @functors_option
 @report_options
 def upgrade(
-    store: str,
-    program: str,
-    preview: bool,
-    show_changes: bool,
-    functors: str | None,
-    form: str,
-    verbosity: Verbosity,
+    store: str, program: str, preview: bool, show_changes: bool, functors: str | None, form: str, verbosity: Verbosity
 ) -> None:
     """Let a store go over to another program.
 
@@ -355,13 +336,7 @@ def upgrade(
 @at_option
 @verbosity_options
 def export(
-    store: str,
-    output: str,
-    form: str,
-    wanted: tuple[str, ...],
-    explicit: bool,
-    at: int | None,
-    verbosity: Verbosity,
+    store: str, output: str, form: str, wanted: tuple[str, ...], explicit: bool, at: int | None, verbosity: Verbosity
 ) -> None:
     """Write the relations of a store to files, one each.
 

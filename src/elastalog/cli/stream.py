@@ -29,7 +29,7 @@ from elastalog.cli.session_options import (
     session_options,
     show_reports,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import ElastalogError, noted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:
@@ -235,16 +235,12 @@ def _refuse_old_checkpoint(asked: SparkStream) -> None:
     if asked.checkpoint is None or not Path(asked.checkpoint).is_dir() or not os.listdir(asked.checkpoint):
         return
     place = without_secrets(asked.store or "")
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code="E1112",
-                message=f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{place}`",
-                notes=("updates that it has as done would never be applied to the new store",),
-                help="name another folder, or leave --checkpoint out: then every store has its own",
-                location=asked.checkpoint,
-            )
-        ]
+    raise ElastalogError.of(
+        "E1112",
+        f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{place}`",
+        "name another folder, or leave --checkpoint out: then every store has its own",
+        notes=("updates that it has as done would never be applied to the new store",),
+        location=asked.checkpoint,
     )
 
 

@@ -243,7 +243,7 @@ def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
 
 def malformed(reason: str) -> ElastalogError:
     """A request whose parts do not fit together."""
-    return ElastalogError([Diagnostic("E0926", reason, help="see /api/docs")])
+    return ElastalogError.of("E0926", reason, "see /api/docs")
 
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:

@@ -190,13 +190,7 @@ class Pager:
         self._views = Views(limits.cache)
 
     def page(
-        self,
-        session: Session,
-        relation: str,
-        where: str,
-        cut: Cut,
-        parameters: Mapping[str, Value],
-        annotations: bool,
+        self, session: Session, relation: str, where: str, cut: Cut, parameters: Mapping[str, Value], annotations: bool
     ) -> Callable[[], Page]:
         """What makes a page of a relation, once the session need not be held any more."""
         source, epoch = session[relation], session.epoch

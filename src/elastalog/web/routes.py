@@ -135,10 +135,7 @@ async def query(service: Asked, request: Request, given: QueryGiven, epoch: Mome
 
 @at_any_epoch.get("/proof", tags=["questions"], responses=refusals(404, 410, 422))
 async def proof(
-    service: Asked,
-    fact: _Fact,
-    depth: Annotated[int | None, Query(ge=0, le=1000)] = None,
-    epoch: Moment = None,
+    service: Asked, fact: _Fact, depth: Annotated[int | None, Query(ge=0, le=1000)] = None, epoch: Moment = None
 ) -> dict[str, Any]:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
     most = service.limits.depth if depth is None else depth

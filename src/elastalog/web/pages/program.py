@@ -369,4 +369,4 @@ def _real(value: Any) -> float:
 
 def _unreadable(why: str) -> ElastalogError:
     advice = "give lines of values between commas, semicolons or tabs, or JSON: a list of objects or of lists"
-    return ElastalogError([Diagnostic("E0956", f"these facts cannot be read: {why}", help=advice)])
+    return ElastalogError.of("E0956", f"these facts cannot be read: {why}", advice)

@@ -7,7 +7,7 @@ from functools import partial
 from nicegui import ui
 
 from elastalog.debugging.answers import Answer, Element, Suggestion
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.web.pages.markup import Address, empty, fact_html, html, link, sign, tag
@@ -269,7 +269,7 @@ def _checked(window: Window, text: str, side: Side) -> str:
     if is_there == (side == "wrong"):
         return str(fact)
     told = f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
-    raise ElastalogError([Diagnostic("E0953", told, help="mark it the other way round")])
+    raise ElastalogError.of("E0953", told, "mark it the other way round")
 
 
 def _epochs(found: Answer) -> str:
