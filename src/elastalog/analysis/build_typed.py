@@ -414,4 +414,7 @@ class TypedBuilder:
         try:
             matcher(str(pattern.value))
         except NotRegular as fault:
-            self.reports.fail("E0310", pattern.span, reason=str(fault))
+            if fault.is_one_elsewhere:
+                self.reports.fail("E0310", pattern.span, reason=fault)
+            # A text that is no regular expression anywhere matches nothing, as one from a fact does.
+            self.reports.findings.warning("E0310.nowhere", pattern.span, reason=fault)
