@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, exit_codes
@@ -30,6 +29,7 @@ from elastalog.cli.session_options import (
     writing,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:

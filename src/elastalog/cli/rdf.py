@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import report_options, together, verbosity_options
 from elastalog.cli.session_options import (
@@ -21,6 +20,7 @@ from elastalog.cli.session_options import (
     store_argument,
     writing,
 )
+from elastalog.diagnostics.messages import counted
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode

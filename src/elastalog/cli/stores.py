@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import NAME, program_argument, report_options, standard_input, verbosity_options
 from elastalog.cli.reports import aligned, changed_lines, fact_text
@@ -32,6 +31,7 @@ from elastalog.cli.session_options import (
     store_argument,
     writing,
 )
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:

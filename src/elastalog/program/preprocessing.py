@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from elastalog.diagnostics.arguments import require_path, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.diagnostics.source import Piece, Source, Span
 from elastalog.late import dataclass
 from elastalog.program.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
@@ -381,14 +381,7 @@ def _text(value: object) -> str:
 def _not_found(source: Source, span: Span, name: str, searched: list[str]) -> Diagnostic:
     """E0125."""
     places = ", ".join(f"`{folder}`" for folder in searched[:8])
-    return Diagnostic(
-        "E0125",
-        f"there is no file `{name}` to include",
-        (Label(span, "not found"),),
-        (f"searched in {places}",) if places else (),
-        "check the name, or give the folder that holds it with `-I DIR` (`include=[…]` in Python)",
-        source=source,
-    )
+    return finding("E0125", span, source=source, name=name, places=places or None)
 
 
 def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnostic:
@@ -399,13 +392,7 @@ def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnosti
 
 def _too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
     """E0127."""
-    return Diagnostic(
-        "E0127",
-        f"files include each other more than {depth} deep",
-        (Label(span, f"`{name}` once more"),),
-        help="write `.once` or `#pragma once` into a file that should be included only once",
-        source=source,
-    )
+    return finding("E0127", span, source=source, depth=depth, name=name)
 
 
 def _wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
@@ -428,10 +415,4 @@ def _wrong_use(source: Source, span: Span, macro: str, reason: str, place: str |
 
 def _too_large(source: Source, span: Span, size: int) -> Diagnostic:
     """E0128."""
-    return Diagnostic(
-        "E0128",
-        f"macros make the program larger than {size // 2**20} MiB",
-        (Label(span, "reached here"),),
-        help="use macros that are replaced by less text",
-        source=source,
-    )
+    return finding("E0128", span, source=source, size=size // 2**20)
