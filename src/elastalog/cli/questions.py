@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
@@ -37,6 +36,7 @@ from elastalog.cli.session_options import (
     writing,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 

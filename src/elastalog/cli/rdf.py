@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import option, options_of, report_options, together, verbosity_options
 from elastalog.cli.session_options import (
@@ -22,6 +21,7 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:

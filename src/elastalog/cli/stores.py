@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import (
     NAME,
@@ -43,6 +42,7 @@ from elastalog.cli.session_options import (
     tell_facts,
     writing,
 )
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.session.settings import Store

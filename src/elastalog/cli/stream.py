@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Console
 from elastalog.cli.options import option, options_of, program_argument, report_options
 from elastalog.cli.outputs import checked_output, write_outputs
@@ -30,6 +29,7 @@ from elastalog.cli.session_options import (
     show_reports,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError, noted
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:

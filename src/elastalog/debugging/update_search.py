@@ -6,6 +6,7 @@ stay as they are.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -79,8 +80,10 @@ def search_update(
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
     is_modelled = known.is_modelled_at_once and not plan.is_baseline
     is_all_chosen = plan.is_baseline
+    end = time.monotonic() + seconds_allowed
     while True:
-        graph = _graph(known, goals, epochs.backend.watch, seconds, seconds_allowed) if is_modelled else None
+        graph = _graph(known, goals, epochs.backend.watch, seconds, end) if is_modelled else None
+        left = max(end - time.monotonic(), 0.0)
         chosen = allowed
         if graph is None and not is_all_chosen:
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
@@ -91,14 +94,14 @@ def search_update(
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(seconds_allowed))
+            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(left))
             weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
             connecting = ConnectingProofs(setting, reading, goals)
             search = ElementSearch(
                 sandbox=sandbox,
                 goals=goals,
                 weights=weights,
-                seconds_allowed=seconds_allowed,
+                seconds_allowed=left,
                 news=news,
                 witness=connecting.look if model is None else (lambda _: None),
                 setting=setting,
@@ -112,7 +115,7 @@ def search_update(
             except WantsModel:
                 is_modelled = True
                 continue
-            if sandbox.has_met_no_state and len(chosen) < len(allowed):
+            if sandbox.has_met_no_state and len(chosen) < len(allowed) and time.monotonic() < end:
                 is_all_chosen = True  # what seemed useless may lead past a state without a result
                 continue
             if isinstance(found, NoSolution):
@@ -125,12 +128,10 @@ def search_update(
             return Outcome(found, flipped, proofs, seconds)
 
 
-def _graph(
-    known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, seconds_allowed: float
-) -> DerivationGraph | None:
-    """What decides about the goals, unless it takes too long to find."""
+def _graph(known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, end: float) -> DerivationGraph | None:
+    """What decides about the goals, unless finding it takes half of the time left."""
     try:
-        with watch.within(max(seconds_allowed, LEAST_SECONDS)):
+        with watch.within(max((end - time.monotonic()) / 2, LEAST_SECONDS)):
             return known.graph(goals.all, seconds)
     except LimitReached:
         watch.check()  # raises if it is a limit of the user

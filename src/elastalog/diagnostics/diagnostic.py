@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
@@ -30,6 +30,35 @@ class Diagnostic:
     severity: Severity = "error"
     source: Source | None = None
     location: str | None = None
+
+
+def finding(
+    key: str,
+    *places: Span | Label | None,
+    code: str | None = None,
+    severity: Severity = "error",
+    source: Source | None = None,
+    location: str | None = None,
+    **values: object,
+) -> Diagnostic:
+    """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
+    None where there is none, or with a label of their own. `code`: another one than that of the message."""
+    from elastalog.diagnostics.messages import filled, filled_if_known, messages
+
+    message = messages()[key]
+    texts = iter(message.labels)
+    labels: list[Label] = []
+    for place in places:
+        if isinstance(place, Label):
+            labels.append(place)
+            continue
+        is_primary, text = next(texts, (True, ""))
+        if place is not None:
+            labels.append(Label(place, filled(text, values), is_primary))
+    notes, helps = filled_if_known(message.notes, values), filled_if_known(message.helps, values)
+    told = filled(message.text, values)
+    advice = helps[0] if helps else None
+    return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, location)
 
 
 class ElastalogError(Exception):
@@ -60,6 +89,11 @@ class ElastalogError(Exception):
     def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
         """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
         return type(self), (self.diagnostics,)
+
+
+def error(key: str, *places: Span | Label | None, **values: Any) -> ElastalogError:
+    """The error that a message is (see `finding`)."""
+    return ElastalogError([finding(key, *places, **values)])
 
 
 class LimitReached(ElastalogError):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text
 from elastalog.cli.shell_commands.state import (
@@ -23,6 +22,7 @@ from elastalog.cli.shell_commands.state import (
     split,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.messages import counted
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes

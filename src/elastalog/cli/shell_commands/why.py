@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.cli.questions import FORMS, rendered, value_from
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:

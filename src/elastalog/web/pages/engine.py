@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
+from elastalog.diagnostics.messages import counted
 from elastalog.session.questions import Statistics
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import Address, bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
-from elastalog.analysis.findings import counted
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.messages import counted
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics

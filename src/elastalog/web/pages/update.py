@@ -10,9 +10,9 @@ from typing import Any
 
 from nicegui import events, ui
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.pipeline.files.diff import parse_diff

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from nicegui import ui
 
-from elastalog.analysis.findings import counted
+from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of
