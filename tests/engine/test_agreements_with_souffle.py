@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.program import Program
 from tests.analysis.checking import codes
 
 
@@ -65,4 +66,9 @@ def test_a_pattern_may_be_a_variable_and_a_wrong_one_matches_nothing(caplog: pyt
     with caplog.at_level(logging.WARNING):
         assert rows(text, e=[("(",), ("a+",), ("b",)]) == [("a+",)]
     assert "E0613" in caplog.text
-    assert codes('.decl e(s: symbol)\n.input e\n.decl p(s: symbol)\np(s) :- e(s), match("(", s).') == ["E0310"]
+    constant = '.decl e(s: symbol)\n.input e\n.decl p(s: symbol)\np(s) :- e(s), match("a[", s).'
+    assert [warning.code for warning in Program.parse(constant).warnings] == ["E0310"]
+    caplog.clear()
+    assert rows(constant, e=[("a[",)]) == []
+    assert rows(constant.replace("match", "!match"), e=[("a[",)]) == [("a[",)]
+    assert not caplog.text

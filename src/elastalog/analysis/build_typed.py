@@ -410,4 +410,4 @@ class TypedBuilder:
         try:
             matcher(str(pattern.value))
         except NotRegular as fault:
-            self.reports.pattern(pattern.span, str(fault))
+            self.reports.pattern(pattern.span, fault)

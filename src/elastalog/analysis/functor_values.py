@@ -348,11 +348,19 @@ _OTHERWISE = re.compile(r"\\(?:\\|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|c([A
 _REFUSED = (
     (re.compile(r"\(\?<?[=!]"), "looking ahead or behind takes more than linear time"),
     (re.compile(r"\\(?:[1-9]|k<)"), "a back reference takes more than linear time"),
+    (re.compile(r"\[\^?\]"), "a class of characters has one at least"),
 )
+# What the engine says of a text that no engine takes.
+_MALFORMED = re.compile("missing|unexpected|no argument|trailing|invalid character class range")
 
 
 class NotRegular(ValueError):
     """A text is no regular expression of this kind; the message says why."""
+
+    def __init__(self, reason: str, is_one_elsewhere: bool = False) -> None:
+        super().__init__(reason)
+        self.is_one_elsewhere = is_one_elsewhere
+        """Whether other engines may take it, so that to match nothing would be another answer."""
 
 
 @lru_cache(maxsize=1024)
@@ -376,17 +384,18 @@ def _compiled(pattern: str, captures: bool) -> Any:
     try:
         return engine.compile(_OTHERWISE.sub(_as_engine_writes, pattern), options)
     except engine.error as fault:
-        raise NotRegular(_reason(pattern, fault)) from None
+        raise _not_regular(pattern, fault) from None
     except UnicodeEncodeError:
         raise NotRegular("it is no text") from None
 
 
-def _reason(pattern: str, fault: Exception) -> str:
+def _not_regular(pattern: str, fault: Exception) -> NotRegular:
     for found, reason in _REFUSED:
         if found.search(pattern.replace("\\\\", "")):
-            return reason
+            return NotRegular(reason, is_one_elsewhere=True)
     told = fault.args[0] if fault.args else str(fault)
-    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    return NotRegular(told, is_one_elsewhere=_MALFORMED.match(told) is None)
 
 
 def _as_engine_writes(found: re.Match[str]) -> str:

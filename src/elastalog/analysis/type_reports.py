@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from elastalog.analysis.draft import LIMITS, Draft, Field, Kind, SeparatedAggregate, Structure, is_constructor
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary, with_article
+from elastalog.analysis.functor_values import NotRegular
 from elastalog.analysis.functors import FUNCTORS, Functor
 from elastalog.analysis.infer import Environment
 from elastalog.analysis.program import Base
@@ -243,14 +244,17 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
-    def pattern(self, span: Span, reason: str) -> NoReturn:
-        self.findings.error(
+    def pattern(self, span: Span, fault: NotRegular) -> None:
+        """A text that is no regular expression anywhere matches nothing, as one from a fact does."""
+        report = self.findings.error if fault.is_one_elsewhere else self.findings.warning
+        report(
             "E0310",
-            "the pattern is not a regular expression",
-            primary(span, reason),
+            f"the pattern is not a regular expression{'' if fault.is_one_elsewhere else ': nothing matches it'}",
+            primary(span, str(fault)),
             advice=r"write a regular expression; a backslash before a special character takes it as it is: `\\(`",
         )
-        raise ClauseAtFaultError
+        if fault.is_one_elsewhere:
+            raise ClauseAtFaultError
 
 
 def _looks_numeric(text: str) -> bool:
