@@ -160,8 +160,9 @@ class Settings:
     """Seconds that have to be left: less is not worth any thought."""
     device_least_found: int = 500_000
     """Facts that a stratum must have found: before, what they took says little of the rest."""
-    device_at_once_from: int = 500_000
-    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started."""
+    device_at_once_from: int = 300_000
+    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started: with
+    so many a wrong choice costs little beside reading them."""
     device_most_variants: int = 16
     """Variants of rules in a round up to which it may: each costs launches."""
     device_longest_wait: float = 0.1
