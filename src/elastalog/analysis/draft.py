@@ -24,6 +24,7 @@ from elastalog.analysis.program import (
     Value,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -50,6 +51,11 @@ class Structure:
     def value(self) -> str:
         """Its name, as `Base` has one."""
         return self.name
+
+    @property
+    def article(self) -> str:
+        """What messages call a value of it."""
+        return f"a value of type {quoted(self.name)}"
 
     @property
     def is_record(self) -> bool:

@@ -25,7 +25,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from elastalog.analysis.values import Branch
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 
 BITS: Final = 1 << 64
 MOST_CHARACTERS: Final = 1 << 26
@@ -218,15 +218,7 @@ TESTS: Final[dict[str, Callable[[str, str], bool]]] = {
 
 
 def _too_long(functor: str) -> str:
-    raise LimitReached(
-        [
-            Diagnostic(
-                "E0622",
-                f"`{functor}` would make a text of more than {MOST_CHARACTERS:,} characters",
-                help=f"see that recursion through `{functor}` ends: bound it with `strlen`",
-            )
-        ]
-    )
+    raise LimitReached([finding("E0622", functor=functor, most=MOST_CHARACTERS)])
 
 
 # --- JSON ----------------------------------------------------------------------------------------------------------

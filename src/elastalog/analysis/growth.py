@@ -19,7 +19,7 @@ from elastalog.analysis.program import (
     names_of,
 )
 from elastalog.analysis.subsumptions import MARK, keeping_best
-from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, finding
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
 _ORDERS: Final = frozenset(("<", "<=", ">", ">="))
@@ -103,12 +103,6 @@ def _advice(relation: Relation, place: int, grown: Expression) -> str:
 
 
 def _warning(rule: Rule, grown: Expression, advice: str) -> Diagnostic:
-    return Diagnostic(
-        "E0414",
-        f"relation `{rule.head.relation}` may grow without end",
-        (Label(grown.span, "a new value in every round, which nothing bounds"),),
-        ("the limits of time and memory end such an evaluation",),
-        advice,
-        "warning",
-        rule.source,
+    return finding(
+        "E0414", grown.span, severity="warning", source=rule.source, relation=rule.head.relation, advice=advice
     )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, Field, Outcome, TypedRule, is_constructor
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
 from elastalog.analysis.program import (
     Aggregation,
@@ -33,6 +33,7 @@ from elastalog.analysis.subsumptions import MARK as PAIRS
 from elastalog.analysis.subsumptions import is_of_pairs
 from elastalog.analysis.values import Branch, Record
 from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 
 
@@ -164,14 +165,10 @@ class SubtypeCheck:
             other = next((s for s in found if not self._common({first[0], s[0]})), found[-1])
             shown = name.partition("@")[0]
             self.findings.error(
-                "E0312",
-                f"{quoted(shown)} would be a {quoted(first[0])} and a {quoted(other[0])}",
-                primary(other[1], f"a {quoted(other[0])} here"),
-                *([] if first[1] == other[1] else [secondary(first[1], f"a {quoted(first[0])} here")]),
+                "E0312", other[1], None if first[1] == other[1] else first[1],
                 *(secondary(span, "made equal here") for span in (*first[2], *other[2])[:8]),
-                note="no declared type is below both",
-                advice=f"write `as({shown}, {first[0]})` where it is taken for one, or declare a type for both",
-            )
+                name=shown, one=first[0], other=other[0],
+            )  # fmt: skip
 
     def _common(self, kinds: Collection[str]) -> bool:
         """Whether a type is below all of these."""
@@ -288,14 +285,7 @@ class SubtypeCheck:
         labels: list[Label] = [] if place == term.span else [secondary(place, f"it is a {quoted(source)} here")]
         labels += [secondary(span, "and goes on here") for span in reversed(way[:8])]
         report = self.findings.error if self.is_strict else self.findings.warning
-        report(
-            "E0307",
-            f"a {quoted(source)} cannot go into a column of type {quoted(head_type)}",
-            primary(term.span, f"declared as {quoted(head_type)}"),
-            *labels,
-            note=f"not every {quoted(source)} is a {quoted(head_type)}",
-            advice=f"declare the column as {quoted(source)}, or write `as({term.name.partition('@')[0]}, {head_type})`",
-        )
+        report("E0307", term.span, *labels, source_type=source, type=head_type, name=term.name.partition("@")[0])
 
     # --- the order of types ----------------------------------------------------------------------------------------
 

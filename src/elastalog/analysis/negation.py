@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.findings import Findings, primary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import PARTIAL, is_generator
 from elastalog.analysis.program import Apply, Base, Constant, Expression
 from elastalog.diagnostics.source import Span
@@ -180,13 +180,7 @@ def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings
 
 def report_too_large(count: str, span: Span, findings: Findings) -> None:
     """E0221."""
-    findings.error(
-        "E0221",
-        f"this stands for {count} rules",
-        primary(span, "heads and alternatives multiply here"),
-        note=f"a clause may stand for at most {MOST_ALTERNATIVES} rules and {MOST_LITERALS} literals",
-        advice="move each group of alternatives into a relation of its own",
-    )
+    findings.error("E0221", span, count=count, rules=MOST_ALTERNATIVES, literals=MOST_LITERALS)
 
 
 def _size(body: tree.Body) -> tuple[int, int]:

@@ -156,7 +156,7 @@ def _term(
             value = _record(argument, attribute.type_name, attribute.structures or {})
             if value is not None:
                 return value
-    kind = f"{'an' if base is Base.UNSIGNED else 'a'} {base.value}"
+    kind = base.article
     raise _wrong(
         source, "E0610", f"attribute `{attribute.name}` of `{relation.name}` is {kind}", argument.span,
         advice=f"write {kind}{or_else}",

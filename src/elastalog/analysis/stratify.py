@@ -13,10 +13,11 @@ from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
 from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -91,27 +92,10 @@ def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, f
     labels: list[Label] = [
         secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
     ]
-    head, body = quoted(use.head), quoted(use.body)
     if use.manner == "negation":
-        findings.error(
-            "E0412",
-            f"relation {body} depends on its own negation",
-            primary(use.span, f"{head} uses the negation of {body} here"),
-            *labels,
-            note="a negated relation must be complete before it is read",
-            advice=f"split the rule so that {head} negates a relation outside this cycle",
-        )
+        findings.error("E0412", use.span, *labels, head=use.head, body=use.body)
     else:
-        findings.error(
-            "E0413",
-            f"relation {body} depends on an aggregate over itself",
-            primary(use.span, f"{head} aggregates over {body} here"),
-            *labels,
-            note="an aggregated relation must be complete before it is read",
-            advice=f"split the rule so that {head} aggregates over a relation outside this cycle"
-            if instead is None
-            else f"derive all values, in a column that keeps the best: `{instead}`",
-        )
+        findings.error("E0413", use.span, *labels, head=use.head, body=use.body, instead=instead)
 
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Severity = Literal["error", "warning", "note"]
 
@@ -29,6 +32,35 @@ class Diagnostic:
     location: str | None = None
 
 
+def finding(
+    key: str,
+    *places: Span | Label | None,
+    code: str | None = None,
+    severity: Severity = "error",
+    source: Source | None = None,
+    location: str | None = None,
+    **values: object,
+) -> Diagnostic:
+    """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
+    None where there is none, or with a label of their own. `code`: another one than that of the message."""
+    from elastalog.diagnostics.messages import filled, filled_if_known, messages
+
+    message = messages()[key]
+    texts = iter(message.labels)
+    labels: list[Label] = []
+    for place in places:
+        if isinstance(place, Label):
+            labels.append(place)
+            continue
+        is_primary, text = next(texts, (True, ""))
+        if place is not None:
+            labels.append(Label(place, filled(text, values), is_primary))
+    notes, helps = filled_if_known(message.notes, values), filled_if_known(message.helps, values)
+    told = filled(message.text, values)
+    advice = helps[0] if helps else None
+    return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, location)
+
+
 class ElastalogError(Exception):
     """What the user can act on. Carries every diagnostic of the stage that failed, sorted by place.
 
@@ -37,6 +69,15 @@ class ElastalogError(Exception):
      --> rules.dl
       = help: write a quote
     """
+
+    @classmethod
+    def of(
+        cls, code: str, message: str, advice: str | None = None, *, labels: tuple[Label, ...] = (),
+        notes: tuple[str, ...] = (), source: Source | None = None, location: object = None,
+    ) -> Self:  # fmt: skip
+        """An error of one diagnostic, whose help is the advice."""
+        place = None if location is None else str(location)
+        return cls([Diagnostic(code, message, labels, notes, advice, source=source, location=place)])
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -48,6 +89,11 @@ class ElastalogError(Exception):
     def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
         """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
         return type(self), (self.diagnostics,)
+
+
+def error(key: str, *places: Span | Label | None, **values: Any) -> ElastalogError:
+    """The error that a message is (see `finding`)."""
+    return ElastalogError([finding(key, *places, **values)])
 
 
 class LimitReached(ElastalogError):

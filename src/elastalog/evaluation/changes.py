@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import Relation

@@ -19,7 +19,7 @@ from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Val
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variables import is_implied_name, written_name
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, StoredRelation, Term, Test
@@ -333,14 +333,7 @@ def _blank(base: Base) -> Value:
 
 
 def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
-    return Diagnostic(
-        "E0228",
-        f"counts and sums over {number} lists of variables that only the judged facts give values",
-        (Label(rule.span, "this subsumption"),),
-        (f"it may have {MOST_JUDGED}: each can be 0 of nothing, which doubles the rules that it stands for",),
-        help="give some of them relations of their own, and join these",
-        source=program.source,
-    )
+    return finding("E0228", rule.span, source=program.source, number=number, most=MOST_JUDGED)
 
 
 def _unbound_group(
@@ -348,16 +341,9 @@ def _unbound_group(
 ) -> Diagnostic:
     listed = ", ".join(f"`{written_name(name)}`" for name in names)
     them = "it" if len(names) == 1 else "them"
-    labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
+    labels = []
     for atom in recursive:
         binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
         if binds:
             labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here", primary=False))
-    return Diagnostic(
-        "E0602",
-        f"the aggregate only tests {listed}, and only the facts that are judged bind {them}",
-        tuple(labels),
-        ("an aggregate of a subsumption is evaluated before, once for every value of what it tests",),
-        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom of another relation",
-        source=program.source,
-    )
+    return finding("E0602", literal.span, *labels, source=program.source, listed=listed, them=them)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from elastalog.diagnostics.arguments import require_path, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.diagnostics.source import Piece, Source, Span
 from elastalog.late import dataclass
 from elastalog.program.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
@@ -53,7 +53,7 @@ def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     if not is_needed and not (options.is_on and options.macros) and not is_used:
         return source
     run = _Run(options, read)
-    run.file(source, ())
+    run.file(source, (), source.name)
     if run.errors:
         raise ElastalogError(run.errors)
     return run.expansion.source(source.name)
@@ -88,17 +88,19 @@ class _Run:
             except MacroError as fault:
                 self.errors.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
 
-    def file(self, source: Source, notes: tuple[str, ...]) -> None:
-        self.macros.define(f'__FILE__ "{source.name}"', None)
-        _File(self, source, notes).obey()
+    def file(self, source: Source, notes: tuple[str, ...], written: str) -> None:
+        """`written`: how the file is named where it is included, so that `__FILE__` is the same wherever it lies."""
+        self.macros.define(f'__FILE__ "{written}"', None)
+        _File(self, source, notes, written).obey()
 
 
 class _File:
     """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
 
-    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...]) -> None:
+    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...], written: str) -> None:
         self.run = run
         self.source = source
+        self.written = written
         self.path = Path(source.name)
         self.text = source.text
         self.shift = 0  # where `source` begins in `text`
@@ -285,9 +287,9 @@ class _File:
         line, _ = self.source.locate(span.start)
         included = Source(str(found), text)
         run.expansion.end_line(self.source, span.start, self.notes)
-        run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
+        run.file(included, (f"included from {self.source.name}:{line}", *self.notes), name)
         run.expansion.end_line(included, len(text), self.notes)
-        run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.macros.define(f'__FILE__ "{self.written}"', None)
         run.depth -= 1
 
 
@@ -379,14 +381,7 @@ def _text(value: object) -> str:
 def _not_found(source: Source, span: Span, name: str, searched: list[str]) -> Diagnostic:
     """E0125."""
     places = ", ".join(f"`{folder}`" for folder in searched[:8])
-    return Diagnostic(
-        "E0125",
-        f"there is no file `{name}` to include",
-        (Label(span, "not found"),),
-        (f"searched in {places}",) if places else (),
-        "check the name, or give the folder that holds it with `-I DIR` (`include=[…]` in Python)",
-        source=source,
-    )
+    return finding("E0125", span, source=source, name=name, places=places or None)
 
 
 def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnostic:
@@ -397,13 +392,7 @@ def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnosti
 
 def _too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
     """E0127."""
-    return Diagnostic(
-        "E0127",
-        f"files include each other more than {depth} deep",
-        (Label(span, f"`{name}` once more"),),
-        help="write `.once` or `#pragma once` into a file that should be included only once",
-        source=source,
-    )
+    return finding("E0127", span, source=source, depth=depth, name=name)
 
 
 def _wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
@@ -426,10 +415,4 @@ def _wrong_use(source: Source, span: Span, macro: str, reason: str, place: str |
 
 def _too_large(source: Source, span: Span, size: int) -> Diagnostic:
     """E0128."""
-    return Diagnostic(
-        "E0128",
-        f"macros make the program larger than {size // 2**20} MiB",
-        (Label(span, "reached here"),),
-        help="use macros that are replaced by less text",
-        source=source,
-    )
+    return finding("E0128", span, source=source, size=size // 2**20)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass, function
 from elastalog.program.preprocessing import Preprocessing, preprocessing
@@ -163,11 +163,7 @@ def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
     if _BY_ZERO.search(tree.source.text):  # most programs have none, and need not be gone through
         for call in nodes_of(Call, tree.items):
             if call.functor in ("/", "%") and getattr(call.arguments[-1], "value", None) == 0:
-                labels = (Label(call.arguments[-1].span, "this is zero"),)
-                advice = "leave it out, or divide by something else: a division by zero derives nothing"
-                yield Diagnostic(
-                    "E0325", "this divides by zero", labels, help=advice, severity="warning", source=tree.source
-                )
+                yield finding("E0325", call.arguments[-1].span, severity="warning", source=tree.source)
 
 
 _BY_ZERO = re.compile(r"[/%]\s*0")
@@ -264,17 +260,7 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
     start = len(data[:offset].decode("utf-8"))
     source = Source(path, data.decode("utf-8", errors="replace"))
     likely = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
-    return ElastalogError(
-        (
-            Diagnostic(
-                "E0231",
-                f"the program is not UTF-8: byte 0x{data[offset]:02x} at offset {offset}",
-                (Label(Span(start, start + 1), "no character in UTF-8"),),
-                help=f"save the file in UTF-8, for example with `iconv -f {likely} -t utf-8`",
-                source=source,
-            ),
-        )
-    )
+    return error("E0231", Span(start, start + 1), source=source, byte=data[offset], offset=offset, likely=likely)
 
 
 # --- equivalence relations: `eqrel` stands for the three rules that close one ----------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, stays_here, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.display import cut, show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
@@ -325,13 +325,4 @@ def _with_children(node: Node, children: Sequence[Any]) -> Node:
 
 
 def _no_such_node(path: Sequence[int]) -> ElastalogError:
-    place = ", ".join(map(str, path))
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0703",
-                f"there is no fact to expand at [{place}]",
-                help="a path gives the position of a child, from 0, for every level; the last one is a fact",
-            )
-        ]
-    )
+    return error("E0703", place=", ".join(map(str, path)))

@@ -33,7 +33,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variables import is_wildcard_name
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
@@ -271,7 +271,7 @@ def explain_absence(
         best += ranked[:1]
         others += ranked[1:limit]
     if not competes and any(not found.failing for found in best):
-        raise ElastalogError([_cut_short(fact)])
+        raise error("E0615.absent", fact=fact)
     others.sort(key=lambda found: found.rank)
     shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
     return Absence(fact, tuple(shown), tuple(impossible), is_exhaustive, source)
@@ -283,14 +283,6 @@ def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Compariso
         Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
         for expression, value in deferred
     ]
-
-
-def _cut_short(fact: Fact) -> Diagnostic:
-    return Diagnostic(
-        "E0615",
-        f"{fact} would follow, but `.limitsize` has cut the evaluation short",
-        help="remove the `.limitsize`, or raise it above the size of the relation",
-    )
 
 
 # --- equations solved for a variable -------------------------------------------------------------------------------

@@ -89,11 +89,7 @@ class ClauseParser(LiteralParser):
             if follow in (".", ",", ":-"):
                 return self.bare_atom()
             raise self.failure(
-                "E0110",
-                f"expected `(` after the name `{self.describe(index)[1:-1]}`, found {self.describe(index + 1)}",
-                self.span_of(index + 1),
-                "expected `(`",
-                advice="an atom is written `relation(x, y)`",
+                "E0110.name", self.span_of(index + 1), name=self.describe(index)[1:-1], found=self.describe(index + 1)
             )
         if kind == KEYWORD:
             raise self.reserved(index, "the name of a relation")
@@ -120,7 +116,7 @@ class ClauseParser(LiteralParser):
             return False
         self.position += length
         span = self.span_from(index)
-        self.report("E0115", f"`{text}` does not start a body", span, "write `:-`", advice="write `:-` instead")
+        self.report("E0115", span, told=f"`{text}` does not start a body", meant=":-")
         return True
 
     def after_head(self) -> UnreadableItemError:
@@ -145,20 +141,14 @@ class ClauseParser(LiteralParser):
         end = self.ends[index - 1]
         if not self.ends_without_dot():
             if self.texts[index] == ")":
-                raise self.failure("E0119", "`)` closes nothing", self.span_of(index), "no `(` is open here")
+                raise self.failure("E0119", self.span_of(index))
             before = self.texts[index - 1].lower()
             is_shouted = self.texts[index] == ":" and before in AGGREGATES
             advice = (
                 f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
             )
             raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)
-        self.report(
-            "E0111",
-            "a clause does not end in `.`",
-            Span(end - 1, end),
-            "expected `.` after this",
-            advice=f"write `.` before {self.describe(index)}" if self.kinds[index] != END else "write `.` at the end",
-        )
+        self.report("E0111", Span(end - 1, end), following=self.describe(index) if self.kinds[index] != END else None)
 
     def subsumption(self, first: int, dominated: Atom, into: list[Item]) -> None:
         """Goes on at `<=` between two heads."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text
 from elastalog.cli.shell_commands.state import (
@@ -23,6 +22,7 @@ from elastalog.cli.shell_commands.state import (
     split,
 )
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.messages import counted
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
@@ -136,9 +136,10 @@ def _commit(state: ShellState, arguments: Piece) -> None:
 def _committed(state: ShellState, update: PendingUpdate, is_shown: bool) -> None:
     changes = update.commit()
     if state.pending_bad:
+        from elastalog.cli.exits import Console
         from elastalog.cli.session_options import show_reports
 
-        show_reports(update.reports, "text", "normal")
+        show_reports(update.reports, Console())
     if not update.stats.is_unchanged:
         state.changes, state.last = changes, update.stats
     state.forget_pending()

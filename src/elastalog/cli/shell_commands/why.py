@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_literal, show_rule
 from elastalog.cli.questions import FORMS, rendered, value_from
+from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -293,10 +293,6 @@ DEBUGGING: Final = (
     Command("apply", "apply", "undo what was suggested, as a new update", _apply),
     Command("proofs", "proofs", "show the proofs that connect the last answer with its faults", _proofs),
     Command(
-        "blame",
-        "blame R(1, 2)",
-        "show the epoch a fact last came or went in, and why",
-        _blame,
-        completes="relations",
+        "blame", "blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame, completes="relations"
     ),
 )
