@@ -53,7 +53,7 @@ def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     if not is_needed and not (options.is_on and options.macros) and not is_used:
         return source
     run = _Run(options, read)
-    run.file(source, ())
+    run.file(source, (), source.name)
     if run.errors:
         raise ElastalogError(run.errors)
     return run.expansion.source(source.name)
@@ -88,17 +88,19 @@ class _Run:
             except MacroError as fault:
                 self.errors.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
 
-    def file(self, source: Source, notes: tuple[str, ...]) -> None:
-        self.macros.define(f'__FILE__ "{source.name}"', None)
-        _File(self, source, notes).obey()
+    def file(self, source: Source, notes: tuple[str, ...], written: str) -> None:
+        """`written`: how the file is named where it is included, so that `__FILE__` is the same wherever it lies."""
+        self.macros.define(f'__FILE__ "{written}"', None)
+        _File(self, source, notes, written).obey()
 
 
 class _File:
     """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
 
-    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...]) -> None:
+    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...], written: str) -> None:
         self.run = run
         self.source = source
+        self.written = written
         self.path = Path(source.name)
         self.text = source.text
         self.shift = 0  # where `source` begins in `text`
@@ -285,9 +287,9 @@ class _File:
         line, _ = self.source.locate(span.start)
         included = Source(str(found), text)
         run.expansion.end_line(self.source, span.start, self.notes)
-        run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
+        run.file(included, (f"included from {self.source.name}:{line}", *self.notes), name)
         run.expansion.end_line(included, len(text), self.notes)
-        run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.macros.define(f'__FILE__ "{self.written}"', None)
         run.depth -= 1
 
 
