@@ -169,14 +169,14 @@ def _reason(error: Exception) -> str:
 def _refused_token(url: str, token: str | None) -> ElastalogError:
     given = "give the one that `elastalog serve` printed, or was started with: `connect(url, token=…)`"
     told = f"`{url}` does not know this token" if token is not None else f"`{url}` needs a token"
-    return ElastalogError([Diagnostic("E0923", told, help=f"{given}, or `ELASTALOG_TOKEN`")])
+    return ElastalogError.of("E0923", told, f"{given}, or `ELASTALOG_TOKEN`")
 
 
 def _unreachable(url: str, reason: str) -> ElastalogError:
     advice = "start a service with `elastalog serve`, and give the address that it prints"
-    return ElastalogError([Diagnostic("E0933", f"`{url}` does not answer: {reason}", help=advice)])
+    return ElastalogError.of("E0933", f"`{url}` does not answer: {reason}", advice)
 
 
 def _other_answer(url: str, status: int = 200) -> ElastalogError:
     told = f"what `{url}` answered ({status}) is none of a service's answers"
-    return ElastalogError([Diagnostic("E0934", told, help="give the address that `elastalog serve` prints")])
+    return ElastalogError.of("E0934", told, "give the address that `elastalog serve` prints")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Severity = Literal["error", "warning", "note"]
 
@@ -66,6 +69,15 @@ class ElastalogError(Exception):
      --> rules.dl
       = help: write a quote
     """
+
+    @classmethod
+    def of(
+        cls, code: str, message: str, advice: str | None = None, *, labels: tuple[Label, ...] = (),
+        notes: tuple[str, ...] = (), source: Source | None = None, location: object = None,
+    ) -> Self:  # fmt: skip
+        """An error of one diagnostic, whose help is the advice."""
+        place = None if location is None else str(location)
+        return cls([Diagnostic(code, message, labels, notes, advice, source=source, location=place)])
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

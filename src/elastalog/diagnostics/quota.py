@@ -162,7 +162,7 @@ def require(size: int, limit: int | None) -> None:
     if needed > limit:
         message = f"the memory limit was reached: {needed >> 20} MiB of {limit >> 20} MiB"
         advice = "allow more: `--max-memory`, in Python `limits=Limits(memory=…)`; or evaluate on Spark"
-        raise LimitReached([Diagnostic("E0604", message, help=advice)])
+        raise LimitReached.of("E0604", message, advice)
 
 
 def resident_bytes() -> int:

@@ -168,7 +168,7 @@ def read_ontology(
     missing: list[tuple[str, Path]] = []
     waiting = [path for file in files for path in _files_at(Path(file))]
     if not waiting:
-        raise ElastalogError([Diagnostic("E0531", "no file of RDF was given", help="name an ontology, or data")])
+        raise ElastalogError.of("E0531", "no file of RDF was given", "name an ontology, or data")
     known = {_plain(name): Path(path) for name, path in (imports or {}).items()}
     while waiting:
         path = waiting.pop(0)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import RESERVED
@@ -67,7 +67,7 @@ class Names:
         if NAMES not in db.schemas:
             told = "the program was not made of an ontology: it has no table of names"
             advice = "use `elastalog.rdf.load`, or `elastalog rdf import`; or ask with `db.query`"
-            raise ElastalogError([Diagnostic("E0531", told, help=advice)])
+            raise ElastalogError.of("E0531", told, advice)
         relations = {(kind, term): name for name, kind, term in db[NAMES]}
         return Names(relations, dict(iter(db[PREFIXES])))
 
@@ -99,7 +99,7 @@ class Names:
         found = dict(self._all()).get(prefix)
         if not colon or found is None:
             advice = did_you_mean(prefix, dict(self._all())) or "write terms as `<http://…>`, or with a known prefix"
-            raise ElastalogError([Diagnostic("E0531", f"`{text}` has no known prefix", help=advice)])
+            raise ElastalogError.of("E0531", f"`{text}` has no known prefix", advice)
         return f"<{found}{local}>"
 
     def _all(self) -> list[tuple[str, str]]:
@@ -114,7 +114,7 @@ class Names:
         if name is not None:
             return name, (s,) if p == TYPE else (s, o)
         told, _, advice = self.unknown(o if p == TYPE else p).partition("; ")
-        raise ElastalogError([Diagnostic("E0531", told, help=advice)])
+        raise ElastalogError.of("E0531", told, advice)
 
     def unknown(self, term: str) -> str:
         """Says that no relation stands for a class or property, and which one may have been meant."""

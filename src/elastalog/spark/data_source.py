@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.schema import Schema
@@ -99,7 +99,7 @@ class ElastalogSource(DataSource):
         if overwrite:
             message = "a store is not overwritten: rows are an update of it"
             advice = 'write with `.mode("append")`; delete facts by rows whose `op` is `-`'
-            raise ElastalogError([Diagnostic("E0871", message, help=advice)])
+            raise ElastalogError.of("E0871", message, advice)
         return UpdateWriter(WriteOptions.of(self.options), schema)
 
     def _relation(self) -> tuple[ReadOptions, int, Schema]:

@@ -119,7 +119,7 @@ def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_pa
     are not looked at."""
     if path is None:
         message = f"there is no epoch {epoch}: the session has had epochs {first} to {last}"
-        return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has an entry for each of them")])
+        return ElastalogError.of("E0813", message, "`db.log()` has an entry for each of them")
     if is_part:
         message = f"there is no epoch {epoch} here: this session looks at epochs {first} to {last} of its store"
         return _error("E0813", message, path, "ask a session of a later epoch, or the one that writes the store")
@@ -130,23 +130,21 @@ def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_pa
 def before_all(when: datetime, first: int, began: datetime) -> ElastalogError:
     known = f"the first that is known, {first}, was at {began:%Y-%m-%d %H:%M:%S} UTC"
     message = f"there was no epoch at {when:%Y-%m-%d %H:%M:%S}: {known}"
-    return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has the time of every epoch")])
+    return ElastalogError.of("E0813", message, "`db.log()` has the time of every epoch")
 
 
 def no_reader() -> ElastalogError:
     advice = "open the store with `Store(…, read_only=True)`; a session that writes has the latest epoch anyway"
     message = "only a reader of the latest epoch of a store can follow it"
-    return ElastalogError([Diagnostic("E0815", message, help=advice)])
+    return ElastalogError.of("E0815", message, advice)
 
 
 def read_only(what: str) -> ElastalogError:
-    return ElastalogError([Diagnostic("E0814", f"the session is read-only: {what}", help="open the store for writing")])
+    return ElastalogError.of("E0814", f"the session is read-only: {what}", "open the store for writing")
 
 
 def closed() -> ElastalogError:
-    return ElastalogError(
-        [Diagnostic("E0814", "the session is closed: it cannot be updated", help="update it before `close`")]
-    )
+    return ElastalogError.of("E0814", "the session is closed: it cannot be updated", "update it before `close`")
 
 
 def other_process(path: Path) -> ElastalogError:
@@ -156,12 +154,12 @@ def other_process(path: Path) -> ElastalogError:
 
 def other_update(key: str) -> ElastalogError:
     message = f"the key `{key[:100]}` came with another update of this source before"
-    return ElastalogError([Diagnostic("E0932", message, help="give every update a key of its own")])
+    return ElastalogError.of("E0932", message, "give every update a key of its own")
 
 
 def no_history() -> ElastalogError:
     message = "the session has no store, so earlier epochs are gone"
-    return ElastalogError([Diagnostic("E0815", message, help="open it with `store=PATH`")])
+    return ElastalogError.of("E0815", message, "open it with `store=PATH`")
 
 
 def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
@@ -192,4 +190,4 @@ def reason_of(error: OSError) -> str:
 
 
 def _error(code: str, message: str, path: Path, advice: str) -> ElastalogError:
-    return ElastalogError([Diagnostic(code, message, help=advice, location=str(path))])
+    return ElastalogError.of(code, message, advice, location=path)

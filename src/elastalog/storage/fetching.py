@@ -6,7 +6,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, JournalFile, read_manifest
@@ -134,5 +134,5 @@ def _required(remote: RemoteFolder, name: str) -> bytes:
     if found is None:
         message = f"`{remote.address}` is not a store: there is no `{name}`"
         advice = "make one with `elastalog init`, or copy one there with `elastalog backup`"
-        raise ElastalogError([Diagnostic("E0801", message, help=advice, location=remote.address)])
+        raise ElastalogError.of("E0801", message, advice, location=remote.address)
     return found

@@ -217,9 +217,7 @@ class Store(RecordedEpochs):
         self.abandon_snapshot()
         manifest = retained(
             replace(
-                self.manifest,
-                generation=self.manifest.generation + 1,
-                options=replace(options, retention=retention),
+                self.manifest, generation=self.manifest.generation + 1, options=replace(options, retention=retention)
             )
         )
         try:

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -72,15 +73,15 @@ class Cut:
     order: tuple[tuple[str, bool], ...] = ()
 
 
-def cut_of(offset: int, limit: int, order: str | Sequence[str], most: int) -> Cut:
-    """A part as it is asked for: `order` has names of columns, prefixed with `-` for descending."""
-    if not 0 <= offset < 1 << 62:
-        raise errors.wrong_page(f"its offset is {offset}")
-    if not 0 <= limit <= most:
-        raise errors.wrong_page(f"{limit:,} rows are asked for, and {most:,} are the most")
-    names = order.split(",") if isinstance(order, str) else order
-    keys = [name.strip() for name in names if name.strip()]
-    return Cut(offset, limit, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))
+class Wanted(TypedDict, total=False):
+    """The part of facts or answers that is asked for: `limit` of them from `offset` on. `order`: names of columns,
+    prefixed with `-` for descending; without, they are in no particular order. `most`: how many rows a page may have,
+    and has without a `limit`, instead of what the limits of the service say."""
+
+    offset: int
+    limit: int | None
+    order: str | Sequence[str]
+    most: int | None
 
 
 def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: Cut) -> FactWords:
@@ -190,13 +191,7 @@ class Pager:
         self._views = Views(limits.cache)
 
     def page(
-        self,
-        session: Session,
-        relation: str,
-        where: str,
-        cut: Cut,
-        parameters: Mapping[str, Value],
-        annotations: bool,
+        self, session: Session, relation: str, where: str, cut: Cut, parameters: Mapping[str, Value], annotations: bool
     ) -> Callable[[], Page]:
         """What makes a page of a relation, once the session need not be held any more."""
         source, epoch = session[relation], session.epoch
@@ -259,10 +254,17 @@ class Pager:
         part = taken(facts, slice(cut.offset, cut.offset + cut.limit))
         return _page(answers, part, epoch, cut, total, False)
 
-    def cut(self, offset: int, limit: int | None, order: str | Sequence[str], most: int | None = None) -> Cut:
-        """The part that is asked for; `most` rows, which is also what comes unless told."""
-        usual = self._limits.page if most is None else most
-        return cut_of(offset, usual if limit is None else limit, order, most or self._limits.rows)
+    def cut(self, **wanted: Unpack[Wanted]) -> Cut:
+        """The part that is asked for."""
+        most, offset, limit = wanted.get("most"), wanted.get("offset", 0), wanted.get("limit")
+        rows = (self._limits.page if most is None else most) if limit is None else limit
+        if not 0 <= offset < 1 << 62:
+            raise errors.wrong_page(f"its offset is {offset}")
+        if not 0 <= rows <= (most or self._limits.rows):
+            raise errors.wrong_page(f"{rows:,} rows are asked for, and {most or self._limits.rows:,} are the most")
+        order = wanted.get("order", "")
+        keys = [name.strip() for name in (order.split(",") if isinstance(order, str) else order) if name.strip()]
+        return Cut(offset, rows, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))
 
 
 def _page(source: Relation, facts: FactWords, epoch: int, cut: Cut, total: int, annotations: bool) -> Page:

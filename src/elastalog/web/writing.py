@@ -121,7 +121,9 @@ class Writing:
         from elastalog.session.repair import fill_undoing
 
         def fill(update: PendingUpdate) -> None:
-            fill_undoing(update, suggestion, self._replicas.epoch, self._reading.epochs)
+            fill_undoing(
+                update, suggestion, self._replicas.epoch, lambda: self._reading.look(lambda session: session.log())
+            )
 
         return self._commit(fill, None, "repair", ())
 

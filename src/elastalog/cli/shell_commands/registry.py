@@ -130,14 +130,7 @@ _CONTROL: Final = (
 )
 
 
-COMMANDS: Final[tuple[Command, ...]] = (
-    *UPDATES,
-    *_READING,
-    *EXPLAINING,
-    *DEBUGGING,
-    *_EVALUATION,
-    *_CONTROL,
-)
+COMMANDS: Final[tuple[Command, ...]] = (*UPDATES, *_READING, *EXPLAINING, *DEBUGGING, *_EVALUATION, *_CONTROL)
 """In the order of `help`."""
 
 BY_NAME: Final[dict[str, Command]] = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}

@@ -136,9 +136,10 @@ def _commit(state: ShellState, arguments: Piece) -> None:
 def _committed(state: ShellState, update: PendingUpdate, is_shown: bool) -> None:
     changes = update.commit()
     if state.pending_bad:
+        from elastalog.cli.exits import Console
         from elastalog.cli.session_options import show_reports
 
-        show_reports(update.reports, "text", "normal")
+        show_reports(update.reports, Console())
     if not update.stats.is_unchanged:
         state.changes, state.last = changes, update.stats
     state.forget_pending()

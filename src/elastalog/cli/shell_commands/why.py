@@ -293,10 +293,6 @@ DEBUGGING: Final = (
     Command("apply", "apply", "undo what was suggested, as a new update", _apply),
     Command("proofs", "proofs", "show the proofs that connect the last answer with its faults", _proofs),
     Command(
-        "blame",
-        "blame R(1, 2)",
-        "show the epoch a fact last came or went in, and why",
-        _blame,
-        completes="relations",
+        "blame", "blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame, completes="relations"
     ),
 )

@@ -49,7 +49,7 @@ class Allowance:
     def check_expansion(self, file: str, size: int, unpacked: int) -> None:
         """Raises LimitReached if what was read of a file is out of proportion to its size."""
         if unpacked > max(ALWAYS_ALLOWED, self.expansion * size):
-            raise LimitReached([_expands(file, size, self.expansion)])
+            raise _expands(file, size, self.expansion)
 
 
 _ALLOWED: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
@@ -164,11 +164,11 @@ def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
         raise EOFError("compressed file ended before the end-of-stream marker was reached")
 
 
-def _expands(file: str, size: int, expansion: int) -> Diagnostic:
-    return Diagnostic(
+def _expands(file: str, size: int, expansion: int) -> LimitReached:
+    return LimitReached.of(
         "E0524",
         f"`{file}` holds more than {expansion:,} times its {size:,} bytes",
+        "raise --max-expansion (in Python `Limits(expansion=…)`) if you trust the file",
         notes=("a file that stands for so much more than its size may be meant to fill the memory",),
-        help="raise --max-expansion (in Python `Limits(expansion=…)`) if you trust the file",
         location=file,
     )

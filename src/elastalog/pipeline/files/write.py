@@ -54,11 +54,7 @@ LEAST_ROWS = FEW_ROWS + 1
 
 
 def write_facts(
-    schema: Schema,
-    table: pa.Table,
-    path: Path | str,
-    parameters: Mapping[str, str] | None = None,
-    doubt: Doubt = None,
+    schema: Schema, table: pa.Table, path: Path | str, parameters: Mapping[str, str] | None = None, doubt: Doubt = None
 ) -> None:
     """Writes the facts to one file, which appears whole or not at all. A symbol that plain text cannot hold (one with
     the delimiter or a line end in it) would be read back as something else: it is written only if there is a `doubt` to

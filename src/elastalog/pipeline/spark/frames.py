@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.schema import Schema, column_order
@@ -93,7 +93,7 @@ def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
     """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
     if frame.isStreaming:
         advice = "apply it with `elastalog.spark.apply_updates`, or read it without `readStream`"
-        raise ElastalogError([Diagnostic("E1105", f"{place} is a stream", help=advice, location=place)])
+        raise ElastalogError.of("E1105", f"{place} is a stream", advice, location=place)
     given = frame.columns
     expected = list(schema.names) or [NULLARY]
     if len(given) == len(expected):
@@ -101,17 +101,13 @@ def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
             column_order(schema, given, what=place, location=place)
         return
     missing = [name for name in expected if name not in given]
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code="E1103",
-                message=f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
-                notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
-                + ((f"missing: {', '.join(missing)}",) if missing else ()),
-                help="select the columns of the relation before handing the DataFrame over",
-                location=place,
-            )
-        ]
+    raise ElastalogError.of(
+        "E1103",
+        f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
+        "select the columns of the relation before handing the DataFrame over",
+        notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
+        + ((f"missing: {', '.join(missing)}",) if missing else ()),
+        location=place,
     )
 
 
@@ -185,14 +181,10 @@ def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
         reason, text = error.java_exception.getClass().getSimpleName(), str(error.java_exception.getMessage())
     else:
         return
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code=code,
-                message=f"Spark {what} `{without_secrets(place)}`: {reason}",
-                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
-                help=advice,
-                location=without_secrets(place),
-            )
-        ]
+    raise ElastalogError.of(
+        code,
+        f"Spark {what} `{without_secrets(place)}`: {reason}",
+        advice,
+        notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
+        location=without_secrets(place),
     )

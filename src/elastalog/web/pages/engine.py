@@ -22,9 +22,8 @@ async def show(window: Window, address: Address) -> None:
     body = box("wb-stack")
 
     async def build() -> None:
-        service = window.bench.service
-        program = await window.ask(service.reading.program, window.epoch)
-        statistics = await window.ask(service.reading.statistics, window.epoch)
+        program = await window.look(lambda session: session.program)
+        statistics = await window.ask(window.bench.service.reading.statistics, window.epoch)
         body.clear()
         with body:
             _build(window, program.checked, statistics)
