@@ -20,8 +20,8 @@ class Effort:
 
 def nearest(name: str, candidates: Iterable[str], effort: Effort | None = None) -> str | None:
     """The candidate most like `name`, or None when none is near: at most a third of its letters may differ, one of two
-    or three, and of a single letter only its case. Ties go to the first in alphabetical order, so that messages do not depend on the order of the candidates. `effort` bounds the
-    work of several calls together."""
+    or three, and of a single letter only its case. Ties go to the first in alphabetical order, so that messages do not
+    depend on the order of the candidates. `effort` bounds the work of several calls together."""
     effort = effort or Effort()
     if len(name) > _LONGEST or effort.left <= 0:
         return None
