@@ -27,6 +27,7 @@ from elastalog.analysis.program import (
     Negation,
     Rule,
     Stratum,
+    literals_in,
 )
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
@@ -110,21 +111,13 @@ def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -
     for literal in typed.body:
         if is_recursive and _is_numbering(literal):
             findings.error("E0260", literal.span)
-        for inner in _inner_literals(literal) if type(literal) is Aggregation else ():
+        for inner in literals_in(*literal.bodies) if type(literal) is Aggregation else ():
             if _is_numbering(inner):
                 findings.error("E0261", inner.span)
 
 
 def _is_numbering(literal: Literal) -> bool:
     return type(literal) is Comparison and type(literal.right) is Apply and literal.right.functor == "autoinc"
-
-
-def _inner_literals(literal: Literal) -> Iterator[Literal]:
-    if type(literal) is Aggregation:
-        for body in literal.bodies:
-            for inner in body:
-                yield inner
-                yield from _inner_literals(inner)
 
 
 def _subsumption(

@@ -14,7 +14,16 @@ from typing import Literal as OneOf
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, secondary
-from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule
+from elastalog.analysis.program import (
+    Aggregation,
+    Atom,
+    CheckedProgram,
+    Literal,
+    Negation,
+    Rule,
+    inner_atoms,
+    literals_in,
+)
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.messages import quoted
@@ -152,9 +161,7 @@ def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
     for rule in (*program.rules, *program.subsumptions):
         own = needs.setdefault(rule.head.relation.removesuffix(MARK), set())
         for literal in rule.body:
-            own.update(
-                [literal.relation] if type(literal) is Atom else [a.relation for a, _, _ in _strict_atoms(literal)]
-            )
+            own.update([atom.relation for atom in ([literal] if type(literal) is Atom else inner_atoms(literal))])
     found: set[str] = set()
     pending = list(names)
     while pending:
@@ -169,15 +176,11 @@ def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:
     if type(literal) is Negation:
         yield literal.atom, "negation", literal.span
     elif type(literal) is Aggregation:
-        pending: list[Literal] = [inner for body in literal.bodies for inner in body]
-        while pending:
-            inner = pending.pop()
+        for inner in literals_in(*literal.bodies):
             if type(inner) is Atom:
                 yield inner, "aggregate", inner.span
             elif type(inner) is Negation:
                 yield inner.atom, "negation", inner.span
-            elif type(inner) is Aggregation:
-                pending.extend([deeper for body in inner.bodies for deeper in body])
 
 
 def components(uses: Uses) -> list[list[str]]:

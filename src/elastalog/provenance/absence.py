@@ -8,10 +8,9 @@ from typing import Literal, Protocol
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole, stays_here
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.display import cut, show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
+from elastalog.provenance.proof import Proof, Rendered
 
 Status = Literal["holds", "fails", "open"]
 _MARKS: dict[Status, str] = {"holds": "✓", "fails": "X", "open": "?"}
@@ -68,8 +67,8 @@ class Instantiation:
         return len(self.failing), -self.present, len(self.free), self.rule.number, texts
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+@dataclass(frozen=True, slots=True, repr=False)
+class Absence(Rendered):
     """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
     with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else
     keeps it away: a fact that was chosen, or that supersedes it; classes that are apart."""
@@ -133,49 +132,9 @@ class Absence:
     def __str__(self) -> str:
         return self.to_text()
 
-    def __repr__(self) -> str:
-        return cut(str(self))
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_text(self) -> str:
-        """Each instantiation as a rule application."""
-        from elastalog.provenance.rendering.text import render_absence
-
-        return show_lines(render_absence(self))
-
-    def to_tree(self) -> str:
-        """A literal a line."""
-        from elastalog.provenance.rendering.text import render_absence_tree
-
-        return show_lines(render_absence_tree(self))
-
-    def to_json(self) -> str:
-        """A JSON object."""
-        from elastalog.provenance.rendering.markup import render_absence_json
-
-        return render_absence_json(self)
-
-    def to_dot(self) -> str:
-        """A graph for Graphviz."""
-        from elastalog.provenance.rendering.markup import render_dot
-
-        return show_lines(render_dot(self))
-
-    def to_mermaid(self) -> str:
-        """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.markup import render_mermaid
-
-        return show_lines(render_mermaid(self))
-
-    def to_html(self, page: bool = False) -> str:
-        """Collapsible HTML: a piece to put into a page, or a whole page."""
-        from elastalog.provenance.rendering.markup import page as page_of
-        from elastalog.provenance.rendering.markup import render_absence_html
-
-        piece = show_lines(render_absence_html(self))
-        return page_of(f"Why {self.subject} does not hold", piece) if page else piece
+    @property
+    def title(self) -> str:
+        return f"Why {self.subject} does not hold"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

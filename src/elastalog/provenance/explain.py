@@ -37,7 +37,7 @@ from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Alternatives, Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
-from elastalog.provenance.why_not import explain_absence, explain_pattern
+from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.facts import Relation
 from elastalog.relations.words import Dictionary
 from elastalog.syntax import tree as syntax
@@ -204,13 +204,10 @@ class _OfEpoch:
         if self._reading.is_present(fact.relation, fact.values):
             advice = "`explain` says why"
             raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
-        program = self._setting.program
-        rules, bound = self._restricted(fact.relation, rule, bindings)
-        declared = program.relations[fact.relation]
-        found = explain_absence(
-            fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
-            competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
-        )  # fmt: skip
+        declared = self._setting.program.relations[fact.relation]
+        competes = bool(declared.choices) or fact.relation in self._reading.subsumed
+        asked = self._why_not(fact.relation, limit, rule, bindings)
+        found = asked.fact(fact, self._setting.backend.is_complete, competes)
         words = self._reading.words(fact)
         is_given = words is not None and bool(
             self._setting.backend.is_explicit(words[0], np.array([words[1]], np.int32))[0]
@@ -222,19 +219,15 @@ class _OfEpoch:
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
     ) -> PatternAbsence:
         self._require_epoch()
-        rules, bound = self._restricted(pattern.relation, rule, bindings)
-        present = self._reading.count(pattern)
-        return explain_pattern(
-            pattern, written, present, rules, self._look_up, self._reading.ordinal, limit, bound, self
-        )
+        asked = self._why_not(pattern.relation, limit, rule, bindings)
+        return asked.pattern(pattern, written, self._reading.count(pattern))
 
-    def _restricted(
-        self, relation: str, rule: int | None, bindings: Mapping[str, Value]
-    ) -> tuple[tuple[Rule, ...], dict[str, Value]]:
-        """The rules that are looked at, and the values given to their variables, as facts have them."""
+    def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> WhyNot:
+        """Asks the rules of a relation, or one of them, with values of variables as facts have them."""
         rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
         rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
-        return rules, {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
+        given = {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
+        return WhyNot(rules, self._look_up, self._reading.ordinal, limit, given, self)
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""

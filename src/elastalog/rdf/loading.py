@@ -23,7 +23,7 @@ from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
-from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
+from elastalog.provenance.rendering.text import legend, render_tree
 from elastalog.rdf.ontology import Outside, code_of, read_ontology
 from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
@@ -288,7 +288,7 @@ def explain(db: Database, triple: Triple, depth: int | None = None) -> str:
 def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
     """Why a triple does not hold: what its derivations lack, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    return names.shortened(render_absence_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
+    return names.shortened(render_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
 
 
 def inconsistencies(db: Database) -> list[str]:

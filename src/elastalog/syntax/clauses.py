@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import MOST_NESTED, UnreadableItemError
 from elastalog.syntax.keywords import AGGREGATES
 from elastalog.syntax.literals import LiteralParser
 from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
-from elastalog.syntax.tree import (
-    Aggregate,
-    Atom,
-    Body,
-    Call,
-    Cast,
-    Clause,
-    Comparison,
-    Disjunction,
-    Item,
-    Literal,
-    NegatedGroup,
-    Negation,
-    Plan,
-    Subsumption,
-    Term,
-)
+from elastalog.syntax.tree import Atom, Body, Clause, Item, Negation, Plan, Subsumption, parts_of
 
 _ARROW_HABITS = frozenset({":=", "=>", "<-", "->", ":", "if"})
 
@@ -202,27 +186,10 @@ class ClauseParser(LiteralParser):
 
     def check_depth(self, clause: Clause) -> None:
         """Chains of operators nest without brackets: `a + b + c` is `(a + b) + c`."""
-        pending: list[tuple[int, Term | Literal]] = [(1, node) for node in (*clause.heads, *clause.body)]
+        pending: list[tuple[int, object]] = [(0, (*clause.heads, *clause.body))]
         while pending:
             depth, node = pending.pop()
-            if depth > MOST_NESTED:
+            if depth > MOST_NESTED and is_dataclass(node):
                 raise self.too_deep(clause.span)
-            inner: tuple[Term | Literal, ...] = ()
-            match node:
-                case Atom() | Call():
-                    inner = node.arguments
-                case Negation():
-                    inner = node.atom.arguments
-                case Comparison():
-                    inner = (node.left, node.right)
-                case Cast():
-                    inner = (node.term,)
-                case Aggregate():
-                    inner = node.body if node.target is None else (node.target, *node.body)
-                case NegatedGroup():
-                    inner = node.body
-                case Disjunction():
-                    inner = tuple(literal for body in node.alternatives for literal in body)
-                case _:
-                    pass
-            pending.extend((depth + 1, child) for child in inner)
+            is_level = not isinstance(node, Negation)  # with its atom it is one
+            pending.extend((depth + (is_level and is_dataclass(part)), part) for part in parts_of(node))
