@@ -149,7 +149,9 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
 def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, count: Vector) -> None:
     """Writes the current state of facts; GONE is the level of those that are absent."""
     entries = touch(relation, add_rows(relation, words))
-    bookkeeping.annotate(entries, np.ascontiguousarray(level), np.ascontiguousarray(count), relation.touched)
+    # What comes from a file cannot be written to, and operators take arrays that can.
+    given = (np.require(array, np.int32, ["C", "W"]) for array in (level, count))
+    bookkeeping.annotate(entries, *given, relation.touched)
 
 
 def rollback(relation: KernelRelation) -> None:
