@@ -150,8 +150,8 @@ def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, coun
     """Writes the current state of facts; GONE is the level of those that are absent."""
     entries = touch(relation, add_rows(relation, words))
     # What comes from a file cannot be written to, and operators take arrays that can.
-    given = (np.require(array, np.int32, ["C", "W"]) for array in (level, count))
-    bookkeeping.annotate(entries, *given, relation.touched)
+    levels, counts = (np.require(array, np.int32, ["C", "W"]) for array in (level, count))
+    bookkeeping.annotate(entries, levels, counts, relation.touched)
 
 
 def rollback(relation: KernelRelation) -> None:
