@@ -264,13 +264,8 @@ def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
 
 _LEFT: Final = {"intersectionOf", "unionOf", "oneOf", "someValuesFrom", "hasValue"}
 _RIGHT: Final = {
-    "intersectionOf",
-    "complementOf",
-    "allValuesFrom",
-    "hasValue",
-    "maxCardinality",
-    "maxQualifiedCardinality",
-}
+    "intersectionOf", "complementOf", "allValuesFrom", "hasValue", "maxCardinality", "maxQualifiedCardinality",
+}  # fmt: skip
 _BOTH: Final = {"intersectionOf", "hasValue"}
 _EXPRESSIONS: Final = (
     "intersectionOf", "unionOf", "oneOf", "complementOf", "someValuesFrom", "allValuesFrom", "hasValue", "hasSelf",

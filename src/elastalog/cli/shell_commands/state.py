@@ -20,7 +20,6 @@ from elastalog.diagnostics.display import show_text
 from elastalog.diagnostics.source import Source, Span
 
 if TYPE_CHECKING:
-    from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
