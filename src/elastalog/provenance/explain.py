@@ -281,7 +281,7 @@ def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Valu
     known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
     base = known.get(name)
     if base is None:
-        raise error("E0711", name=name, advice=did_you_mean(str(name), known), variables=", ".join(known))
+        raise error("E0711.variable", name=name, advice=did_you_mean(str(name), known), variables=", ".join(known))
     found = _value_of(base, value)
     if found is None:
         raise error("E0711.type", name=name, type=base.value, value=value)

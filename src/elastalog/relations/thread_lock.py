@@ -44,7 +44,7 @@ class _LostLock(ThreadLock):
     __slots__ = ()
 
     def __enter__(self) -> object:
-        raise error("E0819")
+        raise error("E0819.thread")
 
 
 _LOCKS: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
