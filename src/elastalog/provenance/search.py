@@ -10,6 +10,7 @@ their facts, are left out beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 from elastalog.diagnostics.diagnostic import InternalError, LimitReached, finding
@@ -22,24 +23,17 @@ from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 
 
+@dataclass(slots=True)
 class Assembly:
-    """Makes proofs from steps. `claim` says in which sense the steps are the best ones."""
+    """Makes proofs from steps. `claim` says in which sense the steps are the best ones. `chosen_among`: how many facts
+    have competed for the keys of one; None for one that did not compete."""
 
-    def __init__(
-        self,
-        reading: Reading,
-        steps: Steps,
-        claim: str,
-        source: ProofSource | None,
-        chosen_among: Callable[[Fact], int | None] = lambda _: None,
-    ) -> None:
-        """`chosen_among`: how many facts have competed for the keys of one; None for one that did not compete."""
-        self._chosen_among = chosen_among
-        self._reading = reading
-        self._steps = steps
-        self._claim = claim
-        self._source = source
-        self._items: dict[WordFact, list[Item]] = {}
+    _reading: Reading
+    _steps: Steps
+    _claim: str
+    _source: ProofSource | None
+    _chosen_among: Callable[[Fact], int | None]
+    _items: dict[WordFact, list[Item]] = field(default_factory=dict)
 
     def prove(self, root: WordFact, depth: int | None) -> Proof:
         """The proof of a present fact, to a depth: 0 leaves it unexpanded, None goes down to explicit facts."""
