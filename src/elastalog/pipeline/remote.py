@@ -68,10 +68,11 @@ class RemoteFolder:
         return self.folder
 
     def _unreadable(self, error: Exception) -> ElastalogError:
+        reasons = error.diagnostics[0].notes if isinstance(error, UnreachableError) else (str(error),)
         told = Diagnostic(
             "E0875",
             f"`{self.address}` cannot be read",
-            notes=(without_secrets(str(error))[:300],),
+            notes=tuple(without_secrets(reason)[:300] for reason in reasons),
             help="check the address, the endpoint and your rights to it",
             location=self.address,
         )
