@@ -13,7 +13,7 @@ import numpy as np
 from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion, net_changes
 from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
-from elastalog.debugging.investigation import Investigation
+from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.questions import Asking, ReadFact, Refuse, Written, not_repaired
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
@@ -101,7 +101,7 @@ class Debugger:
         self._asking = Asking(setting.backend, self._reading, read_fact, rules)
         self._ground = Ground(setting, self._reading)
         self._investigated = -1
-        self._parts: Parts | None = None
+        self._known_case: Case | None = None
 
     @contextmanager
     def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
@@ -205,15 +205,7 @@ class Debugger:
         kept = self._asking.rejected(rejected, came, refuse)
         weight_of = self._asking.weights(weights or {}, came, refuse)
         goals = Goals(*map(self._asking.words, sides))
-        repairer = Repairer(
-            self._epochs,
-            self._setting,
-            self._reading,
-            self._program_parts(),
-            self._ground,
-            _limit(time_limit),
-            news or (lambda _: None),
-        )
+        repairer = Repairer(self._case(), self._ground, _limit(time_limit), news or (lambda _: None))
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
@@ -272,10 +264,7 @@ class Debugger:
         if found is None:
             changes = net_changes(self._history.updates(first, last))
             previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
-            found = Investigation(
-                self._epochs, self._setting.dictionary, self._reading, changes, previous, self._program_parts()
-            )
-            self._investigations[first, last] = found
+            found = self._investigations[first, last] = Investigation(self._case(), changes, previous)
         return found
 
     def _follow(self, epoch: int) -> None:
@@ -286,10 +275,11 @@ class Debugger:
             self._ground = Ground(self._setting, self._reading)
             self._investigated = epoch
 
-    def _program_parts(self) -> Parts:
-        if self._parts is None or self._parts.program is not self._epochs.backend.program:
-            self._parts = Parts(self._epochs.backend.program)
-        return self._parts
+    def _case(self) -> Case:
+        program = self._epochs.backend.program
+        if self._known_case is None or self._known_case.parts.program is not program:
+            self._known_case = Case(self._epochs, self._setting, self._reading, Parts(program))
+        return self._known_case
 
     def _require_change(self, question: Question) -> None:
         """Every fault must be one in the later epoch, which is in force, and none in the earlier."""
@@ -328,21 +318,13 @@ class Debugger:
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def _search(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
-        return search_update(
-            question.investigation,
-            plan,
-            self._setting,
-            self._reading,
-            self._epochs,
-            _limit(time_limit),
-            news or (lambda _: None),
-        )
+        return search_update(question.investigation, plan, _limit(time_limit), news or (lambda _: None))
 
     def _unrepeatable(self, question: Question, otherwise: str) -> ElastalogError | InternalError:
         """The faults are not those of their epochs when the update is applied or undone once more: numbers of
         derivations are given anew. There is no other reason."""
         facts = (*question.unwanted, *question.missing)
-        if self._program_parts().are_numbered(fact.relation for fact in facts):
+        if self._case().parts.are_numbered(fact.relation for fact in facts):
             return error("E1010", facts=", ".join(map(str, facts)))
         return InternalError("debugging", otherwise)
 

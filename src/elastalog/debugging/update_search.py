@@ -33,7 +33,6 @@ from elastalog.debugging.search import (
     seconds_a_trial,
 )
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
@@ -64,16 +63,9 @@ class Outcome:
     seconds: Seconds
 
 
-def search_update(
-    known: Investigation,
-    plan: Plan,
-    setting: Setting,
-    reading: Reading,
-    epochs: Epochs,
-    seconds_allowed: float,
-    news: News,
-) -> Outcome:
+def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news: News) -> Outcome:
     """The later epoch must be in force."""
+    epochs, setting, reading = known.case.epochs, known.case.setting, known.case.reading
     seconds = Seconds()
     goals = plan.goals
     every = known.switches(plan.is_applied)
@@ -104,7 +96,6 @@ def search_update(
                 seconds_allowed=left,
                 news=news,
                 witness=connecting.look if model is None else (lambda _: None),
-                setting=setting,
                 investigation=known,
                 model=model,
                 may_want_model=not is_modelled,
@@ -123,7 +114,7 @@ def search_update(
             if model is None:
                 proofs = connecting.all()
             else:
-                proofs = proofs_in(model, goals, found.flipped, setting, reading, known.shown)
+                proofs = proofs_in(model, goals, found.flipped, known)
             flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
             return Outcome(found, flipped, proofs, seconds)
 
@@ -256,10 +247,7 @@ class ConnectingProofs:
 
     def look(self, changes: ChangedWords) -> None:
         """To be called in the state of the solution, with what differs from the base."""
-        came = WordSet(self._setting.backend.program)
-        for name, (new, old) in changes.items():
-            came.add(name, new)
-            self._went.add(name, old)
+        came, self._went = WordSet.came_and_went(self._setting.backend.program, changes)
         self._present = self._prove(self._goals.present, came)
 
     def all(self) -> tuple[Proof, ...]:
@@ -305,18 +293,12 @@ class Gained:
         return node >= 0 and self._state.holds(node) and not self._other.holds(node)
 
 
-def proofs_in(
-    model: Model,
-    goals: Goals,
-    flipped: Iterable[int],
-    setting: Setting,
-    reading: Reading,
-    shown: Callable[[WordFact], Fact],
-) -> tuple[Proof, ...]:
+def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], known: Investigation) -> tuple[Proof, ...]:
     """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
     base, solved = model.evaluate(()), model.evaluate(flipped)
-    other = steps_of(setting, reading)
+    reading = known.case.reading
+    other = steps_of(known.case.setting, reading)
     found: list[Proof] = []
     for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
-        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), shown).prove(facts)
+        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), known.shown).prove(facts)
     return tuple(found)

@@ -20,18 +20,7 @@ from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.parser import parse, without_collection
 from elastalog.syntax.printer import print_item, print_tree
-from elastalog.syntax.tree import (
-    Atom,
-    Call,
-    Clause,
-    Instance,
-    Item,
-    RelationDeclaration,
-    Tree,
-    Variable,
-    Wildcard,
-    nodes_of,
-)
+from elastalog.syntax.tree import Atom, Call, Clause, Item, RelationDeclaration, Tree, Variable, Wildcard, nodes_of
 
 T = TypeVar("T")
 
@@ -295,23 +284,13 @@ def _closed(items: tuple[Item, ...]) -> Iterator[Item]:
         yield item
         span = _equivalence(item)
         if span is not None and isinstance(item, RelationDeclaration) and len(item.attributes) == 2:
-            x, y, z = (Variable(name, span) for name in ("x", "y", "z"))
-            pair = _atom(item.name, x, y, span)
-            made_for = item.instance
-            yield _rule(_atom(item.name, x, x, span), (_atom(item.name, x, Wildcard(span), span),), span, made_for)
-            yield _rule(_atom(item.name, y, x, span), (pair,), span, made_for)
-            yield _rule(_atom(item.name, x, z, span), (pair, _atom(item.name, y, z, span)), span, made_for)
+            x, y, z, any_value = (*(Variable(name, span) for name in ("x", "y", "z")), Wildcard(span))
+            for head, *body in (((x, x), (x, any_value)), ((y, x), (x, y)), ((x, z), (x, y), (y, z))):
+                first, *rest = (Atom(item.name, terms, span, span) for terms in (head, *body))
+                yield Clause((first,), tuple(rest), None, span, item.instance)
 
 
 def _equivalence(item: Item) -> Span | None:
     if not isinstance(item, RelationDeclaration):
         return None
     return next((span for word, span in item.qualifiers if word == "eqrel"), None)
-
-
-def _atom(relation: str, left: Variable, right: Variable | Wildcard, span: Span) -> Atom:
-    return Atom(relation, (left, right), span, span)
-
-
-def _rule(head: Atom, body: tuple[Atom, ...], span: Span, instance: Instance | None) -> Clause:
-    return Clause((head,), body, None, span, instance)

@@ -40,6 +40,7 @@ from elastalog.provenance.ground import (
     compare,
     fold,
     holds,
+    is_numbering,
     no_ordinal,
     range_of,
     take_apart,
@@ -98,16 +99,33 @@ def matches(
 
 
 def assignments(
-    body: Sequence[Literal], bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
+    body: Sequence[Literal],
+    bindings: Bindings,
+    look_up: LookUp,
+    ordinal: Ordinal = no_ordinal,
+    *,
+    leaves_open: bool = False,
 ) -> Iterator[Bindings]:
-    """Every way to give all variables of a body values so that it holds."""
-    if not body:
+    """Every way to give all variables of a body values so that it holds. `leaves_open`: literals whose variables get
+    none are left out."""
+    chosen = min(body, key=lambda literal: _cost(literal, bindings), default=None)
+    if chosen is None or (leaves_open and _cost(chosen, bindings) >= _OPEN):
         yield bindings
         return
-    chosen = min(body, key=lambda literal: _cost(literal, bindings))
     rest = [literal for literal in body if literal is not chosen]
     for extended in _extended(chosen, bindings, look_up, ordinal):
-        yield from assignments(rest, extended, look_up, ordinal)
+        yield from assignments(rest, extended, look_up, ordinal, leaves_open=leaves_open)
+
+
+def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
+    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
+    `range` gives more than one."""
+    known = [comparison for comparison in comparisons if not is_numbering(comparison)]
+    return assignments(known, bindings, lambda *_: (), ordinal, leaves_open=True)
+
+
+_OPEN = 10_000
+"""What a literal costs some of whose variables have no value yet, and that gives them none."""
 
 
 def _cost(literal: Literal, bindings: Bindings) -> int:
@@ -123,9 +141,9 @@ def _cost(literal: Literal, bindings: Bindings) -> int:
                     return 0
                 if isinstance(side, Variable) and side.name in bindings and _is_constructed(other):
                     return 0
-            return 10_000 if missing else 0
+            return _OPEN if missing else 0
         case Comparison() | Negation() | Aggregation():
-            return 10_000 if missing else 0
+            return _OPEN if missing else 0
         case _:
             assert_never(literal)
 
