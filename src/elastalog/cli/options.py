@@ -164,9 +164,7 @@ def standard_input() -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        told = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        advice = "convert the text to UTF-8"
-        raise ElastalogError.of("E0505", told, advice, location=f"{NAME}:{line}") from None
+        raise ElastalogError.of("E0505.standard_input", location=f"{NAME}:{line}", data=data[error.start]) from None
 
 
 _META: Final = "elastalog.preprocessing"

@@ -19,6 +19,7 @@ from elastalog.cli.options import (
     read_source,
     report_options,
 )
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
 
@@ -355,12 +356,5 @@ def lsp(facts: str | None, stdio: bool) -> None:
         try:
             from elastalog.cli.language_server import serve
         except ImportError as fault:
-            raise _not_installed(fault) from None
+            raise error("E0906", fault=fault) from None
         serve(preprocessing_given(), facts)
-
-
-def _not_installed(fault: ImportError) -> Exception:
-    from elastalog.diagnostics.diagnostic import ElastalogError
-
-    message = f"the language server needs pygls: {fault}"
-    return ElastalogError.of("E0906", message, 'pip install "elastalog[lsp]"')

@@ -35,7 +35,7 @@ from elastalog.cli.session_options import (
     show_reports,
     writing,
 )
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
@@ -107,8 +107,7 @@ def value_from(text: str, base: Base, name: str) -> Value:
             case Base.RECORD:
                 raise ValueError(text)
     except ValueError:
-        message = f"`{text[:40]}` is not a {base.value}"
-        raise ElastalogError.of("E0711", message, f"give a {base.value} for `{name}`") from None
+        raise error("E0711", text=text[:40], value=base.value, name=name) from None
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -289,7 +288,7 @@ def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, 
         name, separator, value = text.partition("=")
         if not separator or name.strip() not in known:
             advice = "write NAME=VALUE with one of " + ", ".join(known)
-            raise ElastalogError.of("E0711", f"`{text[:40]}` gives no variable a value", advice)
+            raise error("E0711.bindings", text=text[:40], advice=advice)
         found[name.strip()] = value_from(value, known[name.strip()], name.strip())
     return found
 

@@ -34,6 +34,7 @@ from elastalog.cli.session_options import (
     session_options,
     writing,
 )
+from elastalog.diagnostics.diagnostic import error
 from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
@@ -131,7 +132,6 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
 def settings_of(wanted: ServiceOptions) -> Settings:
     """Who may ask. Raises ElastalogError when others could reach a service that asks for no token, and nobody said
     that they may."""
-    from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.web.settings import Settings
 
     if wanted.no_token and (wanted.token or wanted.read_token):
@@ -140,9 +140,7 @@ def settings_of(wanted: ServiceOptions) -> Settings:
     token = None if wanted.no_token else wanted.token
     if token is None and not wanted.no_token:
         if not is_own:
-            told = f"other machines can reach {wanted.host}, and no token is given"
-            advice = "give --token or ELASTALOG_TOKEN, or say --no-token"
-            raise ElastalogError.of("E0935", told, advice)
+            raise error("E0935", host=wanted.host)
         token = secrets.token_urlsafe(24)
     hosts = (*wanted.allow_host, *(() if is_own else (_name(wanted.host),)))
     return Settings(token, wanted.read_token, hosts, _limits(wanted))
@@ -211,11 +209,8 @@ def require_web() -> None:
     """Raises ElastalogError without the extra `web`."""
     from importlib.util import find_spec
 
-    from elastalog.diagnostics.diagnostic import ElastalogError
-
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        told = "a service needs FastAPI and uvicorn"
-        raise ElastalogError.of("E0937", told, 'install the extra: pip install "elastalog[web]"')
+        raise error("E0937.require_web")
 
 
 @click.command()
@@ -295,9 +290,7 @@ def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Servic
 
 def _require_pages() -> None:
     """Raises ElastalogError without the extra `web`, or with an older one that has no pages."""
-    from elastalog.diagnostics.diagnostic import ElastalogError
 
     require_web()
     if find_spec("nicegui") is None:
-        told = "the pages of the workbench need NiceGUI"
-        raise ElastalogError.of("E0954", told, 'install the extra: pip install "elastalog[web]"')
+        raise error("E0954")

@@ -13,6 +13,7 @@ import click
 
 from elastalog.cli.exits import Console
 from elastalog.cli.options import click_option, duration, memory_size, option, options_of, read_program, together
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.session.settings import processors
@@ -210,14 +211,11 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
         return None
     import runpy
 
-    from elastalog.diagnostics.diagnostic import ElastalogError
-
     try:
         return {name: value for name, value in runpy.run_path(path).items() if callable(value)}
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        message = f"`{path}` cannot be run: {reason}"
-        raise ElastalogError.of("E0643", message, "mend the file", location=path) from None
+        raise ElastalogError.of("E0643", location=path, path=path, reason=reason) from None
 
 
 def show_reports(reports: Iterable[Report], console: Console) -> None:

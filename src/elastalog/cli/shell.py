@@ -25,7 +25,7 @@ from elastalog.cli.session_options import (
     session_options,
     writing,
 )
-from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached, error
 from elastalog.diagnostics.source import Source
 from elastalog.folders.local import own_folder
 
@@ -88,8 +88,7 @@ def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: C
 
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
     """In the place of `reopen` for a store, whose strategy is its own."""
-    advice = "open the program with `elastalog shell PROGRAM`"
-    raise ElastalogError.of("E0811", "the session of a store keeps its strategy", advice)
+    raise error("E0811")
 
 
 def _state(

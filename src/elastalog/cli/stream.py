@@ -28,7 +28,7 @@ from elastalog.cli.session_options import (
     session_options,
     show_reports,
 )
-from elastalog.diagnostics.diagnostic import ElastalogError, noted
+from elastalog.diagnostics.diagnostic import error, noted
 from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 
@@ -225,13 +225,7 @@ def _refuse_old_checkpoint(asked: StreamChoices) -> None:
     if asked.checkpoint is None or not Path(asked.checkpoint).is_dir() or not os.listdir(asked.checkpoint):
         return
     place = without_secrets(asked.store or "")
-    raise ElastalogError.of(
-        "E1112",
-        f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{place}`",
-        "name another folder, or leave --checkpoint out: then every store has its own",
-        notes=("updates that it has as done would never be applied to the new store",),
-        location=asked.checkpoint,
-    )
+    raise error("E1112.refuse_old_checkpoint", location=asked.checkpoint, checkpoint=asked.checkpoint, place=place)
 
 
 @click.command()

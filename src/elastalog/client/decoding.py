@@ -190,8 +190,7 @@ class ToldChanges(Changes):
 
     def __getitem__(self, relation: str) -> RelationChanges:
         if relation in self._cut:
-            told = f"the changes of `{relation}` are too many to be told at once"
-            raise LimitReached.of("E0925", told, f'read the relation: `db["{relation}"]`')
+            raise LimitReached.of("E0925.getitem", relation=relation)
         return super().__getitem__(relation)
 
     @property

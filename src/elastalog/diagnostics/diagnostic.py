@@ -38,7 +38,7 @@ def finding(
     code: str | None = None,
     severity: Severity = "error",
     source: Source | None = None,
-    location: str | None = None,
+    location: object = None,
     **values: object,
 ) -> Diagnostic:
     """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
@@ -57,8 +57,9 @@ def finding(
             labels.append(Label(place, filled(text, values), is_primary))
     notes, helps = filled_if_known(message.notes, values), filled_if_known(message.helps, values)
     told = filled(message.text, values)
+    where = None if location is None else str(location)
     advice = helps[0] if helps else None
-    return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, location)
+    return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, where)
 
 
 class ElastalogError(Exception):
@@ -71,13 +72,9 @@ class ElastalogError(Exception):
     """
 
     @classmethod
-    def of(
-        cls, code: str, message: str, advice: str | None = None, *, labels: tuple[Label, ...] = (),
-        notes: tuple[str, ...] = (), source: Source | None = None, location: object = None,
-    ) -> Self:  # fmt: skip
-        """An error of one diagnostic, whose help is the advice."""
-        place = None if location is None else str(location)
-        return cls([Diagnostic(code, message, labels, notes, advice, source=source, location=place)])
+    def of(cls, key: str, *places: Span | Label | None, **values: Any) -> Self:
+        """The error that a message is (see `finding`)."""
+        return cls([finding(key, *places, **values)])
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -91,9 +88,7 @@ class ElastalogError(Exception):
         return type(self), (self.diagnostics,)
 
 
-def error(key: str, *places: Span | Label | None, **values: Any) -> ElastalogError:
-    """The error that a message is (see `finding`)."""
-    return ElastalogError([finding(key, *places, **values)])
+error = ElastalogError.of
 
 
 class LimitReached(ElastalogError):

@@ -75,13 +75,20 @@ def fields_in(text: str) -> set[str]:
 def messages() -> dict[str, Message]:
     """Every message, by code and key."""
     found: dict[str, Message] = {}
-    for path in FOLDER.glob("*.md"):
+    for path in FOLDER.glob("*.md") if FOLDER.is_dir() else _archived():
         for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
             for block in section.partition(MESSAGES)[2].strip("\n").split("\n\n"):
                 if block:
                     key, message = _read(section[:5], block)
                     found[key] = message
     return found
+
+
+def _archived() -> Iterable[Any]:
+    """The files where the package lies in an archive."""
+    from importlib.resources import files  # which imports much else
+
+    return files(__package__).joinpath("errors").iterdir()
 
 
 def _read(code: str, block: str) -> tuple[str, Message]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
-from elastalog.diagnostics.diagnostic import Diagnostic, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import InternalError, LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, Best, best_values
@@ -243,7 +243,7 @@ class Alternatives:
         self._is_cut = True
         while self._is_cut:
             if height > MOST_HEIGHT:
-                raise _too_many(f"the next proof is higher than {MOST_HEIGHT}")
+                raise LimitReached([finding("E0705", reason=f"the next proof is higher than {MOST_HEIGHT}")])
             self._is_cut = False
             for proof in self._up_to(root, height, frozenset()):
                 if proof.height == height:
@@ -254,7 +254,7 @@ class Alternatives:
         """The proofs up to a height that use no fact of the path. Notes in `_is_cut` when a higher one may exist."""
         self._tried += 1
         if self._tried > MOST_TRIED:
-            raise _too_many(f"more than {MOST_TRIED:,} partial proofs were tried")
+            raise LimitReached([finding("E0705", reason=f"more than {MOST_TRIED:,} partial proofs were tried")])
         self._reading.look()
         around = self._around
         shown = self._reading.fact(around.facts[fact])
@@ -334,8 +334,3 @@ def _product(choices: Sequence[Iterable[Premise]]) -> Iterator[tuple[Premise, ..
     for choice in choices[0]:
         for rest in _product(choices[1:]):
             yield (choice, *rest)
-
-
-def _too_many(reason: str) -> LimitReached:
-    advice = "ask for fewer proofs, or for `db.derivations(fact)`, which lists one level"
-    return LimitReached([Diagnostic("E0705", f"the enumeration of proofs was given up: {reason}", help=advice)])

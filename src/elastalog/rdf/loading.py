@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from elastalog.backends.watch import Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import require_number
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO
 from elastalog.late import dataclass
@@ -266,8 +266,7 @@ def triple_of(given: Triple, names: Names) -> tuple[str, str, str]:
     """The terms of a triple, prefixes written out."""
     parts = _PARTS.findall(given.strip().removesuffix(".").rstrip()) if isinstance(given, str) else list(given)
     if len(parts) != 3:
-        told = f"`{given}` is no triple: it has {len(parts)} terms"
-        raise ElastalogError.of("E0531", told, "write `ex:ann a ex:Person`, or give three terms")
+        raise error("E0531.triple_of", given=given, parts=len(parts))
     s, p, o = (TYPE if part == "a" and place == 1 else _term(part, names) for place, part in enumerate(parts))
     return s, p, o
 

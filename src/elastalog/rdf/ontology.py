@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog import late
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, error, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.pipeline.files.paths import natural_order
@@ -102,10 +102,7 @@ class Outside:
 
     def diagnostic(self) -> Diagnostic:
         """As a warning."""
-        told = f"outside of OWL 2 RL: {self.axiom}: {self.reason}"
-        return Diagnostic(
-            "E0532", told, severity="warning", location=self.place, help="the rest of the ontology counts"
-        )
+        return finding("E0532", severity="warning", location=self.place, axiom=self.axiom, reason=self.reason)
 
 
 class Graph:
@@ -168,7 +165,7 @@ def read_ontology(
     missing: list[tuple[str, Path]] = []
     waiting = [path for file in files for path in _files_at(Path(file))]
     if not waiting:
-        raise ElastalogError.of("E0531", "no file of RDF was given", "name an ontology, or data")
+        raise error("E0531.read_ontology")
     known = {_plain(name): Path(path) for name, path in (imports or {}).items()}
     while waiting:
         path = waiting.pop(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from elastalog.diagnostics.arguments import require_package
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.rdf.loading import Files, declaration
@@ -101,9 +101,7 @@ def fill(update: Any, db: Any, patch: Patch) -> None:
     names = Names.in_program(db)
     axiom = next((triple for triple in (*patch.added, *patch.deleted) if is_schema(triple)), None)
     if axiom is not None:
-        told = f"{' '.join(map(names.short, axiom))} is an axiom, of which rules were made"
-        advice = "change the ontology, and `db.upgrade(elastalog.rdf.translate(…).text)`; or load it anew"
-        raise ElastalogError.of("E0531", told, advice, location=patch.file)
+        raise error("E0531.fill", location=patch.file, short=" ".join(map(names.short, axiom)))
     update.add_rules("\n".join(_additions(db, names, patch)))
     for triples, change in ((patch.added, update.insert), (patch.deleted, update.delete)):
         rows: dict[str, list[tuple[str, ...]]] = {}
@@ -146,6 +144,4 @@ def _additions(db: Any, names: Names, patch: Patch) -> Iterator[str]:
 
 
 def _bad(file: str, line: int, reason: str, text: str) -> ElastalogError:
-    advice = "write `+ <s> <p> <o> .` and `- …`, or `A <s> <p> <o> .` and `D …`, one a line"
-    told = f"bad line of a patch: {reason}"
-    return ElastalogError.of("E0533", told, advice, notes=(f"the line is {shown(text)}",), location=f"{file}:{line}")
+    return error("E0533", location=f"{file}:{line}", reason=reason, text=shown(text))

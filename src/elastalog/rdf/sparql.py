@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from elastalog.analysis.functor_values import literal_of, literal_text
 from elastalog.diagnostics.arguments import require_package, require_text
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
@@ -128,7 +128,7 @@ def _fault(text: str, at: int, told: str, advice: str = _COVERED) -> ElastalogEr
     line = text.count("\n", 0, at) + 1
     place = f"<sparql>:{line}:{at - text.rfind(chr(10), 0, at)}"
     notes = (f"the line is `{text.split(chr(10))[line - 1].strip()}`",)
-    return ElastalogError.of("E0534", told, advice, notes=notes, location=place)
+    return ElastalogError([Diagnostic("E0534", told, help=advice, notes=notes, location=place)])
 
 
 def _require_covered(part: Any, text: str) -> None:

@@ -166,8 +166,7 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind(kind[4])
         found.listen(1024)
     except OSError as error:
-        told = f"{host}:{port} cannot be listened at: {(error.strerror or str(error)).lower()}"
-        raise ElastalogError.of("E0937", told, "choose another --port or --host") from None
+        raise ElastalogError.of("E0937", host=host, port=port, error=(error.strerror or str(error)).lower()) from None
     return found
 
 

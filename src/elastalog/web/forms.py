@@ -19,7 +19,7 @@ from fastapi.responses import StreamingResponse
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.debugging.answers import Suggestion
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.differences import Difference
 from elastalog.provenance.fact import Fact
@@ -56,8 +56,7 @@ def form_of(request: Request) -> str:
         for form in FORMS:
             if name in (form, "*/*", f"{form.partition('/')[0]}/*", ""):
                 return form
-    told = f"facts do not come as `{request.headers.get('accept', '')[:100]}`"
-    raise Refused(Diagnostic("E0931", told, help=f"accept one of {', '.join(FORMS)}"))
+    raise Refused(finding("E0931", get=request.headers.get("accept", "")[:100], forms=", ".join(FORMS)))
 
 
 def _quality(text: str) -> float:
@@ -242,7 +241,7 @@ def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
 
 def malformed(reason: str) -> ElastalogError:
     """A request whose parts do not fit together."""
-    return ElastalogError.of("E0926", reason, "see /api/docs")
+    return error("E0926", reason=reason)
 
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:

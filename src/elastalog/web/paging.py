@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.backends.rows import places_in
+from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.schema import Schema
@@ -26,7 +28,6 @@ from elastalog.relations.tables import to_table
 from elastalog.relations.words import Dictionary
 from elastalog.session import Session
 from elastalog.syntax.keywords import RESERVED
-from elastalog.web import errors
 from elastalog.web.replicas import Replicas
 from elastalog.web.settings import Limits
 
@@ -90,7 +91,8 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
     names = [*schema.names, *(("@level", "@count") if facts.level is not None else ())]
     for name, _ in cut.order:
         if name not in names:
-            raise errors.unknown_column(schema.name, name, names)
+            listed, near = ", ".join(f"`{known}`" for known in names), did_you_mean(name, names)
+            raise error("E0920.unknown_column", relation=schema.name, column=name, known=listed, near=near)
     keys = [(name, "descending" if is_turned else "ascending") for name, is_turned in cut.order]
     wanted = {name for name, _ in keys}
     columns = {name: _key(schema, name, facts, dictionary) for name in wanted}
@@ -259,9 +261,9 @@ class Pager:
         most, offset, limit = wanted.get("most"), wanted.get("offset", 0), wanted.get("limit")
         rows = (self._limits.page if most is None else most) if limit is None else limit
         if not 0 <= offset < 1 << 62:
-            raise errors.wrong_page(f"its offset is {offset}")
+            raise error("E0920", reason=f"its offset is {offset}")
         if not 0 <= rows <= (most or self._limits.rows):
-            raise errors.wrong_page(f"{rows:,} rows are asked for, and {most or self._limits.rows:,} are the most")
+            raise error("E0920", reason=f"{rows:,} rows are asked for, and {most or self._limits.rows:,} are the most")
         order = wanted.get("order", "")
         keys = [name.strip() for name in (order.split(",") if isinstance(order, str) else order) if name.strip()]
         return Cut(offset, rows, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, Unpack
 
 from elastalog.analysis.program import Value
-from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
@@ -18,7 +18,7 @@ from elastalog.relations.schema import Schema
 from elastalog.session import Session
 from elastalog.session.questions import Statistics
 from elastalog.storage.errors import epoch_unknown
-from elastalog.web import errors, rules
+from elastalog.web import rules
 from elastalog.web.calls import Worker, asks
 from elastalog.web.feed import Event
 from elastalog.web.paging import Page, Pager, Wanted
@@ -165,7 +165,7 @@ class Reading:
         limit = self.limits.seconds
         left = time_left(limit if seconds is None else min(seconds, limit))
         if left <= 0:
-            raise errors.too_slow(limit)
+            raise LimitReached.of("E0921", seconds=limit)
         return left
 
     # --- facts -----------------------------------------------------------------------------------------------------

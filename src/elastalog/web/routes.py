@@ -21,7 +21,7 @@ from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
 from elastalog.session import Session
-from elastalog.web import errors, models
+from elastalog.web import models
 from elastalog.web.forms import (
     JSON,
     OTHER_FORMS,
@@ -42,6 +42,7 @@ from elastalog.web.forms import (
 from elastalog.web.models import WRITES, Asked, ExactRoute, FactText, Moment, refusals
 from elastalog.web.reading import Committed
 from elastalog.web.service import Service
+from elastalog.web.settings import Busy
 
 at_any_epoch = APIRouter(route_class=ExactRoute)
 at_the_last = APIRouter(route_class=ExactRoute)
@@ -365,7 +366,7 @@ async def changes(
         await asyncio.to_thread(service.feed.since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):
         if service.feed.listeners >= service.limits.listeners:
-            raise errors.too_many_listeners(service.feed.listeners)
+            raise Busy.of("E0922.too_many_listeners", number=service.feed.listeners)
         start = service.epoch if known is None else known
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(_stream(service, start, only, most), 200, headers, STREAM)

@@ -166,24 +166,10 @@ def _reason(error: BaseException) -> str:
 
 def _failure(error: BaseException) -> ElastalogError:
     if _is_missing_package(error):
-        return ElastalogError.of(
-            "E1106",
-            "the Python of the executors has no package `elastalog`",
-            "give Spark the wheel, renamed: spark-submit --py-files elastalog.zip",
-        )
+        return ElastalogError.of("E1106")
     if _is_cancelled(error):
-        return ElastalogError.of(
-            "E0874",
-            "the job was cancelled",
-            "nothing was changed; do it again when you want it after all",
-            notes=(_reason(error),),
-        )
-    return ElastalogError.of(
-        "E1107",
-        "evaluation on Spark failed",
-        "give the executors more memory, or use engine `local`; nothing was changed",
-        notes=(_reason(error),),
-    )
+        return ElastalogError.of("E0874", why=_reason(error))
+    return ElastalogError.of("E1107", why=_reason(error))
 
 
 class StratumNews:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.reports import fact_text
-from elastalog.diagnostics.diagnostic import ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.display import show_text
 from elastalog.diagnostics.source import Source, Span
 
@@ -62,7 +62,9 @@ class Piece:
     def error(self, code: str, message: str, label: str = "", *, advice: str) -> ElastalogError:
         """An error about this piece."""
         span = Span(self.start, max(self.end, self.start + 1))
-        return ElastalogError.of(code, message, advice, labels=(Label(span, label),), source=self.source)
+        return ElastalogError(
+            [Diagnostic(code, message, help=advice, labels=(Label(span, label),), source=self.source)]
+        )
 
     @contextmanager
     def placing(self) -> Iterator[None]:

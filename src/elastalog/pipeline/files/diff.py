@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
@@ -86,7 +86,7 @@ def update_files(folder: Path | str) -> list[Path]:
     """The updates in a folder, files and folders alike, in natural order (`2.diff` before `10.diff`)."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise _no_folder(folder)
+        raise error("E0523", location=folder, folder=folder)
     entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
 
@@ -136,7 +136,7 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
         error = unknown_relation(relation, schemas)
-        raise ElastalogError.of(error.code, error.reason, error.advice, location=path)
+        raise ElastalogError([Diagnostic(error.code, error.reason, help=error.advice, location=str(path))])
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:
@@ -222,8 +222,7 @@ def _decoded(data: bytes, file: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise ElastalogError.of("E0505", found, "convert the text to UTF-8", location=f"{file}:{line}") from None
+        raise ElastalogError.of("E0505", location=f"{file}:{line}", data=data[error.start]) from None
 
 
 def _bad_line(error: BadLineError, row: BadRow) -> Diagnostic:
@@ -245,35 +244,37 @@ def _first_of(bad: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _no_op(path: Path) -> ElastalogError:
-    return ElastalogError.of(
-        faults.OPERATION,
-        f"`{path.name}` has no column `op`",
-        "begin with a header that names `op` and the attributes, as `op,x,y`",
-        location=f"{path}:1",
+    return ElastalogError(
+        [
+            Diagnostic(
+                faults.OPERATION,
+                f"`{path.name}` has no column `op`",
+                help="begin with a header that names `op` and the attributes, as `op,x,y`",
+                location=f"{path}:1",
+            )
+        ]
     )
 
 
 def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> ElastalogError:
     row, text = next((i, text) for i, text in enumerate(ops.to_pylist(), 1) if text not in ("+", "-"))
     more = (f"{wrong - 1:,} more row{' is' if wrong == 2 else 's are'} bad",) if wrong > 1 else ()
-    return ElastalogError.of(
-        faults.OPERATION,
-        f"`op` is {shown(text)}, neither `+` nor `-`",
-        faults.helps(faults.OPERATION),
-        notes=more,
-        location=f"{path}, row {row}",
+    return ElastalogError(
+        [
+            Diagnostic(
+                faults.OPERATION,
+                f"`op` is {shown(text)}, neither `+` nor `-`",
+                help=faults.helps(faults.OPERATION),
+                notes=more,
+                location=f"{path}, row {row}",
+            )
+        ]
     )
-
-
-def _no_folder(folder: Path) -> ElastalogError:
-    return ElastalogError.of("E0523", f"no folder of updates `{folder}`", "check the path", location=folder)
 
 
 def _no_updates(folder: Path) -> ElastalogError:
     kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
-    return ElastalogError.of(
-        "E0523", f"the folder `{folder}` holds no updates", f"updates are files that end in {kinds}", location=folder
-    )
+    return error("E0523.no_updates", location=folder, folder=folder, kinds=kinds)
 
 
 LINES = "diff"

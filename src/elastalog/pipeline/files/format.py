@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, Value
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.late import dataclass
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
@@ -88,7 +88,7 @@ def _truth(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def _bad_parameter(name: str, value: str, advice: str) -> ElastalogError:
-    return ElastalogError.of("E0514", f"parameter `{name}` cannot be {shown(value)}", advice)
+    return error("E0514", name=name, value=shown(value), advice=advice)
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -230,9 +230,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     first = next((fields for _, _, fields in records_of(start, form)), [])
     if isinstance(first, Fault) or not is_like_a_header(schema, first):
         return
-    told = f"the first line of the file has the names of the columns of `{schema.name}`, and is taken for a fact"
-    advice = f"if it is a header: `.input {schema.name}(headers=true)`"
-    found = Diagnostic("E0527", told, help=advice, severity="warning", location=file)
+    found = finding("E0527", severity="warning", location=file, schema=schema.name)
     log.warning("%s", ElastalogError([found]))
 
 
@@ -241,9 +239,7 @@ def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
     made so that nobody takes it for one."""
     columns = form.columns
     if len(columns) != schema.arity:
-        message = f"`columns` names {len(columns)} columns of `{schema.name}`, which has {schema.arity}"
-        advice = 'name one column of the file for each attribute, as in `columns="0:2"`'
-        raise ElastalogError.of("E0671", message, advice)
+        raise error("E0671", columns=len(columns), schema=schema.name, arity=schema.arity)
     if form.is_rfc4180:
         return _of_quoted(data, columns, form)
     delimiter, highest = form.delimiter.encode(), max(columns, default=-1)

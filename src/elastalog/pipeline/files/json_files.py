@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.values import NIL, Branch, plain_text
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
@@ -208,5 +208,4 @@ def _structured(record: RecordType, name: str, value: Any, is_object: bool) -> A
 
 
 def _no_list(file: str, reason: str) -> ElastalogError:
-    advice = "write a list of facts, each a list or an object: `[[1, 2], [2, 3]]`"
-    return ElastalogError.of("E0515", f"cannot read `{file}`: {reason}", advice, location=file)
+    return error("E0515.no_list", location=file, file=file, reason=reason)

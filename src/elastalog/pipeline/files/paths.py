@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import nearest
 from elastalog.relations.faults import shown
 
@@ -59,7 +59,13 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
     if not found:
         raise _missing(root, relation, names)
     if len(found) > 1 and found[0].suffix != ".facts":
-        raise _ambiguous(relation, found)
+        raise error(
+            "E0511",
+            location=str(found[0].parent),
+            relation=relation,
+            path=", ".join(path.name for path in found),
+            name=found[0].name,
+        )
     return found[0]
 
 
@@ -87,38 +93,29 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
     folder = Path(root)
     notes = [f"looked in `{folder}` for {', '.join(tried)}"]
     if folder.is_dir():
-        near = nearest(tried[0], (path.name for path in folder.iterdir() if path.is_file()))
+        files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()}
+        wanted = tried[0].partition(".")[0]
+        near = wanted if wanted in files else nearest(wanted, files)
         if near:
-            notes.append(f"there is a file `{near}`: is that the one?")
+            notes.append(f"there is a file `{files[near]}`: is that the one?")
         notes += [f"`{name}` is a folder, not a file" for name in tried if (folder / name).is_dir()]
     else:
         notes.append(f"there is no folder `{folder}`")
-    return ElastalogError.of(
-        "E0510",
-        f"no facts for input relation `{relation}`",
-        f"add the file (an empty one means no facts), or remove `.input {relation}`",
-        notes=tuple(notes),
-        location=str(folder / tried[0]),
-    )
-
-
-def _ambiguous(relation: str, found: list[Path]) -> ElastalogError:
-    return ElastalogError.of(
-        "E0511",
-        f"several files could hold the facts of `{relation}`: {', '.join(path.name for path in found)}",
-        f'keep one of them, or say which: `.input {relation}(filename="{found[0].name}")`',
-        location=str(found[0].parent),
+    return ElastalogError(
+        [
+            Diagnostic(
+                "E0510",
+                f"no facts for input relation `{relation}`",
+                help=f"add the file (an empty one means no facts), or remove `.input {relation}`",
+                notes=tuple(notes),
+                location=str(str(folder / tried[0])),
+            )
+        ]
     )
 
 
 def _outside(root: Path | str, relative: str, why: str) -> ElastalogError:
-    return ElastalogError.of(
-        "E0512",
-        f"path {shown(relative)} does not stay under `{root}`",
-        "name files by a path below the facts folder (-F) or the output folder (-D)",
-        notes=(why,),
-        location=root,
-    )
+    return error("E0512", location=root, relative=shown(relative), root=root, why=why)
 
 
 @contextmanager
@@ -143,9 +140,4 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _not_writable(path: Path, error: OSError) -> ElastalogError:
-    return ElastalogError.of(
-        "E0517",
-        f"cannot write `{path}`: {error.strerror or error}",
-        "check the output folder (-D), its permissions and the space left",
-        location=path,
-    )
+    return ElastalogError.of("E0517", location=path, path=path, error=error.strerror or error)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, assert_never
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
 from elastalog.pipeline.files.format import Format, Kind, look_at, medium
@@ -234,8 +234,7 @@ def _files_at(relation: str, path: Path) -> list[Path]:
         return [find_facts(path, relation)]
     found = [file for file in sorted(path.iterdir(), key=natural_order) if file.name[0] not in "._"]
     if not found:
-        told = f"there are no facts of `{relation}` in the folder `{path}`"
-        raise ElastalogError.of("E0510", told, "give a folder with files", location=path)
+        raise error("E0510", location=path, relation=relation, path=path)
     return found
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.schema import Schema, column_order
@@ -92,8 +92,7 @@ def _with_integers(kind: pa.DataType, integer: pa.DataType) -> pa.DataType:
 def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
     """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
     if frame.isStreaming:
-        advice = "apply it with `elastalog.spark.apply_updates`, or read it without `readStream`"
-        raise ElastalogError.of("E1105", f"{place} is a stream", advice, location=place)
+        raise error("E1105", location=place, place=place)
     given = frame.columns
     expected = list(schema.names) or [NULLARY]
     if len(given) == len(expected):
@@ -101,13 +100,17 @@ def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
             column_order(schema, given, what=place, location=place)
         return
     missing = [name for name in expected if name not in given]
-    raise ElastalogError.of(
-        "E1103",
-        f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
-        "select the columns of the relation before handing the DataFrame over",
-        notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
-        + ((f"missing: {', '.join(missing)}",) if missing else ()),
-        location=place,
+    raise ElastalogError(
+        [
+            Diagnostic(
+                "E1103",
+                f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
+                help="select the columns of the relation before handing the DataFrame over",
+                notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
+                + ((f"missing: {', '.join(missing)}",) if missing else ()),
+                location=place,
+            )
+        ]
     )
 
 
@@ -181,10 +184,14 @@ def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
         reason, text = error.java_exception.getClass().getSimpleName(), str(error.java_exception.getMessage())
     else:
         return
-    raise ElastalogError.of(
-        code,
-        f"Spark {what} `{without_secrets(place)}`: {reason}",
-        advice,
-        notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
-        location=without_secrets(place),
+    raise ElastalogError(
+        [
+            Diagnostic(
+                code,
+                f"Spark {what} `{without_secrets(place)}`: {reason}",
+                help=advice,
+                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
+                location=without_secrets(place),
+            )
+        ]
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.messages import counted
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
@@ -142,7 +142,7 @@ class _Program:
 
         async def ask() -> Committed:
             if not name:
-                told = Diagnostic("E0955", "no name for the relation", help="write one above the facts, as in `calls`")
+                told = finding("E0955")
                 raise ElastalogError([told])
             program = await self._window.look(lambda session: session.program)
             pasted = await self._window.ask(read_pasted, self._facts.value or "", _IS_HEADER[self._header.value])
@@ -364,5 +364,4 @@ def _real(value: Any) -> float:
 
 
 def _unreadable(why: str) -> ElastalogError:
-    advice = "give lines of values between commas, semicolons or tabs, or JSON: a list of objects or of lists"
-    return ElastalogError.of("E0956", f"these facts cannot be read: {why}", advice)
+    return error("E0956", why=why)

@@ -7,7 +7,7 @@ from functools import partial
 from nicegui import ui
 
 from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
 from elastalog.session import Session
 from elastalog.web.pages.markup import Address, empty, fact_html, html, link, sign, tag
@@ -245,8 +245,9 @@ def _checked(text: str, side: Side, session: Session) -> str:
     fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
     if is_there == (side == "wrong"):
         return str(fact)
-    told = f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
-    raise ElastalogError.of("E0953", told, "mark it the other way round")
+    raise error(
+        "E0953", told=f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
+    )
 
 
 def _epochs(found: Answer) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from nicegui import events, ui
 
 from elastalog.analysis.listing import show_value
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
@@ -133,12 +133,7 @@ class _Update:
         if blank:
             self._wrong.clear()
             with self._wrong:
-                advice = 'write `""` for the empty text'
-                raw(
-                    faults_html(
-                        [Diagnostic("E0955", f"no value for {', '.join(f'`{n}`' for n in blank)}", help=advice)]
-                    )
-                )
+                raw(faults_html([finding("E0955.add", n=", ".join(f"`{n}`" for n in blank))]))
             return
         written = [
             _as_written(made.value or "", column.type_name)
@@ -182,9 +177,7 @@ class _Update:
         try:
             text = (await event.file.read()).decode()
         except UnicodeDecodeError:
-            wrong = Diagnostic(
-                "E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line"
-            )
+            wrong = finding("E0951", name=event.file.name)
             self._findings.content = faults_html([wrong])
             return
         await self._append(text)

@@ -19,7 +19,7 @@ from nicegui import Client, ui
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.markup import Address, faults_html, html, link
 
@@ -186,8 +186,7 @@ class Bench:
         if not mark:
             return address.get("fact")
         if mark not in self._long:
-            told = "this fact was too long for its address, and the server has forgotten it"
-            raise ElastalogError.of("E0950", told, "open it again from the table of its relation")
+            raise error("E0950")
         return self._long[mark]
 
     def address_of(self, text: str, epoch: int | None = None) -> Address:
