@@ -70,6 +70,7 @@ def test_comparison_shows_both_sides_and_where_the_types_come_from() -> None:
         ('match("(?=a).*", s)', "E0310"),
         ('match("(a)\\\\1", s)', "E0310"),
         ('match("a{1001}", s)', "E0310"),
+        ('s = capture("(?=a)", s, 0)', "E0310"),
         ("n + u = 1", "E0305"),
         ("s - s = s", "E0305"),
         ("f % 2 = f", "E0305"),

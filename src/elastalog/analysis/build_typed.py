@@ -162,7 +162,7 @@ class TypedBuilder:
             for side, term in ((left, comparison.left), (right, comparison.right)):
                 if self.kind(side) is not base:
                     self.reports.operand(comparison, term, self.kind(side), base)
-            if operator.removeprefix(NOT) == "match" and type(left) is Constant:
+            if operator.removeprefix(NOT) == "match":
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
         hint = self.definite(comparison.left) or self.definite(comparison.right)
@@ -362,6 +362,8 @@ class TypedBuilder:
             if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
                 self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
+        if call.functor == "capture":
+            self.check_pattern(arguments[0])
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, Structure):
             self.constructed[id(apply)] = apply, result
@@ -410,9 +412,10 @@ class TypedBuilder:
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
         return one.is_record and other.is_record and bases[0] == bases[1]
 
-    def check_pattern(self, pattern: Constant) -> None:
+    def check_pattern(self, pattern: Expression) -> None:
         try:
-            matcher(str(pattern.value))
+            if type(pattern) is Constant:
+                matcher(str(pattern.value))
         except NotRegular as fault:
             if fault.is_one_elsewhere:
                 self.reports.fail("E0310", pattern.span, reason=fault)

@@ -43,9 +43,9 @@ def finding(
 ) -> Diagnostic:
     """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
     None where there is none, or with a label of their own. `code`: another one than that of the message."""
-    from elastalog.diagnostics.messages import filled, filled_if_known, messages
+    from elastalog.diagnostics import messages
 
-    message = messages()[key]
+    message = messages.message(key)
     texts = iter(message.labels)
     labels: list[Label] = []
     for place in places:
@@ -54,9 +54,9 @@ def finding(
             continue
         is_primary, text = next(texts, (True, ""))
         if place is not None:
-            labels.append(Label(place, filled(text, values), is_primary))
-    notes, helps = filled_if_known(message.notes, values), filled_if_known(message.helps, values)
-    told = filled(message.text, values)
+            labels.append(Label(place, messages.filled(text, values), is_primary))
+    notes, helps = (messages.filled_if_known(texts, values) for texts in (message.notes, message.helps))
+    told = messages.filled(message.text, values)
     where = None if location is None else str(location)
     advice = helps[0] if helps else None
     return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, where)

@@ -71,17 +71,30 @@ def fields_in(text: str) -> set[str]:
     return {re.split(r"[.\[]", field)[0] for _, field, _, _ in _TEXTS.parse(text) if field is not None}
 
 
+def message(key: str) -> Message:
+    """The message of a code and key."""
+    return _messages_of(key[:5])[key]
+
+
 @cache
 def messages() -> dict[str, Message]:
     """Every message, by code and key."""
-    found: dict[str, Message] = {}
-    for path in FOLDER.glob("*.md") if FOLDER.is_dir() else _archived():
-        for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
-            for block in section.partition(MESSAGES)[2].strip("\n").split("\n\n"):
-                if block:
-                    key, message = _read(section[:5], block)
-                    found[key] = message
-    return found
+    return {key: found for code in _texts_by_code() for key, found in _messages_of(code).items()}
+
+
+@cache
+def _messages_of(code: str) -> dict[str, Message]:
+    blocks = _texts_by_code()[code].strip("\n").split("\n\n")
+    return dict(_read(code, block) for block in blocks if block)
+
+
+@cache
+def _texts_by_code() -> dict[str, str]:
+    """What is written of the messages of each code. A program with a warning reads all of it: it is taken apart for
+    those codes alone that it has."""
+    texts = [path.read_text(encoding="utf-8") for path in (FOLDER.glob("*.md") if FOLDER.is_dir() else _archived())]
+    sections = (section for text in texts for section in text.split("\n## ")[1:])
+    return {section[:5]: section.partition(MESSAGES)[2] for section in sections}
 
 
 def _archived() -> Iterable[Any]:

@@ -68,5 +68,6 @@ class RemoteFolder:
         return self.folder
 
     def _unreadable(self, error: Exception) -> ElastalogError:
-        told = finding("E0875", location=self.address, address=self.address, why=without_secrets(str(error))[:300])
+        why = " ".join(error.diagnostics[0].notes) if isinstance(error, UnreachableError) else str(error)
+        told = finding("E0875", location=self.address, address=self.address, why=without_secrets(why)[:300])
         return ElastalogError([told])

@@ -10,7 +10,7 @@ variables that the aggregate only tests see `needed_groups`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Final, assert_never
 
@@ -100,30 +100,21 @@ def _has_default(literal: checked.Aggregation) -> bool:
     return literal.operator in ("count", "sum")
 
 
+@dataclass(slots=True)
 class _BodyWithAggregates:
-    """One body while its aggregates become goals."""
+    """One body while its aggregates become goals. `plain`: the goals of all other literals, for each choice among their
+    alternatives. `groupings`: the counts and sums that have alternatives; those grouped by the same variables have one
+    together. `present`: the hidden relation of the groups that have members, for each of these."""
 
-    def __init__(
-        self,
-        lowering: Lowering,
-        rule: Rule,
-        body: tuple[checked.Literal, ...],
-        plain: list[dict[int, list[Goal]]],
-        aggregations: dict[int, checked.Aggregation],
-        scope: Scope,
-    ) -> None:
-        self.lowering = lowering
-        self.rule = rule
-        self.body = body
-        self.plain = plain
-        """The goals of all other literals, for each choice among their alternatives."""
-        self.goals: dict[int, list[Goal]] = {}
-        self.aggregations = aggregations
-        self.scope = scope
-        self.groupings: dict[tuple[str, ...], list[int]] = {}
-        """The counts and sums that have alternatives: those grouped by the same variables have one together."""
-        self.present: dict[tuple[str, ...], str] = {}
-        """The hidden relation of the groups that have members, for each of `groupings`."""
+    lowering: Lowering
+    rule: Rule
+    body: tuple[checked.Literal, ...]
+    plain: list[dict[int, list[Goal]]]
+    aggregations: dict[int, checked.Aggregation]
+    scope: Scope
+    goals: dict[int, list[Goal]] = field(default_factory=dict)
+    groupings: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    present: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def alternatives(self) -> list[Alternative]:
         has_several = sum(map(_has_default, self.aggregations.values())) > 1

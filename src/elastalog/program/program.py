@@ -240,8 +240,7 @@ def read_program_text(path: str) -> str:
 
 
 def _unreadable(path: str, reason: str, advice: str) -> ElastalogError:
-    message = f"the program cannot be read: {reason}"
-    return ElastalogError((Diagnostic("E0230", message, help=advice, location=path),))
+    return error("E0230", location=path, reason=reason, advice=advice)
 
 
 def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:

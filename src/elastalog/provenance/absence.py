@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole, stays_here
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof, Rendered
@@ -114,18 +114,18 @@ class Absence(Rendered):
         for position in (instantiation, 0 if literal is None else literal):
             require_whole("a position is a number", position, "give it counted from 0")
         if not 0 <= instantiation < len(self.instantiations):
-            raise _nothing_there(f"there is no instantiation {instantiation}")
+            raise error("E0706", reason=f"there is no instantiation {instantiation}")
         literals = self.instantiations[instantiation].literals
         if literal is None:
             failing = [i for i, found in enumerate(literals) if found.status == "fails" and found.fact is not None]
             if not failing:
-                raise _nothing_there("no failing literal is about a single fact")
+                raise error("E0706", reason="no failing literal is about a single fact")
             literal = failing[0]
         if not 0 <= literal < len(literals):
-            raise _nothing_there(f"there is no literal {literal}")
+            raise error("E0706", reason=f"there is no literal {literal}")
         chosen = literals[literal]
         if chosen.fact is None or self.source is None:
-            raise _nothing_there(f"`{chosen.text}` is not about a single fact")
+            raise error("E0706", reason=f"`{chosen.text}` is not about a single fact")
         is_present = (chosen.status == "holds") == (chosen.kind == "atom")
         return self.source.explain(chosen.fact) if is_present else self.source.explain_absence(chosen.fact)
 
@@ -162,8 +162,3 @@ class PatternAbsence(Absence):
         if self.impossible:
             return f"{self.pattern}: {fit}; no rule could derive another:"
         return f"{self.pattern}: {fit}; no derivation of another comes near, so others hold only if they are given"
-
-
-def _nothing_there(reason: str) -> ElastalogError:
-    advice = "choose a failing literal whose values are all known; `bindings` gives values to free variables"
-    return ElastalogError([Diagnostic("E0706", f"nothing to go down into: {reason}", help=advice)])

@@ -160,25 +160,7 @@ def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Or
             if not is_matched(literal.atom, bindings, look_up, ordinal):
                 yield bindings
         case Comparison():
-            try:
-                parts = take_apart(literal, bindings)
-            except NoValue:
-                return
-            if parts is not None:
-                yield {**bindings, **parts}
-                return
-            for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if literal.operator == "=" and isinstance(side, Variable) and side.name not in bindings:
-                    try:
-                        is_range = isinstance(other, Apply) and other.functor == "range"
-                        values = range_of(other, bindings, ordinal) if is_range and isinstance(other, Apply) else None
-                        for value in [value_of(other, bindings, ordinal)] if values is None else values:
-                            yield {**bindings, side.name: value}
-                    except NoValue:
-                        pass
-                    return
-            if holds(literal, bindings, ordinal):
-                yield bindings
+            yield from _compared(literal, bindings, ordinal)
         case Aggregation():
             result = aggregate_value(literal, bindings, look_up, ordinal)
             if result is None:
@@ -190,6 +172,26 @@ def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Or
                 yield bindings
         case _:
             assert_never(literal)
+
+
+def _compared(comparison: Comparison, bindings: Bindings, ordinal: Ordinal) -> Iterator[Bindings]:
+    """The bindings where a comparison holds, extended by the variable that it gives a value, or by the parts of one."""
+    try:
+        parts = take_apart(comparison, bindings)
+        if parts is not None:
+            yield {**bindings, **parts}
+            return
+        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+            if comparison.operator == "=" and isinstance(side, Variable) and side.name not in bindings:
+                is_range = isinstance(other, Apply) and other.functor == "range"
+                values = range_of(other, bindings, ordinal) if is_range and isinstance(other, Apply) else None
+                for value in [value_of(other, bindings, ordinal)] if values is None else values:
+                    yield {**bindings, side.name: value}
+                return
+    except NoValue:
+        return
+    if holds(comparison, bindings, ordinal):
+        yield bindings
 
 
 def is_matched(atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal) -> bool:

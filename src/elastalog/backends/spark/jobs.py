@@ -157,9 +157,10 @@ def _is_missing_package(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of the Python error in what Spark says, or its first line."""
+    """The last line of the Python error in what Spark says, or how the last task ended, or its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception): ", line) and not line.startswith("org.")]
+    told += [line.rpartition("Exception: ")[2] for line in lines if "most recent failure: " in line]
     return (told[0] if told else lines[0] if lines else type(error).__name__)[:300]
 
 

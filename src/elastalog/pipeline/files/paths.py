@@ -84,9 +84,11 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
     folder = Path(root)
     notes = [f"looked in `{folder}` for {', '.join(tried)}"]
     if folder.is_dir():
-        near = nearest(tried[0], (path.name for path in folder.iterdir() if path.is_file()))
+        files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()}
+        wanted = tried[0].partition(".")[0]
+        near = wanted if wanted in files else nearest(wanted, files)
         if near:
-            notes.append(f"there is a file `{near}`: is that the one?")
+            notes.append(f"there is a file `{files[near]}`: is that the one?")
         notes += [f"`{name}` is a folder, not a file" for name in tried if (folder / name).is_dir()]
     else:
         notes.append(f"there is no folder `{folder}`")

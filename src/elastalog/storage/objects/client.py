@@ -134,7 +134,7 @@ class Objects:
             except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
                 raise OSError(f"HTTP 403: {error}") from None
             except exceptions.BaseError as error:
-                raise OSError(str(error)) from None
+                raise OSError(str(error).partition("\n")[0]) from None  # what follows is for its developers
 
         return PATIENCE.tried(request, self.address)
 

@@ -108,10 +108,14 @@ class Lease:
     def _renew(self) -> None:
         while not self._end.wait(self.seconds / 3):
             try:
-                self._tag = self._objects.replace(LEASE, self._content(), self._tag)
-            except Taken:
-                self.is_lost = True
-                return
+                try:
+                    self._tag = self._objects.replace(LEASE, self._content(), self._tag)
+                except Taken:
+                    found = self._objects.get(LEASE)
+                    if found is None or self._token.encode() not in found.data:
+                        self.is_lost = True
+                        return
+                    self._tag = found.tag  # ours, from a renewal whose answer was lost
             except UnreachableError as error:
                 log.warning("the lease could not be renewed: %s", error)
 
