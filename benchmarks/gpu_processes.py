@@ -1,10 +1,10 @@
 """Whole processes beside each other: what a user waits for, from the start of the interpreter, with each engine.
 
 `python -m benchmarks.gpu_processes [WORKLOAD ...] --data DIR [--engines auto local gpu] [--jobs N] [--repeats N]` runs
-a new process for each and takes the least seconds: until the package is imported, until the session is open (from
-Parquet), until a first fact is explained, and until a first update is done. With `--first` the caches of the user are
-empty before the first of them, as after an installation. A process is ended after `--limit` seconds; one with a wrong
-count fails. On a machine with a GPU it writes benchmarks/results/gpu_processes.json.
+a new process for each, the engines by turns, and takes the least seconds: until the package is imported, until the
+session is open (from Parquet), until a first fact is explained, and until a first update is done. With `--first` the
+caches of the user are empty before the first of them, as after an installation. A process is ended after `--limit`
+seconds; one with a wrong count fails. On a machine with a GPU it writes benchmarks/results/gpu_processes.json.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +76,19 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             facts = _files(case, data, Path(folder))
-            for engine in given.engines:
-                relation, changed = UPDATED.get(case.name, ("path", "edge") if "closure" in case.name else ("", ""))
+            relation, changed = UPDATED.get(case.name, ("path", "edge") if "closure" in case.name else ("", ""))
+            runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in given.engines}
+            for number, engine in product(range(given.repeats), given.engines):
                 log = "" if given.logs is None else str(given.logs / f"{case.name}-{engine}.log")
                 about = {
                     "program": str(case.program), "facts": str(facts), "engine": engine, "jobs": given.jobs,
                     "sizes": case.sizes, "relation": relation, "changed": changed, "log": log,
                 }  # fmt: skip
-                runs = [_run(about, given.limit, given.first and not number) for number in range(given.repeats)]
-                least = min(runs, key=lambda run: run.get("opened", 1e9))
-                results[f"{case.name} {engine}"] = {**least, "first": runs[0]}
-                print(f"{case.name:22} {engine:6} {json.dumps(least)}  first {runs[0].get('opened')}", flush=True)
+                runs[engine].append(_run(about, given.limit, given.first and not number))
+            for engine, of_engine in runs.items():
+                least = min(of_engine, key=lambda run: run.get("opened", 1e9))
+                results[f"{case.name} {engine}"] = {**least, "first": of_engine[0]}
+                print(f"{case.name:22} {engine:6} {json.dumps(least)}  first {of_engine[0].get('opened')}", flush=True)
     if os.path.exists("/dev/nvidiactl"):
         kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         file.write_text(json.dumps({**kept, **results}, indent=1) + "\n", encoding="utf-8")

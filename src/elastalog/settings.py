@@ -152,7 +152,7 @@ class Settings:
     # A device
     device_first_look: int = 20_000
     """Facts of a stratum after which the kernel asks for the first time whether a device shall go on with it."""
-    device_look: float = 0.1
+    device_look: float = 0.05
     """Seconds after which it asks again."""
     device_gain: float = 1.5
     """How many times faster the rest has to be there: both sides are guesses."""
@@ -160,14 +160,15 @@ class Settings:
     """Seconds that have to be left: less is not worth any thought."""
     device_least_found: int = 500_000
     """Facts that a stratum must have found: before, what they took says little of the rest."""
-    device_at_once_from: int = 500_000
-    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started."""
+    device_at_once_from: int = 300_000
+    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started: with
+    so many a wrong choice costs little beside reading them."""
     device_most_variants: int = 16
     """Variants of rules in a round up to which it may: each costs launches."""
     device_longest_wait: float = 0.1
-    """Seconds that are waited for a device that has nearly been started, instead of another round here."""
+    """Seconds that are waited for a device that has nearly been started; longer if another round here takes twice."""
     device_ebb: float = 0.5
-    """Rounds that find less than this part of what the largest has found come to an end."""
+    """Rounds that find less than this part of what the largest has found, and ever less, come to an end."""
     device_start_part: float = 0.3
     """Part of the time of a start after which a stratum has taken long enough for one."""
     device_start_from: int = 90_000

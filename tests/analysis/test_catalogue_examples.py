@@ -40,5 +40,7 @@ def test_every_code_in_the_analysis_has_an_entry() -> None:
 
     folders = (*elastalog.analysis.__path__, *elastalog.program.__path__)
     files = [file for folder in folders for file in Path(folder).rglob("*.py")]
-    used = {code for file in files for code in re.findall(r'"(E0[234]\d\d)"', file.read_text(encoding="utf-8"))}
+    used = {
+        code for file in files for code in re.findall(r'"(E0[234]\d\d)(?:\.\w+)?"', file.read_text(encoding="utf-8"))
+    }
     assert used == {entry.code for entry in ANALYSIS}

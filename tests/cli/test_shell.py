@@ -11,6 +11,7 @@ from click.testing import Result
 import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import shell
+from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -306,7 +307,7 @@ def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
         monkeypatch.setattr(shell, "make_prompt", lambda state: read)
         state = opened(program)
-        shell._converse(state, "text", "quiet")
+        shell._converse(state, Console("text", "quiet"))
         captured = capsys.readouterr()
         return state, captured.out, captured.err
 

@@ -16,6 +16,8 @@ from elastalog.analysis.program import Base, CheckedProgram, Directive, Part, Re
 _BESIDE = (".", "facts", "input", "inputs", "data", "in")
 _LARGEST = 8 << 20
 _DEPTH = 3
+FEWEST = 10
+"""Facts a relation that lead nowhere round: in each of them values ascend from column to column."""
 
 
 class Unreadable(Exception):
@@ -87,7 +89,8 @@ class Values:
 
     def __init__(self, random: Random, text: str, rows: int) -> None:
         # Of few facts most join; of many about one with each, or closures would be all pairs.
-        size, self.share = (rows // 2, 0.4) if rows < 50 else (rows, 0.05)
+        self.ascends = rows == FEWEST
+        size, self.share = (2 * rows, 0.1) if self.ascends else (rows // 2, 0.4) if rows < 50 else (rows, 0.05)
         self.random = random
         texts = sorted(set(re.findall(r'"([\w./:<>@#*+-]+)"', text)))
         numbers = sorted({int(n) for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", text)})
@@ -104,7 +107,14 @@ class Values:
     def line(self, relation: Relation, delimiter: str) -> str:
         if not relation.attributes:
             return "()"
-        parts = (self.value(a.base, a.structures or {}, a.type_name, 0) for a in relation.attributes)
+        parts = [self.value(a.base, a.structures or {}, a.type_name, 0) for a in relation.attributes]
+        for base in (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED) if self.ascends else ():
+            places = [i for i, attribute in enumerate(relation.attributes) if attribute.base is base]
+            different = {parts[i] for i in places}
+            while len(different) < len(places):
+                different.add(self.value(base, {}, None, 0))
+            for i, part in zip(places, sorted(different, key=lambda value: (len(value), value)), strict=True):
+                parts[i] = part
         return delimiter.join(part.replace(delimiter, "_") if delimiter != "," else part for part in parts)
 
     def value(self, base: Base, structures: Structures, name: str | None, depth: int) -> str:

@@ -58,7 +58,7 @@ def execute(command: Sequence[str], folder: Path, limit: float, environment: Map
     with open(folder / "err", "wb") as err:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, *limits, *command], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=err, cwd=folder, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=err, cwd=folder, process_group=0,
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
         try:

@@ -24,7 +24,7 @@ def codes_in_use() -> set[str]:
     """Codes written in the package."""
     found: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
-        found.update(re.findall(r'"(E\d{4})"', path.read_text(encoding="utf-8")))
+        found.update(re.findall(r'"(E\d{4})(?:\.\w+)?"', path.read_text(encoding="utf-8")))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.program import Program
 from tests.analysis.checking import codes
 
 
@@ -21,6 +22,16 @@ def test_to_number_reads_what_literals_spell() -> None:
     texts = ["-0x10", "0b101", "-0b11", "0x1f", "12", "-7", "0x", "b1", "1.5"]
     spelt = " ".join(f'p(to_number("{text}")).' for text in texts)
     assert rows(f".decl p(x: number)\n{spelt}") == [(-16,), (-7,), (-3,), (5,), (12,), (31,)]
+
+
+def test_to_float_reads_what_files_of_facts_spell() -> None:
+    texts = ["nan", "-NaN", "inf", "-Infinity", "1e3", ".5", "+2.", "e3", ".", "infinite", ""]
+    spelt = " ".join(f'p("{text}", to_string(to_float("{text}"))).' for text in texts)
+    assert dict(rows(f".decl p(s: symbol, t: symbol)\n{spelt}")) == {
+        "nan": "nan", "-NaN": "nan", "inf": "inf", "-Infinity": "-inf", "1e3": "1000.0", ".5": "0.5", "+2.": "2.0"
+    }  # fmt: skip
+    same = '.decl p(x: float)\np(to_float("nan")). p(to_float("-nan")). p(0.0 * to_float("inf")).'
+    assert len(rows(same)) == 1
 
 
 @pytest.mark.parametrize(
@@ -65,4 +76,9 @@ def test_a_pattern_may_be_a_variable_and_a_wrong_one_matches_nothing(caplog: pyt
     with caplog.at_level(logging.WARNING):
         assert rows(text, e=[("(",), ("a+",), ("b",)]) == [("a+",)]
     assert "E0613" in caplog.text
-    assert codes('.decl e(s: symbol)\n.input e\n.decl p(s: symbol)\np(s) :- e(s), match("(", s).') == ["E0310"]
+    constant = '.decl e(s: symbol)\n.input e\n.decl p(s: symbol)\np(s) :- e(s), match("a[", s).'
+    assert [warning.code for warning in Program.parse(constant).warnings] == ["E0310"]
+    caplog.clear()
+    assert rows(constant, e=[("a[",)]) == []
+    assert rows(constant.replace("match", "!match"), e=[("a[",)]) == [("a[",)]
+    assert not caplog.text

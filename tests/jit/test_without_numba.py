@@ -147,7 +147,7 @@ def test_an_archive_brings_its_object_code(tmp_path: Path) -> None:
     package = Path(elastalog.__file__).parent
     archive = tmp_path / "elastalog.zip"
     with zipfile.ZipFile(archive, "w") as out:
-        for path in package.rglob("*.py"):
+        for path in (*package.rglob("*.py"), *package.rglob("*.md")):
             out.write(path, Path("elastalog", path.relative_to(package)))
         building.pack(tmp_path / "built", objects.processor().family)
         for path in (tmp_path / "built").rglob("*.o"):

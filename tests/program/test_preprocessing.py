@@ -80,6 +80,14 @@ def test_a_text_without_preprocessor_lines_is_taken_as_it_is() -> None:
     assert preprocess(plain, preprocessing(), read_program_text) is plain
 
 
+def test_a_file_is_named_as_where_it_is_included(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.dl").write_text('#include "b.dl"\np(__FILE__, __LINE__).\n')
+    (tmp_path / "sub" / "b.dl").write_text("p(__FILE__, __LINE__).\n")
+    text = '#include "sub/a.dl"\np(__FILE__, __LINE__).'
+    assert expanded(text, include=[tmp_path]) == 'p("b.dl", 1).\np("sub/a.dl", 2).\np("main.dl", 2).'
+
+
 def test_macros_that_are_given_need_no_preprocessor_line() -> None:
     assert expanded("p(A, B, C, D).", macros={"A": 3, "B": "x + 1", "C": True, "D": None}) == "p(3, x + 1, 1, )."
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import elastalog
-from elastalog.backends.spark import strata
+from elastalog.backends.spark import jobs, strata
 from tests.engine.judging import levels_of
 from tests.spark.conftest import environment_of_children
 
@@ -76,6 +76,14 @@ def dying(kind: str, mark: Path) -> Any:
             messages.Messages.exchange = whole  # type: ignore[method-assign]
 
     return work
+
+
+def test_what_is_told_of_a_task_that_was_killed() -> None:
+    said = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+    : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 in stage 1.0 (TID 8) (host executor driver): org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)
+    \tat org.apache.spark.api.python.BasePythonRunner"""  # noqa: E501
+    told = jobs._failure(RuntimeError(said)).diagnostics[0]
+    assert (told.code, told.notes) == ("E1107", ("Python worker exited unexpectedly (crashed)",))
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)

@@ -207,6 +207,25 @@ def test_answers_that_get_lost(bucket: Bucket, address: str, quick: None, tmp_pa
     assert seen(address) == {"a", "n0", "n1", "n2"}
 
 
+@pytest.mark.slow
+def test_a_renewal_whose_answer_is_lost_for_good(
+    bucket: Bucket, address: str, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is its holder's all the same."""
+    monkeypatch.setattr(Patience, "attempts", 1)
+    monkeypatch.setattr(Lease, "seconds", 0.9)
+    lease = f"PUT /bucket/{tmp_path.name}/LEASE"
+    with made(address) as db:
+        with bucket.troubled(Trouble(("late 503",), only=lease, first=3)):  # as often as a request is repeated
+            for _ in range(100):
+                if bucket.met()[lease] == 3:
+                    break
+                time.sleep(0.1)
+        time.sleep(1.5)
+        db.apply({"edge": [(2, "b")]})
+    assert seen(address) == {"a", "b"}
+
+
 def test_a_server_that_says_once_that_nothing_is_there(bucket: Bucket, address: str, tmp_path: Path) -> None:
     """What a writer before may have left is removed only where there is no store."""
     made(address).close()

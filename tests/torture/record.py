@@ -31,6 +31,7 @@ GOALS: Mapping[str, int] = {
     "damage": 10_000,
     "full disk": 500,
     "forks": 200,
+    "buckets": 5_000,
 }
 """How many attacks of each kind are enough."""
 

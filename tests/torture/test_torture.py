@@ -22,6 +22,7 @@ FEW = {
     "computed heads": 2,
     "lattices": 10,
     "tasks": 2,
+    "buckets": 2,
 }
 
 

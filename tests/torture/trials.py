@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tests.torture import evaluation, inputs, power, stores
+from tests.torture.buckets import buckets
 from tests.torture.computed_heads import computed_heads
 from tests.torture.constructs import constructs
 from tests.torture.lattices import lattices
@@ -38,6 +39,7 @@ KINDS: dict[str, Trial] = {
     "damage": stores.damage,
     "full disk": stores.full_disk,
     "forks": stores.forks,
+    "buckets": buckets,
 }
 
 UNITS = {
@@ -61,6 +63,7 @@ UNITS = {
     "damage": "stores",
     "full disk": "lives",
     "forks": "lives",
+    "buckets": "troubled requests",
 }
 """What is counted as one attack."""
 

@@ -162,7 +162,7 @@ class TypedBuilder:
             for side, term in ((left, comparison.left), (right, comparison.right)):
                 if self.kind(side) is not base:
                     self.reports.operand(comparison, term, self.kind(side), base)
-            if operator.removeprefix(NOT) == "match" and type(left) is Constant:
+            if operator.removeprefix(NOT) == "match":
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
         hint = self.definite(comparison.left) or self.definite(comparison.right)
@@ -174,7 +174,7 @@ class TypedBuilder:
             if operator == "=":
                 return self.equation(comparison, left, right)
             if operator.removeprefix(NOT) not in ("=", "!=") and not kind.is_ordered:
-                self.reports.order(comparison, kind)
+                self.reports.fail("E0342", comparison.span, type=kind.name, operator=operator.removeprefix(NOT))
         operator = opposite(operator, left.base, left, right)
         return Comparison(operator, left.base, left, right, comparison.span)
 
@@ -278,7 +278,8 @@ class TypedBuilder:
         constructor has no parts."""
         structure = self.environment.calls.get(id(call), hint)
         if not isinstance(structure, Structure):
-            self.reports.untyped(call, structure)
+            key = "E0340" if structure is None else "E0340.place"
+            self.reports.fail(key, call.span, text=self.reports.text(call), expected=structure)
         built: Expression
         if call.functor == "nil":
             if not structure.is_record:
@@ -289,8 +290,11 @@ class TypedBuilder:
             if fields is None:
                 self.reports.foreign(call, structure)
             if len(fields) != len(call.arguments):
-                self.reports.fields(call, structure, len(fields))
-            parts = tuple([self.part(term, field, call) for term, field in zip(call.arguments, fields, strict=True)])
+                self.reports.fail(
+                    "E0242.record", call.span, type=structure.name, expected=len(fields), given=len(call.arguments),
+                    fields=", ".join(field.name for field in fields),
+                )  # fmt: skip
+            parts = tuple([self.part(term, field) for term, field in zip(call.arguments, fields, strict=True)])
             if parts:
                 built = self.defined(Apply(call.functor, parts, Base.RECORD, call.span), call.span)
             else:
@@ -299,14 +303,14 @@ class TypedBuilder:
         self.constructed[id(built)] = built, structure
         return built
 
-    def part(self, term: tree.Term, field: Field, call: tree.Call) -> Expression:
+    def part(self, term: tree.Term, field: Field) -> Expression:
         """A part of a constructor: a variable or a constant."""
         kind = self.types.kind(field.type_name)
         if type(term) is tree.Wildcard:
             return self.wildcard(term, kind)
         expression = self.expression(term, kind)
         if self.kind(expression) is not kind:
-            self.reports.part(call, field, term, self.kind(expression), kind)
+            self.reports.part(field, term, self.kind(expression), kind)
         return self.defined(expression, term.span) if type(expression) is Apply else expression
 
     def defined(self, apply: Apply, span: Span) -> Variable:
@@ -358,6 +362,8 @@ class TypedBuilder:
             if self.kind(argument) is not base or (isinstance(base, Structure) and is_built_in):
                 self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
+        if call.functor == "capture":
+            self.check_pattern(arguments[0])
         apply = Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
         if isinstance(result, Structure):
             self.constructed[id(apply)] = apply, result
@@ -406,8 +412,12 @@ class TypedBuilder:
         bases = [[base_of(self.types.kind(field.type_name)) for field in own] for own in fields]
         return one.is_record and other.is_record and bases[0] == bases[1]
 
-    def check_pattern(self, pattern: Constant) -> None:
+    def check_pattern(self, pattern: Expression) -> None:
         try:
-            matcher(str(pattern.value))
+            if type(pattern) is Constant:
+                matcher(str(pattern.value))
         except NotRegular as fault:
-            self.reports.pattern(pattern.span, str(fault))
+            if fault.is_one_elsewhere:
+                self.reports.fail("E0310", pattern.span, reason=fault)
+            # A text that is no regular expression anywhere matches nothing, as one from a fact does.
+            self.reports.findings.warning("E0310.nowhere", pattern.span, reason=fault)

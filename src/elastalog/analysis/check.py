@@ -14,7 +14,7 @@ from elastalog.analysis.check_grounded import check_grounded
 from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_functors, declare_types
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
-from elastalog.analysis.findings import Findings, counted, primary, quoted
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.infer_types import infer_types
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
@@ -27,6 +27,7 @@ from elastalog.analysis.program import (
     Negation,
     Rule,
     Stratum,
+    literals_in,
 )
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
@@ -109,34 +110,14 @@ def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -
     """A number belongs to a derivation of a rule, which must not depend on it."""
     for literal in typed.body:
         if is_recursive and _is_numbering(literal):
-            findings.error(
-                "E0260",
-                "`autoinc()` in a recursive rule",
-                primary(literal.span, "a number for every derivation"),
-                note="every number would make another derivation, without end",
-                advice="number the facts of a relation by a rule of its own, once it is complete",
-            )
-        for inner in _inner_literals(literal) if type(literal) is Aggregation else ():
+            findings.error("E0260", literal.span)
+        for inner in literals_in(*literal.bodies) if type(literal) is Aggregation else ():
             if _is_numbering(inner):
-                findings.error(
-                    "E0261",
-                    "`autoinc()` inside an aggregate",
-                    primary(inner.span, "this is no derivation of the rule"),
-                    note="a number belongs to a derivation of a rule; what an aggregate ranges over is none",
-                    advice="give the numbers in a relation of their own, and aggregate over that",
-                )
+                findings.error("E0261", inner.span)
 
 
 def _is_numbering(literal: Literal) -> bool:
     return type(literal) is Comparison and type(literal.right) is Apply and literal.right.functor == "autoinc"
-
-
-def _inner_literals(literal: Literal) -> Iterator[Literal]:
-    if type(literal) is Aggregation:
-        for body in literal.bodies:
-            for inner in body:
-                yield inner
-                yield from _inner_literals(inner)
 
 
 def _subsumption(
@@ -154,13 +135,7 @@ def _subsumption(
             continue
         if atom is literal and atom.relation + MARK not in component_of and not draft.relations[atom.relation].choices:
             continue
-        findings.error(
-            "E0248",
-            f"a subsumption reads {quoted(atom.relation)}, which depends on what it takes away",
-            primary(literal.span, "not complete before"),
-            note="facts leave after every round, so that the order would matter in which they are found",
-            advice="compare the two facts, or read relations that do not depend on this one, or lose no facts",
-        )
+        findings.error("E0248", literal.span, relation=atom.relation)
     return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
 
 
@@ -171,11 +146,7 @@ def _plan(plan: tree.Plan, recursive: int, is_strict: bool, findings: Findings) 
     for version, _ in plan.versions:
         if version >= versions:
             (findings.error if is_strict and findings.instance is None else findings.warning)(
-                "E0218",
-                f"`.plan` does not fit its rule: it has no version {version}",
-                primary(plan.span, "this plan"),
-                note=f"the rule has {counted(recursive, 'recursive atom')}; versions count them from 0",
-                advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
+                "E0218.version", plan.span, version=version, recursive=recursive, last=versions - 1 or None
             )
             break
     return MappingProxyType({version: order for version, order in plan.versions if version < versions})
@@ -191,12 +162,7 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
             and not any(directive.kind == "input" for directive in relation.directives)
         ):
             findings.instance = draft.declarations[name].instance
-            findings.warning(
-                "E0223",
-                f"relation {quoted(name)} never holds a fact",
-                primary(relation.span, "no `.input`, no fact, and no rule that can hold"),
-                advice=f"add `.input {name[:60]}`, or a rule for it",
-            )
+            findings.warning("E0223", relation.span, name=name)
 
 
 Pass: TypeAlias = Callable[[Draft], Outcome]

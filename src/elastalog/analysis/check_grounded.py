@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule, is_constructor
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -29,6 +29,7 @@ from elastalog.analysis.program import (
     variables_of,
 )
 from elastalog.analysis.variables import is_made_name, written_name
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 
 _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
@@ -145,21 +146,16 @@ class _RuleGrounder:
             if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"
         self.findings.error(
-            "E0320",
-            f"variable {written} is not grounded",
-            primary(spans[0], "its value is needed here"),
-            *(secondary(span, "and here") for span in spans[1:8]),
-            note=note,
-            advice=advice,
-        )
+            "E0320", spans[0], *(secondary(span, "and here") for span in spans[1:8]),
+            name=written_name(name), note=note, advice=advice,
+        )  # fmt: skip
 
     def report_wildcard(self, span: Span, body: Sequence[Literal]) -> None:
         """A wildcard in a record or branch that is to be built, and not taken apart."""
         advice = "name a variable here and bind it in a positive atom"
         if any(type(literal) is Negation and literal.span.start <= span.start < literal.span.end for literal in body):
             advice = "take the value apart in a rule of its own, and negate what that rule derives"
-        told = "`_` has no value in a record that is built"
-        self.findings.error("E0321", told, primary(span, "a value is needed here"), advice=advice)
+        self.findings.error("E0321", span, where="a record that is built", advice=advice)
 
     def is_only_negated(self, name: str) -> bool:
         occurrences = [v.name for v in variables_in((*self.rule.body, self.rule.head), is_deep=False)]
@@ -169,14 +165,7 @@ class _RuleGrounder:
         return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
 
     def report_target(self, aggregation: Aggregation, variable: Variable) -> bool:
-        written = quoted(written_name(variable.name))
-        self.findings.error(
-            "E0323",
-            f"the target {written} of {quoted(aggregation.operator)} is not grounded inside the aggregate",
-            primary(variable.span, "its value is needed here"),
-            note="an aggregate ranges over the values that its own body gives",
-            advice=f"add a positive atom with {written} between the braces",
-        )
+        self.findings.error("E0323", variable.span, name=written_name(variable.name), operator=aggregation.operator)
         return False
 
 

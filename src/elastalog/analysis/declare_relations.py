@@ -12,8 +12,9 @@ from typing import Final
 
 from elastalog.analysis.declare_types import BASE_TYPES, report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.program import Attribute, Base, Directive, Relation
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Pragma, RelationDeclaration, TypeDeclaration
@@ -61,7 +62,7 @@ def declare_relations(draft: Draft) -> Outcome:
             findings.instance = None
             pragmas[item.name] = item.value
             if (item.name, item.value) not in PRAGMAS and item.name not in LISTS:
-                findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
+                findings.note("E0219", item.span, name=item.name)
     directives = read_directives(draft, declarations, IGNORE_EXTRA_FIELDS in pragmas.items(), findings)
     relations = {
         name: Relation(
@@ -83,13 +84,7 @@ def declare_relations(draft: Draft) -> Outcome:
 def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -> None:
     types = [t for t in draft.tree.items if type(t) is TypeDeclaration and t.name == item.name]
     report = findings.error if draft.is_strict else findings.warning
-    report(
-        "E0249",
-        f"{quoted(item.name)} is the name of a type and of a relation",
-        primary(item.name_span, "a relation here"),
-        *(secondary(declared.name_span, "a type here") for declared in types[:1]),
-        advice="rename one of them",
-    )
+    report("E0249", item.name_span, *(declared.name_span for declared in types[:1]), name=item.name)
 
 
 def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Callable[..., None]) -> None:
@@ -99,16 +94,8 @@ def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Calla
         previous = first.setdefault(_SIDES.get(text, text), (text, span))
         if previous[1] != span and span not in noted:
             noted.add(span)
-            is_again = previous[0] == text
-            report(
-                "E0250",
-                f"qualifier {quoted(text)} is given twice"
-                if is_again
-                else f"qualifiers {quoted(previous[0])} and {quoted(text)} contradict each other",
-                primary(span, "again here" if is_again else "not both"),
-                secondary(previous[1], "first here"),
-                advice="remove one of them",
-            )
+            key = "E0250.twice" if previous[0] == text else "E0250.contradiction"
+            report(key, span, previous[1], text=text, first=previous[0])
 
 
 def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> tuple[Attribute, ...]:
@@ -118,12 +105,9 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
     for attribute in item.attributes:
         if attribute.name in seen:
             findings.error(
-                "E0210",
-                f"relation {quoted(item.name)} has two attributes called {quoted(attribute.name)}",
-                primary(attribute.name_span, "again here"),
-                secondary(seen[attribute.name], "first here"),
-                advice="rename one of them",
-            )
+                "E0210", attribute.name_span, seen[attribute.name],
+                owner=f"relation {quoted(item.name)} has", kind="attributes", name=attribute.name,
+            )  # fmt: skip
         else:
             seen[attribute.name] = attribute.name_span
         meaning = types.get(attribute.type_name)
@@ -133,11 +117,9 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
         base = meaning.base if meaning else Base.NUMBER
         if attribute.improves in ("min", "max") and base is Base.RECORD:
             findings.error(
-                "E0264",
-                f"values of type {quoted(attribute.type_name)} have no order",
-                primary(attribute.type_span, f"there is no {'least' if attribute.improves == 'min' else 'greatest'}"),
-                advice=f"declare how they improve: `.lattice {attribute.type_name}<> {{ Lub -> @lub(_, _) }}`",
-            )
+                "E0264", attribute.type_span, type=attribute.type_name,
+                best="least" if attribute.improves == "min" else "greatest",
+            )  # fmt: skip
         attributes.append(Attribute(attribute.name, attribute.type_name, base, structures, attribute.improves))
     return tuple(attributes)
 
@@ -147,13 +129,7 @@ def _check_equivalence(item: RelationDeclaration, findings: Findings) -> None:
     span = next((span for word, span in item.qualifiers if word == "eqrel"), None)
     types = [attribute.type_name for attribute in item.attributes]
     if span is not None and (len(types) != 2 or types[0] != types[1]):
-        findings.error(
-            "E0246",
-            f"equivalence {quoted(item.name)} is not between two values of one type",
-            primary(span, "needs two attributes of one type"),
-            secondary(item.name_span, f"declared with {', '.join(types) or 'no attributes'}"),
-            advice="declare two attributes of one type, or remove `eqrel`",
-        )
+        findings.error("E0246", span, item.name_span, name=item.name, types=", ".join(types) or "no attributes")
 
 
 def _choices(item: RelationDeclaration, findings: Findings) -> tuple[tuple[int, ...], ...]:
@@ -163,11 +139,9 @@ def _choices(item: RelationDeclaration, findings: Findings) -> tuple[tuple[int, 
         for name, span in key:
             if name not in columns:
                 findings.error(
-                    "E0245",
-                    f"relation {quoted(item.name)} has no attribute {quoted(name)}",
-                    primary(span, "not an attribute"),
-                    advice=findings.did_you_mean(name, columns) or f"its attributes are {', '.join(columns)}",
-                )
+                    "E0245", span, relation=item.name, name=name,
+                    near=findings.nearest(name, columns), attributes=", ".join(columns),
+                )  # fmt: skip
     return tuple([tuple([columns[name] for name, _ in key if name in columns]) for key in item.choices])
 
 
@@ -175,12 +149,7 @@ def _note_hints(item: RelationDeclaration, noted: set[Span], findings: Findings)
     for text, span in item.qualifiers:
         if text in HINTS and span not in noted:
             noted.add(span)
-            findings.note(
-                "E0220",
-                f"qualifier {quoted(text)} is a hint and has no effect",
-                primary(span, "ignored"),
-                note="relations are stored and rules are optimised without hints",
-            )
+            findings.note("E0220", span, text=text)
 
 
 def _deprecated_directives(item: RelationDeclaration) -> list[Directive]:
@@ -255,11 +224,7 @@ def read_directives(
         if same is not None or (before and not _is_another(item.kind, parameters)):
             is_told_off = item.kind == "printsize" or item.span == item.relation_span  # a qualifier; by Soufflé, too
             (findings.error if same is None or (draft.is_strict and is_told_off) else findings.warning)(
-                "E0213",
-                f"`.{item.kind}` of {quoted(item.relation)} is given twice",
-                primary(item.relation_span, "again here"),
-                secondary(same or before[0][0], "first here"),
-                advice="remove one of them",
+                "E0213", item.relation_span, same or before[0][0], kind=item.kind, relation=item.relation
             )
             continue
         before.append((item.relation_span, parameters))
@@ -283,43 +248,25 @@ def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
 def _report_unknown(
     item: tree.Directive, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
 ) -> None:
-    findings.error(
-        "E0204",
-        f"unknown relation {quoted(item.relation)}",
-        primary(item.relation_span, "not declared"),
-        advice=findings.did_you_mean(item.relation, declarations)
-        or f"declare it: `.decl {item.relation[:60]}(x: number)`",
-    )
+    findings.error("E0204", item.relation_span, name=item.relation, near=findings.nearest(item.relation, declarations))
 
 
 def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value, span in item.parameters:
         if name in values:
-            findings.warning(
-                "E0215",
-                f"parameter {quoted(name)} is given twice",
-                primary(span, "this one counts"),
-                advice="remove the other one",
-            )
+            findings.warning("E0215.twice", span, name=name)
         if name not in PARAMETERS[item.kind]:
             allowed = PARAMETERS[item.kind]
             findings.warning(
-                "E0214",
-                f"`.{item.kind}` has no parameter {quoted(name)}",
-                primary(_of_name(item, name, span, findings.source), "it is ignored"),
-                advice=findings.did_you_mean(name, allowed) or f"it takes: {', '.join(allowed)}",
-            )
+                "E0214", _of_name(item, name, span, findings.source), kind=item.kind, name=name,
+                near=findings.nearest(name, allowed), allowed=", ".join(allowed),
+            )  # fmt: skip
         else:
             values[name] = value
             _check_value(item.kind, name, value, span, findings)
     if item.kind == "limitsize" and "n" not in values:
-        findings.error(
-            "E0217",
-            f"`.limitsize` of {quoted(item.relation)} does not say how many facts",
-            primary(item.relation_span, "no parameter `n`"),
-            advice=f"write `.limitsize {item.relation[:60]}(n=1000)`",
-        )
+        findings.error("E0217", item.relation_span, relation=item.relation)
     return values
 
 
@@ -333,21 +280,11 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
     expected = _expected(kind, name, value)
     if expected is not None:
         findings.error(
-            "E0215",
-            f"parameter {quoted(name)} of `.{kind}` cannot be {quoted(value) if value else 'empty'}",
-            primary(span, expected),
-            advice=f"give {expected}"
-            + ("; a file `….jsonl` is read as JSON lines without `IO`" if value in ("jsonl", "ndjson") else ""),
-        )
+            "E0215", span, name=name, kind=kind, value=quoted(value) if value else "empty", expected=expected,
+            otherwise="; a file `….jsonl` is read as JSON lines without `IO`" * (value in ("jsonl", "ndjson")),
+        )  # fmt: skip
     elif name in ("filename", "dbname") and (not value or "\0" in value or PurePosixPath(value).name in ("", "..")):
-        findings.error(
-            "E0216",
-            f"{quoted(value)} is not the name of a file",
-            primary(span, "not a file name"),
-            advice="give a path, relative to the folder of "
-            + ("facts (`-F`)" if kind == "input" else "outputs (`-D`)")
-            + ', as in `filename="edges.csv"`',
-        )
+        findings.error("E0216", span, value=value, folder="facts (`-F`)" if kind == "input" else "outputs (`-D`)")
 
 
 def _expected(kind: str, name: str, value: str) -> str | None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from elastalog.analysis.draft import Draft, Field, Outcome, Structure, TypeMeaning
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.program import Base, Part, StructuredType, UserFunctor
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import BranchDeclaration, FunctorDeclaration, Tree, TypeDeclaration
 
@@ -47,12 +48,7 @@ def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
             continue
         findings.instance = item.instance
         if item.name in BASE_TYPES:
-            findings.error(
-                "E0202",
-                f"type {quoted(item.name)} is built in and cannot be declared",
-                primary(item.name_span, "declared here"),
-                advice="choose another name for the type",
-            )
+            findings.error("E0202", item.name_span, name=item.name)
         elif item.name in declared:
             first = declared[item.name].name_span
             findings.declared_twice("E0202", f"type {quoted(item.name)}", item.name_span, first)
@@ -96,17 +92,7 @@ def types_below(program: Tree, tops: Iterable[str]) -> set[str]:
 
 def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
     """E0203, with the nearest name."""
-    findings.error(
-        "E0203",
-        f"unknown type {quoted(name)}",
-        primary(span, "not declared"),
-        advice=findings.did_you_mean(name, candidates)
-        or (
-            f"write `{_ELSEWHERE[name.lower()]}`, which is its name here"
-            if name.lower() in _ELSEWHERE
-            else f"declare it, for example `.type {name[:60]} <: symbol`"
-        ),
-    )
+    findings.error("E0203", span, name=name, near=findings.nearest(name, candidates), here=_ELSEWHERE.get(name.lower()))
 
 
 def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> list[str]:
@@ -141,16 +127,13 @@ def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> lis
 def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
     first, *rest = cycle
     findings.error(
-        "E0208",
-        f"type {quoted(first.name)} is defined by itself",
-        primary(first.span, f"{quoted(first.name)} is defined by {quoted((rest or [first])[0].name)} here"),
+        "E0208", first.span,
         *(
             secondary(this.span, f"{quoted(this.name)} is defined by {quoted(after.name)} here")
             for this, after in zip(rest[:20], [*rest[1:], first], strict=False)
         ),
-        note="every type must come down to number, unsigned, float or symbol",
-        advice=f"define {quoted(first.name)} by a base type, for example `.type {first.name[:60]} <: symbol`",
-    )
+        name=first.name, by=(rest or [first])[0].name,
+    )  # fmt: skip
 
 
 def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, StructuredType]:
@@ -183,14 +166,7 @@ def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> No
         for branch in declaration.branches:
             _check_fields(branch, findings)
             if branch.name and branch.name in seen:
-                findings.error(
-                    "E0240",
-                    f"there are two branches called {quoted(branch.name)}",
-                    primary(branch.name_span, "again here"),
-                    secondary(seen[branch.name].name_span, "first here"),
-                    note="`$` and the name of a branch say which type a value has",
-                    advice="rename one of them",
-                )
+                findings.error("E0240", branch.name_span, seen[branch.name].name_span, name=branch.name)
             seen.setdefault(branch.name, branch)
 
 
@@ -199,11 +175,7 @@ def _check_fields(branch: BranchDeclaration, findings: Findings) -> None:
     for field in branch.fields:
         if field.name in seen:
             findings.error(
-                "E0210",
-                f"there are two fields called {quoted(field.name)}",
-                primary(field.name_span, "again here"),
-                secondary(seen[field.name], "first here"),
-                advice="rename one of them",
+                "E0210", field.name_span, seen[field.name], owner="there are", kind="fields", name=field.name
             )
         seen.setdefault(field.name, field.name_span)
 
@@ -227,13 +199,7 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
     (first, first_span), *others = parents
     for other, span in others:
         if other.kind is not first.kind:
-            findings.error(
-                "E0209",
-                f"union type {quoted(declaration.name)} mixes {first.kind.value} and {other.kind.value}",
-                primary(span, f"{quoted(other.name)} is {other.kind.value}"),
-                secondary(first_span, f"{quoted(first.name)} is {first.kind.value}"),
-                advice="make a union only of types with the same base type",
-            )
+            findings.error("E0209", span, first_span, name=declaration.name, first=first, other=other)
             return
     name = declaration.name
     match declaration.kind:
@@ -286,12 +252,6 @@ def _base(name: str, span: Span, is_stateful: bool, draft: Draft, findings: Find
         report_unknown_type(name, span, list(draft.types), findings)
         return Base.NUMBER
     if meaning.base is Base.RECORD and not is_stateful:
-        findings.error(
-            "E0244",
-            f"a functor does not take or give values of type {quoted(name)}",
-            primary(span, "made of parts"),
-            note="only a stateful functor knows records; others are functions of numbers and texts",
-            advice="declare it `stateful`, or take the value apart in the rule and give the functor its parts",
-        )
+        findings.error("E0244", span, type=name)
         return Base.NUMBER
     return meaning.base

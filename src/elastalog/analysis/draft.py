@@ -12,18 +12,9 @@ from dataclasses import field
 from enum import Enum
 from typing import Final, TypeAlias
 
-from elastalog.analysis.program import (
-    Atom,
-    Base,
-    CheckedProgram,
-    Fact,
-    Literal,
-    Relation,
-    StructuredType,
-    UserFunctor,
-    Value,
-)
+from elastalog.analysis import program as checked
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -52,6 +43,11 @@ class Structure:
         return self.name
 
     @property
+    def article(self) -> str:
+        """What messages call a value of it."""
+        return f"a value of type {quoted(self.name)}"
+
+    @property
     def is_record(self) -> bool:
         """Whether it is a record type, to which `nil` belongs."""
         return "[]" in self.branches
@@ -62,12 +58,12 @@ class Structure:
         return not any(self.branches.values())
 
 
-Kind: TypeAlias = Base | Structure
+Kind: TypeAlias = checked.Base | Structure
 
 
-def base_of(kind: Kind) -> Base:
+def base_of(kind: Kind) -> checked.Base:
     """What the later passes and packages see of a kind."""
-    return Base.RECORD if isinstance(kind, Structure) else kind
+    return checked.Base.RECORD if isinstance(kind, Structure) else kind
 
 
 def is_constructor(functor: str) -> bool:
@@ -81,7 +77,7 @@ class TypeMeaning:
     union, its `members`."""
 
     name: str
-    base: Base
+    base: checked.Base
     above: tuple[str, ...]
     same_as: str | None = None
     structure: Structure | None = None
@@ -135,8 +131,8 @@ class FlatClause:
 class TypedRule:
     """A rule before it has a number."""
 
-    head: Atom
-    body: tuple[Literal, ...]
+    head: checked.Atom
+    body: tuple[checked.Literal, ...]
     plan: tree.Plan | None
     span: Span
     instance: tree.Instance | None = None
@@ -150,17 +146,17 @@ class Draft:
     tree: Tree
     is_strict: bool = True
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
-    structures: Mapping[str, StructuredType] = field(default_factory=dict)
-    functors: Mapping[str, UserFunctor] = field(default_factory=dict)
+    structures: Mapping[str, checked.StructuredType] = field(default_factory=dict)
+    functors: Mapping[str, checked.UserFunctor] = field(default_factory=dict)
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
-    relations: Mapping[str, Relation] = field(default_factory=dict)
+    relations: Mapping[str, checked.Relation] = field(default_factory=dict)
     pragmas: Mapping[str, str] = field(default_factory=dict)
     clauses: tuple[tuple[Clause, Shape], ...] = ()
     flat_clauses: tuple[FlatClause, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[checked.Fact, ...] = ()
     typed_rules: tuple[TypedRule, ...] = ()
     components: tuple[tuple[str, ...], ...] = ()
-    program: CheckedProgram | None = None
+    program: checked.CheckedProgram | None = None
 
 
 Outcome: TypeAlias = tuple[Draft, list[Diagnostic]]
@@ -168,23 +164,27 @@ Outcome: TypeAlias = tuple[Draft, list[Diagnostic]]
 
 # --- constants as values of a base type ------------------------------------------------------------------------------
 
-LIMITS: Final = {Base.NUMBER: (-(2**63), 2**63 - 1), Base.UNSIGNED: (0, 2**64 - 1), Base.FLOAT: (-(2**1000), 2**1000)}
+LIMITS: Final = {
+    checked.Base.NUMBER: (-(2**63), 2**63 - 1),
+    checked.Base.UNSIGNED: (0, 2**64 - 1),
+    checked.Base.FLOAT: (-(2**1000), 2**1000),
+}
 """The least and the greatest integer literal of each numeric type."""
 
 
-def constant_value(term: tree.Term, base: Base) -> Value | None:
+def constant_value(term: tree.Term, base: checked.Base) -> checked.Value | None:
     """The value of a constant (an unary minus before it counted in) as one of the base type; None when it is none."""
     if type(term) is tree.String:
-        return term.value if base is Base.SYMBOL else None
+        return term.value if base is checked.Base.SYMBOL else None
     if type(term) is tree.Integer:
         return _integer(term.value, term.is_unsigned, base)
     if type(term) is tree.Float:
-        return term.value if base is Base.FLOAT else None
+        return term.value if base is checked.Base.FLOAT else None
     negated = negated_literal(term)
     if type(negated) is tree.Integer:
         return _integer(-negated.value, negated.is_unsigned, base)
     if type(negated) is tree.Float:
-        return -negated.value if base is Base.FLOAT else None
+        return -negated.value if base is checked.Base.FLOAT else None
     return None
 
 
@@ -197,10 +197,10 @@ def negated_literal(term: tree.Term) -> tree.Integer | tree.Float | None:
     return None
 
 
-def _integer(value: int, is_unsigned: bool, base: Base) -> Value | None:
-    if base in (Base.SYMBOL, Base.RECORD) or (is_unsigned and base is not Base.UNSIGNED):
+def _integer(value: int, is_unsigned: bool, base: checked.Base) -> checked.Value | None:
+    if base in (checked.Base.SYMBOL, checked.Base.RECORD) or (is_unsigned and base is not checked.Base.UNSIGNED):
         return None
     least, greatest = LIMITS[base]
     if not least <= value <= greatest:
         return None
-    return float(value) if base is Base.FLOAT else value
+    return float(value) if base is checked.Base.FLOAT else value

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
-from elastalog.analysis.draft import Kind, Structure
-from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity, finding
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.quota import look
 from elastalog.diagnostics.source import Source, Span
@@ -16,6 +16,8 @@ from elastalog.syntax.tree import Instance
 # Looking for a near name costs a scan of all names; a program with thousands of unknown names has another problem.
 _MOST_WORK: Final = 500_000
 _MOST_CANDIDATES: Final = 1_000_000
+
+Place: TypeAlias = Span | Label | None
 
 
 class Findings:
@@ -34,31 +36,21 @@ class Findings:
         self._effort = Effort(_MOST_WORK)
         self._candidates_left = _MOST_CANDIDATES
 
-    def error(
-        self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None
-    ) -> None:
-        """What makes the program wrong."""
-        self._add("error", code, message, labels, note, advice)
+    def error(self, key: str, *places: Place, **values: object) -> None:
+        """What makes the program wrong: a message by its code and key, at some places (see `finding`)."""
+        self._add("error", key, places, values)
 
-    def warning(
-        self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None
-    ) -> None:
+    def warning(self, key: str, *places: Place, **values: object) -> None:
         """What is probably not meant."""
-        self._add("warning", code, message, labels, note, advice)
+        self._add("warning", key, places, values)
 
-    def note(self, code: str, message: str, *labels: Label, note: str | None = None) -> None:
+    def note(self, key: str, *places: Place, **values: object) -> None:
         """What is good to know and shown only on request."""
-        self._add("note", code, message, labels, note, None)
+        self._add("note", key, places, values)
 
     def declared_twice(self, code: str, what: str, again: Span, first: Span) -> None:
         """That there are two declarations of what may have one."""
-        self.error(
-            code,
-            f"{what} is declared twice",
-            primary(again, "declared again here"),
-            secondary(first, "first declared here"),
-            advice="remove one of the declarations, or rename it",
-        )
+        self.error("E0201", again, first, code=code, what=what)
 
     def nearest(self, name: str, candidates: Collection[str]) -> str | None:
         """The candidate that was probably meant, if any."""
@@ -75,49 +67,19 @@ class Findings:
         near = self.nearest(name, candidates)
         return None if near is None else f"did you mean {quoted(near)}?"
 
-    def _add(
-        self,
-        severity: Severity,
-        code: str,
-        message: str,
-        labels: tuple[Label, ...],
-        note: str | None,
-        advice: str | None,
-    ) -> None:
-        notes = () if note is None else (note,)
+    def _add(self, severity: Severity, key: str, places: Sequence[Place], values: dict[str, Any]) -> None:
         self.count += 1
+        found = finding(key, *places, severity=severity, source=self.source, **values)
         if self.instance is not None:
-            if (code, labels) in self._reported:
+            if (found.code, found.labels) in self._reported:
                 return
-            self._reported.add((code, labels))
+            self._reported.add((found.code, found.labels))
             place = self.source.place(self.instance.span.start)
             way = f"in {quoted(self.instance.name)}, an instance of {quoted(self.instance.component)} made at {place}"
-            notes = (*notes, way)
-        self.diagnostics.append(Diagnostic(code, message, labels, notes, advice, severity, self.source))
+            found = replace(found, notes=(*found.notes, way))
+        self.diagnostics.append(found)
 
 
-def primary(span: Span, text: str = "") -> Label:
-    """A label at the place that is wrong."""
-    return Label(span, text, primary=True)
-
-
-def secondary(span: Span, text: str = "") -> Label:
-    """A label at a place that explains it."""
+def secondary(span: Span, text: str) -> Label:
+    """A label at a place that explains what is wrong."""
     return Label(span, text, primary=False)
-
-
-def quoted(name: str) -> str:
-    """A name as messages show it; very long ones are cut."""
-    return f"`{name}`" if len(name) <= 60 else f"`{name[:57]}…`"
-
-
-def with_article(base: Kind) -> str:
-    """`a number`, `an unsigned`, "a value of type `P`"."""
-    if isinstance(base, Structure):
-        return f"a value of type {quoted(base.name)}"
-    return f"an {base.value}" if base is Base.UNSIGNED else f"a {base.value}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 argument`, `2 arguments`."""
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -25,14 +25,14 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from elastalog.analysis.values import Branch
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 
 BITS: Final = 1 << 64
 MOST_CHARACTERS: Final = 1 << 26
 """Of a text that a functor makes."""
 _TOO_LARGE: Final = 1 << 65
 """An integer that fits no type."""
-_FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_FLOAT: Final = re.compile(r"(?i)[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?)")
 _INTEGER: Final = re.compile(r"(-?)(?:0x0*([0-9a-fA-F]+)|0b0*([01]+)|0*([0-9]+))")
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -103,7 +103,7 @@ def to_integer(value: Any) -> int | None:
 
 
 def to_float(value: Any) -> float | None:
-    """The float that a text spells, or a number is."""
+    """The float that a text spells, as files of facts may, or a number is."""
     return None if isinstance(value, str) and _FLOAT.fullmatch(value) is None else float(value)
 
 
@@ -218,15 +218,7 @@ TESTS: Final[dict[str, Callable[[str, str], bool]]] = {
 
 
 def _too_long(functor: str) -> str:
-    raise LimitReached(
-        [
-            Diagnostic(
-                "E0622",
-                f"`{functor}` would make a text of more than {MOST_CHARACTERS:,} characters",
-                help=f"see that recursion through `{functor}` ends: bound it with `strlen`",
-            )
-        ]
-    )
+    raise LimitReached([finding("E0622", functor=functor, most=MOST_CHARACTERS)])
 
 
 # --- JSON ----------------------------------------------------------------------------------------------------------
@@ -348,11 +340,19 @@ _OTHERWISE = re.compile(r"\\(?:\\|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|c([A
 _REFUSED = (
     (re.compile(r"\(\?<?[=!]"), "looking ahead or behind takes more than linear time"),
     (re.compile(r"\\(?:[1-9]|k<)"), "a back reference takes more than linear time"),
+    (re.compile(r"\[\^?\]"), "a class of characters has one at least"),
 )
+# What the engine says of a text that no engine takes.
+_MALFORMED = re.compile("missing|unexpected|no argument|trailing|invalid character class range")
 
 
 class NotRegular(ValueError):
     """A text is no regular expression of this kind; the message says why."""
+
+    def __init__(self, reason: str, is_one_elsewhere: bool = False) -> None:
+        super().__init__(reason)
+        self.is_one_elsewhere = is_one_elsewhere
+        """Whether other engines may take it, so that to match nothing would be another answer."""
 
 
 @lru_cache(maxsize=1024)
@@ -376,17 +376,18 @@ def _compiled(pattern: str, captures: bool) -> Any:
     try:
         return engine.compile(_OTHERWISE.sub(_as_engine_writes, pattern), options)
     except engine.error as fault:
-        raise NotRegular(_reason(pattern, fault)) from None
+        raise _not_regular(pattern, fault) from None
     except UnicodeEncodeError:
         raise NotRegular("it is no text") from None
 
 
-def _reason(pattern: str, fault: Exception) -> str:
+def _not_regular(pattern: str, fault: Exception) -> NotRegular:
     for found, reason in _REFUSED:
         if found.search(pattern.replace("\\\\", "")):
-            return reason
+            return NotRegular(reason, is_one_elsewhere=True)
     told = fault.args[0] if fault.args else str(fault)
-    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    return NotRegular(told, is_one_elsewhere=_MALFORMED.match(told) is None)
 
 
 def _as_engine_writes(found: re.Match[str]) -> str:

@@ -207,7 +207,7 @@ _ELSEWHERE = {
     "upper": "toupper to_upper uppercase ucase upcase",
     "lower": "tolower to_lower lowercase lcase downcase",
     "trim": "strip ltrim rtrim",
-    "replace": "str_replace gsub substitute regexp_replace",
+    "replace": "str_replace gsub substitute regexp_replace regex_replace",
     "index_of": "indexof find position instr strpos locate",
     "format": "sprintf printf fmt",
     "split": "explode tokenize split_string regexp_split",

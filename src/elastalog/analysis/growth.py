@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from elastalog.analysis import program as checked
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.program import (
-    Apply,
-    Atom,
-    Base,
-    CheckedProgram,
-    Comparison,
-    Expression,
-    Relation,
-    Rule,
-    Variable,
-    names_of,
-)
 from elastalog.analysis.subsumptions import MARK, keeping_best
-from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, finding
 
 _GROWING: Final = frozenset(("+", "-", "*", "^", "cat", "replace", "add_days", "add_seconds"))
 _ORDERS: Final = frozenset(("<", "<=", ">", ">="))
 
 
-def warnings_of_growth(program: CheckedProgram) -> list[Diagnostic]:
+def warnings_of_growth(program: checked.CheckedProgram) -> list[Diagnostic]:
     """A warning for every rule that may grow without end."""
     judged = {rule.head.relation.removesuffix(MARK) for rule in program.subsumptions}
     judged |= {
@@ -43,72 +32,70 @@ def warnings_of_growth(program: CheckedProgram) -> list[Diagnostic]:
 
 
 def growing(
-    rules: Iterable[Rule], relations: Mapping[str, Relation], members: Collection[str]
-) -> Iterator[tuple[Rule, Expression, str]]:
+    rules: Iterable[checked.Rule], relations: Mapping[str, checked.Relation], members: Collection[str]
+) -> Iterator[tuple[checked.Rule, checked.Expression, str]]:
     """The rules of a stratum whose head has a value that is computed from one of the recursion and that nothing bounds:
     no comparison by order, and no atom of a relation outside the recursion. Each with what it computes, and what can be
     done."""
     for rule in rules:
         if not rule.is_recursive:
             continue
-        atoms = [literal for literal in rule.body if type(literal) is Atom]
-        recursive = {name for atom in atoms if atom.relation in members for name in names_of(*atom.arguments)}
-        bounds = {name for atom in atoms if atom.relation not in members for name in names_of(*atom.arguments)}
+        atoms = [literal for literal in rule.body if type(literal) is checked.Atom]
+        recursive = {name for atom in atoms if atom.relation in members for name in checked.names_of(*atom.arguments)}
+        bounds = {name for atom in atoms if atom.relation not in members for name in checked.names_of(*atom.arguments)}
         given = recursive | bounds
-        computed: dict[str, Expression] = {}
+        computed: dict[str, checked.Expression] = {}
         for literal in rule.body:
-            if type(literal) is Comparison and literal.operator in _ORDERS:
-                bounds |= set(names_of(literal.left, literal.right))
-            elif type(literal) is Comparison and literal.operator == "=":
+            if type(literal) is checked.Comparison and literal.operator in _ORDERS:
+                bounds |= set(checked.names_of(literal.left, literal.right))
+            elif type(literal) is checked.Comparison and literal.operator == "=":
                 for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if type(side) is Variable and type(other) in (Apply, Variable) and side.name not in given:
+                    if (
+                        type(side) is checked.Variable
+                        and type(other) in (checked.Apply, checked.Variable)
+                        and side.name not in given
+                    ):
                         computed[side.name] = other
         for place, argument in enumerate(rule.head.arguments):
-            grown = computed.get(argument.name) if type(argument) is Variable else argument
-            if type(grown) is Apply and _grows(grown, argument, dict(computed), recursive, bounds):
+            grown = computed.get(argument.name) if type(argument) is checked.Variable else argument
+            if type(grown) is checked.Apply and _grows(grown, argument, dict(computed), recursive, bounds):
                 yield rule, grown, _advice(relations[rule.head.relation], place, grown)
                 break
 
 
 def _grows(
-    grown: Apply,
+    grown: checked.Apply,
     argument: object,
-    computed: dict[str, Expression],
+    computed: dict[str, checked.Expression],
     recursive: Collection[str],
     bounds: Collection[str],
 ) -> bool:
     """Whether a value grows with those of the recursion."""
-    if type(argument) is Variable and argument.name in bounds:
+    if type(argument) is checked.Variable and argument.name in bounds:
         return False
-    pending: list[Expression] = [grown]
+    pending: list[checked.Expression] = [grown]
     makes_new, uses = False, False
     while pending:
         expression = pending.pop()
-        if type(expression) is Variable:
+        if type(expression) is checked.Variable:
             uses = uses or (expression.name in recursive and expression.name not in bounds)
             pending += [computed.pop(expression.name)] if expression.name in computed else []
-        elif type(expression) is Apply:
+        elif type(expression) is checked.Apply:
             functor = expression.functor
             makes_new = makes_new or functor in _GROWING or functor[0] == "@" or is_constructor(functor)
             pending += expression.arguments
     return makes_new and uses
 
 
-def _advice(relation: Relation, place: int, grown: Expression) -> str:
+def _advice(relation: checked.Relation, place: int, grown: checked.Expression) -> str:
     """What bounds a rule: a comparison, or a column that keeps the least value for all others of a fact."""
-    if relation.arity == 1 or grown.base not in (Base.NUMBER, Base.UNSIGNED, Base.FLOAT):
+    if relation.arity == 1 or grown.base not in (checked.Base.NUMBER, checked.Base.UNSIGNED, checked.Base.FLOAT):
         return f"bound it by a comparison, as in `x < 1000`, or write `.limitsize {relation.name}(n=…)`"
     columns = [(attribute.name, attribute.type_name) for attribute in relation.attributes]
     return f"bound it by a comparison, or keep the least by `{keeping_best(relation.name, columns, place, 'min')}`"
 
 
-def _warning(rule: Rule, grown: Expression, advice: str) -> Diagnostic:
-    return Diagnostic(
-        "E0414",
-        f"relation `{rule.head.relation}` may grow without end",
-        (Label(grown.span, "a new value in every round, which nothing bounds"),),
-        ("the limits of time and memory end such an evaluation",),
-        advice,
-        "warning",
-        rule.source,
+def _warning(rule: checked.Rule, grown: checked.Expression, advice: str) -> Diagnostic:
+    return finding(
+        "E0414", grown.span, severity="warning", source=rule.source, relation=rule.head.relation, advice=advice
     )

@@ -5,34 +5,22 @@ A value may go to a column or functor of its own declared type or of one above i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from elastalog.analysis import program as checked
 from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, Field, Outcome, TypedRule, is_constructor
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.infer import StructuredTypes, infer, simple_fact, simple_rule
-from elastalog.analysis.program import (
-    Aggregation,
-    Apply,
-    Atom,
-    Comparison,
-    Constant,
-    Expression,
-    Fact,
-    Literal,
-    Negation,
-    Value,
-    Variable,
-    Wildcard,
-)
 from elastalog.analysis.resolve_names import constructors_of
 from elastalog.analysis.subsumptions import MARK as PAIRS
 from elastalog.analysis.subsumptions import is_of_pairs
 from elastalog.analysis.values import Branch, Record
 from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 
 
@@ -45,7 +33,7 @@ def infer_types(draft: Draft) -> Outcome:
         for name, relation in draft.relations.items()
     }
     subtypes = SubtypeCheck(draft, findings)
-    facts: list[Fact] = []
+    facts: list[checked.Fact] = []
     rules: list[TypedRule] = []
     judged = _judged(draft)
     for clause in draft.flat_clauses:
@@ -66,7 +54,7 @@ def infer_types(draft: Draft) -> Outcome:
             continue
         values = values_of_fact(rule) if is_fact else None
         if values is not None:
-            facts.append(Fact(rule.head.relation, values, rule.head.span))
+            facts.append(checked.Fact(rule.head.relation, values, rule.head.span))
             continue
         rules.append(rule)
         if subtypes.is_needed:
@@ -117,7 +105,7 @@ class SubtypeCheck:
         wanted = [
             (term, self.canonical(type_name))
             for term, type_name in places
-            if type(term) is Variable and self.canonical(type_name) not in BASE_TYPES
+            if type(term) is checked.Variable and self.canonical(type_name) not in BASE_TYPES
         ]
         if not wanted:
             return
@@ -134,20 +122,20 @@ class SubtypeCheck:
         """Whether two declared types meet in the body, which is seldom: a quick look before the long one."""
         types: dict[str, str] = {}
         for literal in rule.body:
-            if type(literal) is Atom:
+            if type(literal) is checked.Atom:
                 attributes = self.relations[literal.relation].attributes
                 for term, attribute in zip(literal.arguments, attributes, strict=True):
-                    if type(term) is not Variable or attribute.type_name in BASE_TYPES:
+                    if type(term) is not checked.Variable or attribute.type_name in BASE_TYPES:
                         continue
                     if types.setdefault(term.name, attribute.type_name) != attribute.type_name:
                         return True
-            elif type(literal) is Comparison:
+            elif type(literal) is checked.Comparison:
                 sides = literal.left, literal.right
-                if all(type(side) is Variable for side in sides) or any(
-                    type(side) is Apply and is_constructor(side.functor) for side in sides
+                if all(type(side) is checked.Variable for side in sides) or any(
+                    type(side) is checked.Apply and is_constructor(side.functor) for side in sides
                 ):
                     return True
-            elif type(literal) is Aggregation:
+            elif type(literal) is checked.Aggregation:
                 return True
         return False
 
@@ -164,14 +152,10 @@ class SubtypeCheck:
             other = next((s for s in found if not self._common({first[0], s[0]})), found[-1])
             shown = name.partition("@")[0]
             self.findings.error(
-                "E0312",
-                f"{quoted(shown)} would be a {quoted(first[0])} and a {quoted(other[0])}",
-                primary(other[1], f"a {quoted(other[0])} here"),
-                *([] if first[1] == other[1] else [secondary(first[1], f"a {quoted(first[0])} here")]),
+                "E0312", other[1], None if first[1] == other[1] else first[1],
                 *(secondary(span, "made equal here") for span in (*first[2], *other[2])[:8]),
-                note="no declared type is below both",
-                advice=f"write `as({shown}, {first[0]})` where it is taken for one, or declare a type for both",
-            )
+                name=shown, one=first[0], other=other[0],
+            )  # fmt: skip
 
     def _common(self, kinds: Collection[str]) -> bool:
         """Whether a type is below all of these."""
@@ -179,18 +163,18 @@ class SubtypeCheck:
             all(self.is_below(self.canonical(name), kind) for kind in kinds) for name in self.types
         )
 
-    def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[Expression | Wildcard, str]]:
+    def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[checked.Expression | checked.Wildcard, str]]:
         """What a rule gives to functors of the user, and the types that these take."""
-        pending: list[Expression | Wildcard] = list(rule.head.arguments)
+        pending: list[checked.Expression | checked.Wildcard] = list(rule.head.arguments)
         for literal in rule.body:
-            if type(literal) is Atom:
+            if type(literal) is checked.Atom:
                 pending += literal.arguments
-            elif type(literal) is Comparison:
+            elif type(literal) is checked.Comparison:
                 pending += (literal.left, literal.right)
-        found: list[tuple[Expression | Wildcard, str]] = []
+        found: list[tuple[checked.Expression | checked.Wildcard, str]] = []
         while pending:
             term = pending.pop()
-            if type(term) is Apply:
+            if type(term) is checked.Apply:
                 pending += term.arguments
                 if term.functor[0] == "@":
                     types = self.functors[term.functor[1:]].parameter_types
@@ -204,45 +188,50 @@ class SubtypeCheck:
         for part, type_name in self._parts(rule):
             if part.span not in casts:
                 found.setdefault(part.name, []).append((self.canonical(type_name), part.span, ()))
-        for literal in _literals(rule.body):
-            if type(literal) is Atom:
+        for literal in checked.literals_in(rule.body):
+            if type(literal) is checked.Atom:
                 attributes = self.relations[literal.relation].attributes
                 for term, attribute in zip(literal.arguments, attributes, strict=True):
-                    if type(term) is Variable and term.span not in casts:
+                    if type(term) is checked.Variable and term.span not in casts:
                         found.setdefault(term.name, []).append((self.canonical(attribute.type_name), term.span, ()))
-            elif type(literal) is Comparison and literal.operator == "=":
+            elif type(literal) is checked.Comparison and literal.operator == "=":
                 for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if type(one) is Variable and one.span not in casts:
+                    if type(one) is checked.Variable and one.span not in casts:
                         self._equate(one.name, other, literal.span, casts, found, equal)
         for name in list(equal):
             found.setdefault(name, []).extend(self._through(name, equal, found))
         return found
 
-    def _parts(self, rule: TypedRule) -> list[tuple[Variable, str]]:
+    def _parts(self, rule: TypedRule) -> list[tuple[checked.Variable, str]]:
         """The variables inside of what the rule builds or takes apart, and the types of the fields they stand for."""
-        equations = [lit for lit in _literals(rule.body) if type(lit) is Comparison and lit.operator == "="]
+        literals = list(checked.literals_in(rule.body))
+        equations = [lit for lit in literals if type(lit) is checked.Comparison and lit.operator == "="]
         pairs = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
-        made = [(v.name, a) for v, a in pairs if type(v) is Variable and type(a) is Apply and is_constructor(a.functor)]
+        made = [
+            (v.name, a)
+            for v, a in pairs
+            if type(v) is checked.Variable and type(a) is checked.Apply and is_constructor(a.functor)
+        ]
         owners: dict[str, str] = {}
         if made:
-            for literal in (rule.head, *_literals(rule.body)):
-                atom = literal.atom if type(literal) is Negation else literal
-                if type(atom) is Atom:
+            for literal in (rule.head, *literals):
+                atom = literal.atom if type(literal) is checked.Negation else literal
+                if type(atom) is checked.Atom:
                     attributes = self.relations[atom.relation].attributes
                     for term, attribute in zip(atom.arguments, attributes, strict=True):
-                        if type(term) is Variable:
+                        if type(term) is checked.Variable:
                             owners.setdefault(term.name, attribute.type_name)
-        found: list[tuple[Variable, str]] = []
+        found: list[tuple[checked.Variable, str]] = []
         while ready := [pair for pair in made if pair[0] in owners or pair[1].functor[0] == "$"]:
             made = [pair for pair in made if pair not in ready]
             for name, apply in ready:
                 for argument, field in zip(apply.arguments, self._fields(name, apply, owners), strict=False):
-                    if type(argument) is Variable:
+                    if type(argument) is checked.Variable:
                         found.append((argument, field.type_name))
                         owners.setdefault(argument.name, field.type_name)
         return found
 
-    def _fields(self, name: str, apply: Apply, owners: Mapping[str, str]) -> tuple[Field, ...]:
+    def _fields(self, name: str, apply: checked.Apply, owners: Mapping[str, str]) -> tuple[Field, ...]:
         """The fields of the type of a constructor: a branch says which it is, a record is of that of its place."""
         structure = self.constructors.get(apply.functor)
         if structure is None and name in owners:
@@ -252,13 +241,13 @@ class SubtypeCheck:
     def _equate(
         self,
         name: str,
-        other: Expression | Wildcard,
+        other: checked.Expression | checked.Wildcard,
         span: Span,
         casts: Mapping[Span, str],
         found: dict[str, list[_Source]],
         equal: dict[str, list[tuple[str, Span]]],
     ) -> None:
-        if type(other) is Variable:
+        if type(other) is checked.Variable:
             if other.span in casts:
                 found.setdefault(name, []).append((self.canonical(casts[other.span]), other.span, ()))
             else:
@@ -284,18 +273,11 @@ class SubtypeCheck:
                     types += [(kind, place, further) for kind, place, before in found.get(other, ()) if not before]
         return types
 
-    def _report(self, term: Variable, head_type: str, source: str, place: Span, way: tuple[Span, ...]) -> None:
+    def _report(self, term: checked.Variable, head_type: str, source: str, place: Span, way: tuple[Span, ...]) -> None:
         labels: list[Label] = [] if place == term.span else [secondary(place, f"it is a {quoted(source)} here")]
         labels += [secondary(span, "and goes on here") for span in reversed(way[:8])]
         report = self.findings.error if self.is_strict else self.findings.warning
-        report(
-            "E0307",
-            f"a {quoted(source)} cannot go into a column of type {quoted(head_type)}",
-            primary(term.span, f"declared as {quoted(head_type)}"),
-            *labels,
-            note=f"not every {quoted(source)} is a {quoted(head_type)}",
-            advice=f"declare the column as {quoted(source)}, or write `as({term.name.partition('@')[0]}, {head_type})`",
-        )
+        report("E0307", term.span, *labels, source_type=source, type=head_type, name=term.name.partition("@")[0])
 
     # --- the order of types ----------------------------------------------------------------------------------------
 
@@ -340,24 +322,14 @@ class SubtypeCheck:
         return known
 
 
-def _literals(body: tuple[Literal, ...]) -> Iterator[Literal]:
-    """The literals of a body and of the aggregates in it."""
-    for literal in body:
-        if type(literal) is Aggregation:
-            for inner in literal.bodies:
-                yield from _literals(inner)
-        else:
-            yield literal
-
-
 # --- facts whose values are made of values ---------------------------------------------------------------------------
 
 
-def values_of_fact(rule: TypedRule) -> tuple[Value, ...] | None:
+def values_of_fact(rule: TypedRule) -> tuple[checked.Value, ...] | None:
     """The values of a clause without a body, whose head may be built of constants; None if it computes anything."""
-    known: dict[str, Value] = {}
+    known: dict[str, checked.Value] = {}
     for literal in rule.body:
-        if type(literal) is not Comparison or type(literal.left) is not Variable:
+        if type(literal) is not checked.Comparison or type(literal.left) is not checked.Variable:
             return None
         value = _value(literal.right, known)
         if value is None:
@@ -368,12 +340,12 @@ def values_of_fact(rule: TypedRule) -> tuple[Value, ...] | None:
     return found if len(found) == len(values) else None
 
 
-def _value(term: Expression | Wildcard, known: dict[str, Value]) -> Value | None:
-    if type(term) is Constant:
+def _value(term: checked.Expression | checked.Wildcard, known: dict[str, checked.Value]) -> checked.Value | None:
+    if type(term) is checked.Constant:
         return term.value
-    if type(term) is Variable:
+    if type(term) is checked.Variable:
         return known.get(term.name)
-    if type(term) is not Apply or not is_constructor(term.functor):
+    if type(term) is not checked.Apply or not is_constructor(term.functor):
         return None
     parts = [_value(argument, known) for argument in term.arguments]
     if any(part is None for part in parts):
@@ -381,7 +353,7 @@ def _value(term: Expression | Wildcard, known: dict[str, Value]) -> Value | None
     return build(term, parts)
 
 
-def build(term: Apply, parts: Sequence[Value | None]) -> Value:
+def build(term: checked.Apply, parts: Sequence[checked.Value | None]) -> checked.Value:
     """The value that a constructor makes of its parts."""
     record = Record(parts, tuple([argument.base for argument in term.arguments]))
     return record if term.functor == "[]" else Branch.of(term.functor[1:], record)

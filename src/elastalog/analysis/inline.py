@@ -9,12 +9,13 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from elastalog.analysis.declare_types import types_below
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings, secondary
 from elastalog.analysis.negation import alternatives_of, is_partial, negate, none_of, without_groups
 from elastalog.analysis.scopes import with_witnesses
 from elastalog.analysis.stratify import Uses, components
 from elastalog.analysis.variables import substitute, substitute_term, variables_of
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.tree import nodes_of
@@ -305,49 +306,32 @@ def _wildcard(name: str, span: Span) -> tree.Wildcard:
 
 # --- reports ---------------------------------------------------------------------------------------------------------
 
-_ADVICE = "remove the qualifier `inline`"
-
 
 def _report_need_of_facts(
     declared: tree.RelationDeclaration, span: Span, what: str, instance: tree.Instance | None, findings: Findings
 ) -> None:
     """E0226."""
     findings.instance = instance
-    findings.error(
-        "E0226",
-        f"relation {quoted(declared.name)} is inline and has no facts of its own",
-        primary(span, f"{what} needs them"),
-        secondary(_place(declared), "declared inline here"),
-        advice=f"{_ADVICE}, or {what}",
-    )
+    findings.error("E0226", span, _place(declared), name=declared.name, what=what)
 
 
 def _report_cycle(members: list[tree.RelationDeclaration], uses: Mapping[str, Span], findings: Findings) -> None:
     """E0226."""
     first = members[0]
     findings.instance = first.instance
-    names = ", ".join(quoted(member.name) for member in members[:8])
-    message = f"relation {names} is inline and uses itself" if len(members) == 1 else f"{names} are inline, in a circle"
     findings.error(
-        "E0226",
-        message,
-        primary(_place(first), "declared inline here"),
+        "E0226.itself" if len(members) == 1 else "E0226.circle", _place(first),
         *(secondary(span, f"{quoted(name)} uses it here") for name, span in list(uses.items())[:8]),
-        advice=_ADVICE if len(members) == 1 else f"{_ADVICE} from one of them",
-    )
+        name=first.name, names=", ".join(quoted(member.name) for member in members[:8]),
+    )  # fmt: skip
 
 
 def _report_changed_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
     """E0226."""
     findings.error(
-        "E0226",
-        f"relation {quoted(atom.relation)} is inline and would change what {quoted(operator)} "
-        + ("numbers" if operator == "autoinc" else "ranges over"),
-        primary(atom.span, "used here"),
-        secondary(head.span, "a rule for it has variables of its own, or is one of several"),
-        note="all variables of a body count, also those of rules that take the place of an atom",
-        advice=_ADVICE,
-    )
+        "E0226.aggregate", atom.span, head.span, name=atom.relation, operator=operator,
+        does="numbers" if operator == "autoinc" else "ranges over",
+    )  # fmt: skip
 
 
 def _place(declared: tree.RelationDeclaration) -> Span:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from elastalog.analysis.component_names import (
@@ -20,23 +19,14 @@ from elastalog.analysis.component_names import (
     parameters_around,
     with_branch_names,
 )
-from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
+from elastalog.analysis.findings import Findings
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.parser import without_collection
-from elastalog.syntax.tree import (
-    Component,
-    ComponentType,
-    Init,
-    Instance,
-    Item,
-    Override,
-    RelationDeclaration,
-    Tree,
-    TypeDeclaration,
-)
+from elastalog.syntax.tree import Component, Init, Instance, Item, Override, RelationDeclaration, Tree, TypeDeclaration
 
 MOST_ITEMS: Final = 5_000_000
 """How many items a program may have when all is written out."""
@@ -84,7 +74,7 @@ class _Instantiation:
             if type(item) is Init:
                 self._init(item, scope, None, {}, None)
             elif type(item) is Override:
-                _report_override_outside(item, self.findings)
+                self.findings.error("E0224.outside", item.span)
             elif type(item) is not Component:
                 self.items.append(item)
         if is_strict and not self.findings.count:
@@ -97,7 +87,7 @@ class _Instantiation:
         instance."""
         component = definition.component
         if inherits_from_itself(definition, self.top):
-            self._once(component, lambda: _report_inheritance_of_itself(component, self.findings))
+            self._once(component, "E0222.bases", component.name_span, component=component.name)
         for base in component.bases:
             if base.name not in parameters_around(definition) and not is_open(definition.outer):
                 self._component(base, None, definition.outer, {})
@@ -116,7 +106,8 @@ class _Instantiation:
             if type(item) is not Component:
                 continue
             if item.name in into:
-                _report_declared_twice(item, into[item.name].component, self.findings)
+                first = into[item.name].component.name_span
+                self.findings.declared_twice("E0225", f"component {quoted(item.name)}", item.name_span, first)
                 continue
             definition = into[item.name] = Definition(item, outer)
             self._define(item.items, definition, definition.nested)
@@ -134,9 +125,10 @@ class _Instantiation:
         name = scope.prefix + init.name
         if active in self.active or len(self.active) >= DEEPEST:
             if any(active[0] == around for around, _ in self.active):
-                self._once(init, lambda: _report_instance_of_itself(init, definition.component, outer, self.findings))
+                component, way = definition.component, ", ".join(_way(outer)) or None
+                self._once(init, "E0222.instance", init.span, component.name_span, component=component.name, way=way)
             else:
-                self._once(init, lambda: _report_too_deep("instances hold others", DEEPEST, init.span, self.findings))
+                self._once(init, "E0222.deep", init.span, what="instances hold others", most=DEEPEST)
             return
         layers = self._layers(definition, arguments, scope, frozenset(), ())
         instance = tree.Instance(name, init.component.name, init.span, outer)
@@ -151,11 +143,15 @@ class _Instantiation:
         definition = look_up(wanted.name, inside, binding, self.top)
         if definition is None:
             known = [*self.top, *(inside.nested if inside else ())]
-            self._once(wanted, lambda: _report_unknown(wanted, known, self.findings))
+            near = self.findings.nearest(wanted.name, known)
+            self._once(wanted, "E0211", wanted.name_span, name=wanted.name, near=near)
             return None
-        parameters = definition.component.parameters
+        component, parameters = definition.component, definition.component.parameters
         if len(parameters) != len(wanted.arguments):
-            self._once(wanted, lambda: _report_wrong_count(wanted, definition.component, self.findings))
+            self._once(
+                wanted, "E0212", wanted.span, component.name_span, name=component.name, expected=len(parameters),
+                given=len(wanted.arguments), parameters=", ".join(name for name, _ in parameters) or None,
+            )  # fmt: skip
             return None
         if scope is None:
             return definition, {}
@@ -180,10 +176,10 @@ class _Instantiation:
         """The components that an instance consists of, what is inherited first."""
         component, place = definition.component, definition.component.name_span
         if id(definition) in below:
-            self._once(component, lambda: _report_inheritance_of_itself(component, self.findings))
+            self._once(component, "E0222.bases", place, component=component.name)
             return []
         if len(below) >= DEEPEST:
-            self._once(component, lambda: _report_too_deep("components inherit", DEEPEST, place, self.findings))
+            self._once(component, "E0222.deep", place, what="components inherit", most=DEEPEST)
             return []
         self.layers += 1
         if self.layers > MOST_LAYERS:
@@ -208,8 +204,8 @@ class _Instantiation:
                 declared = [d for layer in inherited for d in _declarations(layer, item.relation)]
                 is_overridable = any(text == "overridable" for d in declared for text, _ in d.qualifiers)
                 if not is_overridable:
-                    first = declared[0] if declared else None
-                    self._once(item, partial(_report_override, item, first, self.findings))
+                    key, places = ("E0224.closed", [declared[0].name_span]) if declared else ("E0224.unknown", [])
+                    self._once(item, key, item.relation_span, *places, relation=item.relation)
 
     def _write_out(self, layers: list[_Layer], instance: tree.Instance, scope: Scope) -> None:
         parts = [layer.definition.component.items for layer in layers]
@@ -265,13 +261,13 @@ class _Instantiation:
         """Nothing is written out from now on."""
         if not self.is_full:
             self.is_full = True
-            _report_too_large(most, place, self.findings)
+            self.findings.error("E0222.large", place, most=most)
 
-    def _once(self, what: object, report: Callable[[], None]) -> None:
+    def _once(self, node: object, key: str, *places: Span, **values: object) -> None:
         """What is wrong with the text of a component is reported once, not for every instance."""
-        if id(what) not in self.reported:
-            self.reported.add(id(what))
-            report()
+        if id(node) not in self.reported:
+            self.reported.add(id(node))
+            self.findings.error(key, *places, **values)
 
 
 def _called(name: str, layer: _Layer) -> str:
@@ -291,7 +287,7 @@ def _instances(items: tuple[Item, ...], findings: Findings) -> frozenset[str]:
     first: dict[str, Init] = {}
     for item in items:
         if type(item) is Init and first.setdefault(item.name, item) is not item:
-            _report_instance_twice(item, first[item.name], findings)
+            findings.error("E0225", item.name_span, first[item.name].name_span, name=item.name)
     return frozenset(first)
 
 
@@ -301,121 +297,10 @@ def _declarations(layer: _Layer, relation: str) -> Iterator[RelationDeclaration]
             yield item
 
 
-# --- reports ---------------------------------------------------------------------------------------------------------
-
-
-def _report_unknown(wanted: ComponentType, known: Collection[str], findings: Findings) -> None:
-    """E0211."""
-    findings.error(
-        "E0211",
-        f"unknown component {quoted(wanted.name)}",
-        primary(wanted.name_span, "not declared"),
-        advice=findings.did_you_mean(wanted.name, known) or f"declare it: `.comp {wanted.name[:60]} {{ … }}`",
-    )
-
-
-def _report_wrong_count(wanted: ComponentType, component: Component, findings: Findings) -> None:
-    """E0212."""
-    expected, given = len(component.parameters), len(wanted.arguments)
-    names = ", ".join(name for name, _ in component.parameters)
-    findings.error(
-        "E0212",
-        f"component {quoted(component.name)} takes {counted(expected, 'parameter')}, not {given}",
-        primary(wanted.span, f"{given} here"),
-        secondary(component.name_span, "declared here"),
-        advice=f"write `{component.name[:60]}<{names}>`" if names else f"write `{component.name[:60]}`",
-    )
-
-
-def _report_declared_twice(again: Component, first: Component, findings: Findings) -> None:
-    """E0225."""
-    findings.declared_twice("E0225", f"component {quoted(again.name)}", again.name_span, first.name_span)
-
-
-def _report_instance_twice(again: Init, first: Init, findings: Findings) -> None:
-    """E0225."""
-    findings.error(
-        "E0225",
-        f"instance {quoted(again.name)} is made twice",
-        primary(again.name_span, "again here"),
-        secondary(first.name_span, "first here"),
-        advice="give one of them another name",
-    )
-
-
-def _report_instance_of_itself(init: Init, component: Component, outer: Instance | None, findings: Findings) -> None:
-    """E0222."""
-    way = [] if outer is None else _way(outer)
-    findings.error(
-        "E0222",
-        f"component {quoted(component.name)} would hold an instance of itself",
-        primary(init.span, "without end"),
-        secondary(component.name_span, "the component"),
-        note=f"reached through {', '.join(way)}" if way else None,
-        advice="move what is shared into a component of its own, and make instances of that",
-    )
-
-
-def _report_inheritance_of_itself(component: Component, findings: Findings) -> None:
-    """E0222."""
-    findings.error(
-        "E0222",
-        f"component {quoted(component.name)} inherits from itself",
-        primary(component.name_span, "through what follows its `:`"),
-        advice="break the circle",
-    )
-
-
-def _report_too_deep(what: str, most: int, place: Span, findings: Findings) -> None:
-    """E0222."""
-    findings.error(
-        "E0222", f"{what} more than {most} deep", primary(place, "too deep"), advice="make the chain shorter"
-    )
-
-
-def _report_too_large(most: str, place: Span, findings: Findings) -> None:
-    """E0222."""
-    findings.error(
-        "E0222",
-        f"instances make the program larger than {most}",
-        primary(place, "reached here"),
-        advice="make fewer instances",
-    )
-
-
-def _report_override_outside(item: Override, findings: Findings) -> None:
-    """E0224."""
-    findings.error(
-        "E0224",
-        "`.override` stands outside of a component",
-        primary(item.span, "overrides nothing"),
-        advice="write it into the component that inherits the relation",
-    )
-
-
-def _report_override(item: Override, declared: RelationDeclaration | None, findings: Findings) -> None:
-    """E0224."""
-    if declared is None:
-        findings.error(
-            "E0224",
-            f"there is no inherited relation {quoted(item.relation)} to override",
-            primary(item.relation_span, "not inherited"),
-            advice="name a relation that a component behind the `:` declares",
-        )
-        return
-    findings.error(
-        "E0224",
-        f"relation {quoted(item.relation)} cannot be overridden",
-        primary(item.relation_span, "overridden here"),
-        secondary(declared.name_span, "declared without `overridable`"),
-        advice=f"write `overridable` behind the declaration of {quoted(item.relation)}",
-    )
-
-
-def _way(instance: Instance) -> list[str]:
+def _way(instance: Instance | None) -> list[str]:
+    """The instances that hold one, from outside."""
     names: list[str] = []
-    current: Instance | None = instance
-    while current is not None and len(names) < 8:
-        names.append(f"`.init {current.name.rpartition('.')[2]} = {current.component}`")
-        current = current.outer
+    while instance is not None and len(names) < 8:
+        names.append(f"`.init {instance.name.rpartition('.')[2]} = {instance.component}`")
+        instance = instance.outer
     return names[::-1]

@@ -6,24 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, assert_never
 
-from elastalog.analysis.program import (
-    Aggregation,
-    Apply,
-    Atom,
-    Base,
-    CheckedProgram,
-    Comparison,
-    Constant,
-    Expression,
-    Literal,
-    Negation,
-    Relation,
-    Rule,
-    Value,
-    Variable,
-    Wildcard,
-    variables_in,
-)
+from elastalog.analysis import program as checked
 from elastalog.analysis.values import NIL, Branch, written
 from elastalog.analysis.variables import is_made_name, is_wildcard_name
 from elastalog.syntax.keywords import write_string
@@ -34,7 +17,7 @@ _Node = TypeVar("_Node")
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
 
-def list_program(program: CheckedProgram) -> Iterator[str]:
+def list_program(program: checked.CheckedProgram) -> Iterator[str]:
     """Every relation, fact and rule, a line each; rules with their numbers and the types of their variables."""
     for relation in program.relations.values():
         yield show_relation(relation)
@@ -44,7 +27,7 @@ def list_program(program: CheckedProgram) -> Iterator[str]:
         yield f"{show_rule(rule)}    // {_remark(rule)}"
 
 
-def list_strata(program: CheckedProgram, remarks: Mapping[str, str] | None = None) -> Iterator[str]:
+def list_strata(program: checked.CheckedProgram, remarks: Mapping[str, str] | None = None) -> Iterator[str]:
     """Every stratum with its relations and rules, in the order of evaluation; and what is to be said of a relation."""
     for stratum in program.strata:
         kind = "recursive" if stratum.is_recursive else "not recursive" if stratum.rules else "no rules"
@@ -55,10 +38,10 @@ def list_strata(program: CheckedProgram, remarks: Mapping[str, str] | None = Non
             yield f"    {show_rule(rule)}    // {_remark(rule)}"
 
 
-def _remark(rule: Rule) -> str:
+def _remark(rule: checked.Rule) -> str:
     types = {
         variable.name: variable.base.value
-        for variable in variables_in((*rule.body, rule.head), is_deep=True)
+        for variable in checked.variables_in((*rule.body, rule.head), is_deep=True)
         if not is_wildcard_name(variable.name) and not is_made_name(variable.name)
     }
     texts = [f"rule {rule.number}", f"{rule.head.relation} {rule.number_in_relation}"]
@@ -69,7 +52,7 @@ def _remark(rule: Rule) -> str:
     return "; ".join(texts)
 
 
-def show_relation(relation: Relation) -> str:
+def show_relation(relation: checked.Relation) -> str:
     """Its declaration, with the directives and the base types of declared types in a comment."""
     attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in relation.attributes)
     text = f".decl {relation.name}({attributes})"
@@ -78,50 +61,50 @@ def show_relation(relation: Relation) -> str:
     return f"{text}    // {'; '.join(dict.fromkeys(remarks))}" if remarks else text
 
 
-def show_rule(rule: Rule) -> str:
+def show_rule(rule: checked.Rule) -> str:
     """The rule as it would be written."""
     head, *written = inlined((rule.head, *rule.body))
     body = f" :- {', '.join(map(show_literal, written))}" if written else ""
     return f"{show_literal(head)}{body}."
 
 
-def show_literal(literal: Literal) -> str:
+def show_literal(literal: checked.Literal) -> str:
     """The literal as it would be written."""
     match literal:
-        case Atom():
+        case checked.Atom():
             return f"{literal.relation}({', '.join(show_expression(term) for term in literal.arguments)})"
-        case Negation():
+        case checked.Negation():
             return f"!{show_literal(literal.atom)}"
-        case Comparison():
+        case checked.Comparison():
             return print_comparison(literal.operator, show_expression(literal.left), show_expression(literal.right))
-        case Aggregation():
+        case checked.Aggregation():
             bodies = " ; ".join(_conjunction(body) for body in literal.bodies) or "false"
             return f"{literal.result.name} = {_operator_and_target(literal)}{{ {bodies} }}"
         case _:
             assert_never(literal)
 
 
-def _operator_and_target(aggregate: Aggregation) -> str:
+def _operator_and_target(aggregate: checked.Aggregation) -> str:
     """What stands before the braces of an aggregate."""
     if aggregate.target is None:
         return f"{aggregate.operator} : "
     target = _built(aggregate.target, _made(aggregate.bodies[0] if aggregate.bodies else ()))
-    if aggregate.operator[0] == "@" and isinstance(target, Apply):
+    if aggregate.operator[0] == "@" and isinstance(target, checked.Apply):
         start, value = map(show_expression, target.arguments)
         return f"@{aggregate.operator} {value} : {start}, "
     return f"{aggregate.operator} {show_expression(target)} : "
 
 
-def show_expression(term: Expression | Wildcard) -> str:
+def show_expression(term: checked.Expression | checked.Wildcard) -> str:
     """The expression as it would be written, every operation in parentheses."""
     match term:
-        case Variable():
+        case checked.Variable():
             return "_" if is_wildcard_name(term.name) else term.name
-        case Wildcard():
+        case checked.Wildcard():
             return "_"
-        case Constant():
-            return show_value(term.value) + ("u" if term.base is Base.UNSIGNED else "")
-        case Apply():
+        case checked.Constant():
+            return show_value(term.value) + ("u" if term.base is checked.Base.UNSIGNED else "")
+        case checked.Apply():
             arguments = [show_expression(argument) for argument in term.arguments]
             if term.functor == "[]":
                 return f"[{', '.join(arguments)}]"
@@ -132,7 +115,7 @@ def show_expression(term: Expression | Wildcard) -> str:
             assert_never(term)
 
 
-def show_value(value: Value) -> str:
+def show_value(value: checked.Value) -> str:
     """A value as the language writes it."""
     return write_string(value) if isinstance(value, str) else written(value)
 
@@ -149,35 +132,41 @@ def json_value(value: Any) -> Any:
     return None if value is NIL else value
 
 
-def _conjunction(body: Iterable[Literal]) -> str:
+def _conjunction(body: Iterable[checked.Literal]) -> str:
     return ", ".join(map(show_literal, inlined(tuple(body)))) or "true"
 
 
-def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
+def inlined(literals: tuple[checked.Literal, ...]) -> list[checked.Literal]:
     """Literals as they were written: what was named to be built or taken apart stands in its place again."""
     made = _made(literals)
     if not made:
         return list(literals)
     return [
-        literal if isinstance(literal, Aggregation) else _built(literal, made)
+        literal if isinstance(literal, checked.Aggregation) else _built(literal, made)
         for literal in literals
-        if not (isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name in made)
+        if not (
+            isinstance(literal, checked.Comparison)
+            and isinstance(literal.left, checked.Variable)
+            and literal.left.name in made
+        )
     ]
 
 
-def _made(literals: Iterable[Literal]) -> dict[str, Expression]:
+def _made(literals: Iterable[checked.Literal]) -> dict[str, checked.Expression]:
     """What the variables stand for that were made to build values or take them apart."""
     return {
         literal.left.name: literal.right
         for literal in literals
-        if isinstance(literal, Comparison) and isinstance(literal.left, Variable) and is_made_name(literal.left.name)
+        if isinstance(literal, checked.Comparison)
+        and isinstance(literal.left, checked.Variable)
+        and is_made_name(literal.left.name)
     }
 
 
-def _built(tree: _Node, made: Mapping[str, Expression]) -> _Node:
+def _built(tree: _Node, made: Mapping[str, checked.Expression]) -> _Node:
     """What was written: what the made variables stand for is in their place."""
 
     def put(node: Any) -> Any:
-        return mapped(made[node.name], put) if type(node) is Variable and node.name in made else node
+        return mapped(made[node.name], put) if type(node) is checked.Variable and node.name in made else node
 
     return mapped(tree, put)

@@ -14,82 +14,69 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from elastalog.analysis.draft import is_constructor
-from elastalog.analysis.findings import Findings, primary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import PARTIAL, is_generator
 from elastalog.analysis.program import Apply, Base, Constant, Expression
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import NOT
-from elastalog.syntax.tree import (
-    Aggregate,
-    Atom,
-    Body,
-    Call,
-    Cast,
-    Comparison,
-    Disjunction,
-    Integer,
-    Literal,
-    NegatedGroup,
-    Negation,
-    Term,
-    Truth,
-    Wildcard,
-    nodes_of,
-)
 
 _OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def without_groups(body: Body) -> Body:
+def without_groups(body: tree.Body) -> tree.Body:
     """A conjunction with every negated group as what it says; negated are atoms and comparisons alone."""
-    found: list[Literal] = []
+    found: list[tree.Literal] = []
     for literal in body:
         match literal:
-            case NegatedGroup():
+            case tree.NegatedGroup():
                 found.extend(negate(literal.body, literal.span))
-            case Negation() if not _is_single(literal.atom.arguments):
+            case tree.Negation() if not _is_single(literal.atom.arguments):
                 found.append(none_of((literal.atom,), literal.span))
-            case Disjunction():
+            case tree.Disjunction():
                 found.append(replace(literal, alternatives=tuple(map(without_groups, literal.alternatives))))
             case _:
                 found.append(literal)
     return tuple(found)
 
 
-def negate(body: Body, span: Span) -> Body:
+def negate(body: tree.Body, span: Span) -> tree.Body:
     """The literals that hold together exactly when a conjunction does not. `span` is where the negation stands."""
     if len(body) == 1:
         return _negate_literal(body[0], span)
     if not body:
-        return (Truth(False, span),)
-    return (Disjunction(tuple(_negate_literal(literal, literal.span) for literal in body), span),)
+        return (tree.Truth(False, span),)
+    return (tree.Disjunction(tuple(_negate_literal(literal, literal.span) for literal in body), span),)
 
 
-def none_of(body: Body, span: Span, operator: str = "=") -> Comparison:
+def none_of(body: tree.Body, span: Span, operator: str = "=") -> tree.Comparison:
     """That a conjunction has no derivation."""
-    return Comparison(operator, Integer(0, False, span), Aggregate("count", None, body, span), span, span)
+    return tree.Comparison(
+        operator, tree.Integer(0, False, span), tree.Aggregate("count", None, body, span), span, span
+    )
 
 
-def _negate_literal(literal: Literal, span: Span) -> Body:
+def _negate_literal(literal: tree.Literal, span: Span) -> tree.Body:
     match literal:
-        case Atom():
-            return (Negation(literal, span) if _is_single(literal.arguments) else none_of((literal,), span),)
-        case Negation(atom=atom):
+        case tree.Atom():
+            return (tree.Negation(literal, span) if _is_single(literal.arguments) else none_of((literal,), span),)
+        case tree.Negation(atom=atom):
             # A wildcard does not tell derivations apart that say no more than that there is one.
-            is_plain = _is_single(atom.arguments) and not any(True for _ in nodes_of(Wildcard, atom.arguments))
+            is_plain = _is_single(atom.arguments) and not any(
+                True for _ in tree.nodes_of(tree.Wildcard, atom.arguments)
+            )
             return (atom if is_plain else none_of((atom,), span, "!="),)
-        case NegatedGroup():
+        case tree.NegatedGroup():
             return negate(negate(literal.body, literal.span), span)
-        case Comparison(operator, left, right, operator_span):
+        case tree.Comparison(operator, left, right, operator_span):
             if not _is_single((left, right)):
                 return (none_of((literal,), span),)
             negated = operator.removeprefix(NOT) if operator.startswith(NOT) else NOT + operator
-            return (Comparison(negated, left, right, operator_span, span),)
-        case Truth():
-            return (Truth(not literal.value, span),)
-        case Disjunction():
-            found: list[Literal] = []
+            return (tree.Comparison(negated, left, right, operator_span, span),)
+        case tree.Truth():
+            return (tree.Truth(not literal.value, span),)
+        case tree.Disjunction():
+            found: list[tree.Literal] = []
             for each in literal.alternatives:
                 found.extend(negate(each, each[0].span if len(each) == 1 else literal.span))
             return tuple(found)
@@ -97,35 +84,35 @@ def _negate_literal(literal: Literal, span: Span) -> Body:
             assert_never(literal)
 
 
-def _is_single(terms: Iterable[Term]) -> bool:
+def _is_single(terms: Iterable[tree.Term]) -> bool:
     """Whether terms have one value at most, which is computed in the literal itself."""
     pending = list(terms)
     while pending:
         term = pending.pop()
-        if type(term) is Aggregate:
+        if type(term) is tree.Aggregate:
             if term.operator not in ("count", "sum"):
                 return False
-        elif type(term) is Call:
+        elif type(term) is tree.Call:
             if is_generator(term.functor) or has_partial_part(term):
                 return False
             pending.extend(term.arguments)
-        elif type(term) is Cast:
+        elif type(term) is tree.Cast:
             pending.append(term.term)
     return True
 
 
-def has_partial_part(call: Call) -> bool:
+def has_partial_part(call: tree.Call) -> bool:
     """Whether a record or branch is built of what may have no value; that is computed apart from the literal."""
     return is_constructor(call.functor) and any(
-        inner.functor in PARTIAL or inner.functor[0] == "@" for inner in nodes_of(Call, call.arguments)
+        inner.functor in PARTIAL or inner.functor[0] == "@" for inner in tree.nodes_of(tree.Call, call.arguments)
     )
 
 
-def is_partial(term: Term) -> bool:
+def is_partial(term: tree.Term) -> bool:
     """Whether a term may have no value, or several."""
-    calls = nodes_of(Call, term)
+    calls = tree.nodes_of(tree.Call, term)
     return any(c.functor in PARTIAL or is_generator(c.functor) or c.functor[0] == "@" for c in calls) or any(
-        True for _ in nodes_of(Aggregate, term)
+        True for _ in tree.nodes_of(tree.Aggregate, term)
     )
 
 
@@ -180,13 +167,7 @@ def alternatives_of(body: tree.Body, copies: int, span: Span, findings: Findings
 
 def report_too_large(count: str, span: Span, findings: Findings) -> None:
     """E0221."""
-    findings.error(
-        "E0221",
-        f"this stands for {count} rules",
-        primary(span, "heads and alternatives multiply here"),
-        note=f"a clause may stand for at most {MOST_ALTERNATIVES} rules and {MOST_LITERALS} literals",
-        advice="move each group of alternatives into a relation of its own",
-    )
+    findings.error("E0221", span, count=count, rules=MOST_ALTERNATIVES, literals=MOST_LITERALS)
 
 
 def _size(body: tree.Body) -> tuple[int, int]:

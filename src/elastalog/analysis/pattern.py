@@ -9,7 +9,7 @@ from dataclasses import replace
 from elastalog.analysis.draft import constant_value
 from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
 from elastalog.analysis.values import NIL, Branch, Record
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -58,16 +58,14 @@ def _parse(text: str, program: CheckedProgram, named: Mapping[str, float], or_el
     atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
     if relation is None:
-        raise _wrong(
-            source, "E0606", f"there is no relation `{atom.relation}`", atom.relation_span,
-            advice=did_you_mean(atom.relation, program.relations)
-            or "`elastalog show --stage checked` lists the relations",
-        )  # fmt: skip
-    if len(atom.arguments) != relation.arity:
-        raise _wrong(
-            source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
-            advice=f"write `{_written(relation)}`",
-        )  # fmt: skip
+        advice = (
+            did_you_mean(atom.relation, program.relations) or "`elastalog show --stage checked` lists the relations"
+        )
+        raise error("E0606", atom.relation_span, source=source, name=atom.relation, advice=advice)
+    arity, given = relation.arity, len(atom.arguments)
+    if given != arity:
+        form = _written(relation)
+        raise error("E0607", atom.span, source=source, relation=relation.name, arity=arity, given=given, form=form)
     terms = tuple(_term(source, relation, i, argument, named, or_else) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
 
@@ -77,8 +75,7 @@ def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ..
     pattern = _parse(text, program, _NAMED, "")
     values = tuple(term for term in pattern.terms if not isinstance(term, Free))
     if len(values) < len(pattern.terms):
-        span = Span(0, len(text))
-        raise _wrong(Source("<query>", text), "E0608", "a fact has no variables", span, advice="write values only")
+        raise error("E0608", Span(0, len(text)), source=Source("<query>", text))
     return pattern.relation, values
 
 
@@ -87,12 +84,11 @@ _ADVICE = "write one atom, as in `path(1, X)`"
 
 def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom:
     """The atom that is all of a text, with or without a dot behind it."""
+    whole = Span(0, len(source.text))
     if not source.text.strip(" .\t\r\n"):
-        raise _wrong(source, "E0609", "this is not an atom", Span(0, len(source.text)), advice=_ADVICE)
-    if source.text.strip() in relations:
-        message = f"`{source.text.strip()}` alone is not an atom"
-        advice = f"write `{_written(relations[source.text.strip()])}`, with a value, a variable or `_` in each place"
-        raise _wrong(source, "E0609", message, Span(0, len(source.text)), advice=advice)
+        raise error("E0609", whole, source=source, what="an atom")
+    if (name := source.text.strip()) in relations:
+        raise error("E0609.alone", whole, source=source, name=name, form=_written(relations[name]))
     tree, found = parse(source if source.text.rstrip().endswith(".") else Source(source.name, source.text + "."))
     errors = [_of_atom(d, source) for d in found if d.severity == "error"]
     if errors:
@@ -100,7 +96,7 @@ def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom
     match tree.items:
         case (syntax.Clause(heads=(atom,), body=()),):
             return atom
-    raise _wrong(source, "E0609", "this is not one atom", Span(0, len(source.text)), advice=_ADVICE)
+    raise error("E0609", whole, source=source, what="one atom")
 
 
 def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
@@ -115,8 +111,7 @@ def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
         )
     rest, wrong = parse(Source(source.name, source.text[:start] + "."))
     if not wrong and len(rest.items) == 1:
-        label = Label(Span(start, end), "too much")
-        return Diagnostic("E0609", "the atom ends before this", (label,), help=_ADVICE, source=source)
+        return finding("E0609.end", Span(start, end), source=source)
     advice = _ADVICE if error.code == "E0110" else error.help or _ADVICE
     return replace(error, labels=labels, help=advice, source=source)
 
@@ -156,10 +151,9 @@ def _term(
             value = _record(argument, attribute.type_name, attribute.structures or {})
             if value is not None:
                 return value
-    kind = f"{'an' if base is Base.UNSIGNED else 'a'} {base.value}"
-    raise _wrong(
-        source, "E0610", f"attribute `{attribute.name}` of `{relation.name}` is {kind}", argument.span,
-        advice=f"write {kind}{or_else}",
+    raise error(
+        "E0610", argument.span, source=source, attribute=attribute.name, relation=relation.name, kind=base.article,
+        otherwise=or_else,
     )  # fmt: skip
 
 
@@ -196,7 +190,3 @@ def _record(term: syntax.Term, type_name: str, structures: Mapping[str, Structur
 def _part(term: syntax.Term, base: Base) -> Value | None:
     named = _named(term, _NAMED) if base is Base.FLOAT else None
     return constant_value(term, base) if named is None else named
-
-
-def _wrong(source: Source, code: str, message: str, span: Span, *, advice: str) -> ElastalogError:
-    return ElastalogError([Diagnostic(code, message, (Label(span),), help=advice, source=source)])

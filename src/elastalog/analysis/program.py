@@ -332,3 +332,24 @@ def variables_in(literals: Iterable[Literal], is_deep: bool) -> Iterator[Variabl
                     yield from variables_in(body, is_deep)
             else:
                 yield from literal.groups
+
+
+def literals_in(*bodies: Iterable[Literal]) -> Iterator[Literal]:
+    """The literals of bodies, and of the aggregates in them."""
+    for body in bodies:
+        for literal in body:
+            yield literal
+            if type(literal) is Aggregation:
+                yield from literals_in(*literal.bodies)
+
+
+def inner_atoms(literal: Literal) -> Iterator[Atom]:
+    """The atoms that a literal negates, or that are inside of it."""
+    if type(literal) is Negation:
+        yield literal.atom
+    elif type(literal) is Aggregation:
+        for inner in literals_in(*literal.bodies):
+            if type(inner) is Atom:
+                yield inner
+            elif type(inner) is Negation:
+                yield inner.atom

@@ -19,7 +19,7 @@ from elastalog.analysis.program import CheckedProgram, Value, variables_in
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.analysis.variables import variables_of
 from elastalog.diagnostics.arguments import wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
@@ -91,8 +91,8 @@ def parameters_in(text: str, program: CheckedProgram) -> tuple[str, ...]:
     for atom in nodes_of(syntax.Atom, clause.body):
         if atom.relation not in program.relations:
             span = Span(atom.span.start - shift, atom.span.end - shift)
-            advice = did_you_mean(atom.relation, program.relations) or "ask about relations that the program declares"
-            raise _wrong(text, "E0204", f"unknown relation `{atom.relation}`", span, advice)
+            advice = did_you_mean(atom.relation, program.relations)
+            raise _wrong(text, "E0204.query", span, name=atom.relation, advice=advice)
     names = (variable.name for variable in nodes_of(syntax.Variable, (*clause.heads, *clause.body)))
     return tuple(dict.fromkeys(name[1:] for name in names if name.startswith("?")))
 
@@ -121,7 +121,7 @@ def _as_clause(text: str, name: str) -> tuple[Source, int]:
     """The text as a clause, and how far places in it have moved: not at all if it has a head."""
     body = text.rstrip().removesuffix(".")
     if not body.strip():
-        raise _wrong(text, "E0618", "the query is empty", Span(0, len(text)), "write literals, as in a rule's body")
+        raise _wrong(text, "E0618.empty")
     tokens, _ = tokenize(Source("<query>", body))
     if ":-" in tokens.texts:
         return Source("<query>", f"{body}\n."), 0
@@ -133,7 +133,7 @@ def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
     match tree.items:
         case (syntax.Clause(heads=(_,)) as clause,):
             return clause
-    raise _wrong(text, "E0618", "this is not one query", Span(0, len(text)), "write literals, as in a rule's body")
+    raise _wrong(text, "E0618.several")
 
 
 def _columns_of_body(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
@@ -174,18 +174,16 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
             return term
         name = term.name[1:]
         if name not in parameters:
-            advice = did_you_mean(name, parameters) or f"give it a value: `db.query(…, {name or 'name'}=1)`"
             span = Span(term.span.start - shift, term.span.end - shift)
-            raise _wrong(text, "E0619", f"parameter `{term.name}` has no value", span, advice)
+            near = did_you_mean(name, parameters)
+            raise _wrong(text, "E0619", span, name=name, advice=near, example=name or "name")
         used.add(name)
         return constant(parameters[name], term.span)
 
     found = mapped(clause, bind)
     unused = [name for name in parameters if name not in used]
     if unused:
-        listed = ", ".join(f"`?{name}`" for name in unused)
-        advice = "write it with a question mark where its value belongs, or leave it out"
-        raise ElastalogError([Diagnostic("E0619", f"the query has no parameter {listed}", help=advice)])
+        raise error("E0619.unused", listed=", ".join(f"`?{name}`" for name in unused))
     return found
 
 
@@ -232,9 +230,7 @@ def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], te
         own = {variable.name: variable for variable in variables_in(rule.body, is_deep=True)}
         missing = next((column for column in columns if column not in own), None)
         if missing is not None:
-            advice = "name it in each of them, or give the query a head: `found(X) :- …`"
-            whole = Span(0, len(text))
-            raise _wrong(text, "E0618", f"variable `{missing}` is not in every alternative", whole, advice)
+            raise _wrong(text, "E0618.alternatives", name=missing)
         bases.update({column: own[column] for column in columns})
         rules.append(replace(rule, head=checked.Atom(name, tuple(own[column] for column in columns), rule.span)))
     attributes = tuple(checked.Attribute(column, bases[column].base.value, bases[column].base) for column in columns)
@@ -255,13 +251,13 @@ def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int) -> None:
     declarations, which stand elsewhere."""
     source = Source("<query>", text)
     errors = []
-    for error in found:
-        if error.severity == "error":
-            labels = tuple(_placed(label, shift, len(text)) for label in error.labels if label.primary)
-            message = error.message
+    for fault in found:
+        if fault.severity == "error":
+            labels = tuple(_placed(label, shift, len(text)) for label in fault.labels if label.primary)
+            message = fault.message
             if any(label.span.start >= len(text) for label in labels):  # the dot was put there by `_as_clause`
                 message = message.replace("found `.`", "found the end")
-            errors.append(replace(error, message=message, labels=labels, source=source))
+            errors.append(replace(fault, message=message, labels=labels, source=source))
     if errors:
         raise ElastalogError(errors)
 
@@ -271,10 +267,9 @@ def _placed(label: Label, shift: int, end: int) -> Label:
     return replace(label, span=Span(start, max(start, last)))
 
 
-def _wrong(text: str, code: str, message: str, span: Span, advice: str) -> ElastalogError:
-    return ElastalogError(
-        [Diagnostic(code, message, (Label(span, "here"),), help=advice, source=Source("<query>", text))]
-    )
+def _wrong(text: str, key: str, span: Span | None = None, **values: Any) -> ElastalogError:
+    """What is wrong with a place of the query, or with all of it."""
+    return error(key, span or Span(0, len(text)), source=Source("<query>", text), **values)
 
 
 # --- the values of parameters ----------------------------------------------------------------------------------------

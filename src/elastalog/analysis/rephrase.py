@@ -3,7 +3,7 @@ besides one, what of it holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.draft import is_constructor
@@ -14,7 +14,7 @@ from elastalog.analysis.query import constant
 from elastalog.analysis.variables import given_by, substitute, variables_of
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree
-from elastalog.syntax.tree import mapped
+from elastalog.syntax.tree import mapped, nodes_of
 
 
 def bound_to(rule: tree.Clause, place: int, values: Sequence[Value]) -> tree.Clause | None:
@@ -56,7 +56,7 @@ def with_members(rule: tree.Clause) -> Iterator[tree.Clause]:
 
 def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) -> Iterator[tree.Clause]:
     around = {variable.name for variable in variables_of((*rule.heads, *rule.body), is_deep=False)}
-    for number, aggregate in enumerate(_aggregates(nodes)):
+    for number, aggregate in enumerate(nodes_of(tree.Aggregate, tuple(nodes), is_deep=False)):
         renamed: dict[str, tree.Term] = {
             variable.name: replace(variable, name=f"{variable.name}_member_{depth}_{number}")
             for variable in variables_of(aggregate.body, is_deep=True)
@@ -67,29 +67,6 @@ def _with_members(rule: tree.Clause, nodes: Sequence[tree.Literal], depth: int) 
             wide = replace(rule, body=(*rule.body, *members), plan=None)
             yield wide
             yield from _with_members(wide, members, depth + 1)
-
-
-def _aggregates(nodes: Iterable[tree.Term | tree.Literal]) -> Iterator[tree.Aggregate]:
-    """The aggregates in nodes, not those inside of others."""
-    for node in nodes:
-        match node:
-            case tree.Aggregate():
-                yield node
-            case tree.Call() | tree.Atom():
-                yield from _aggregates(node.arguments)
-            case tree.Negation():
-                yield from _aggregates((node.atom,))
-            case tree.Cast():
-                yield from _aggregates((node.term,))
-            case tree.Comparison():
-                yield from _aggregates((node.left, node.right))
-            case tree.NegatedGroup():
-                yield from _aggregates(node.body)
-            case tree.Disjunction():
-                for alternative in node.alternatives:
-                    yield from _aggregates(alternative)
-            case _:
-                pass
 
 
 def is_numbered(rule: tree.Clause) -> bool:

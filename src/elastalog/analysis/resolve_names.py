@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape, Structure, is_constructor
-from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import FUNCTORS, MEANT, functor_of, is_rewritten
 from elastalog.analysis.negation import has_partial_part, negate
 from elastalog.analysis.scopes import pieces
+from elastalog.diagnostics.messages import counted, quoted
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
 
@@ -183,14 +184,7 @@ class _ClauseResolver:
             return
         kinds = [self.types[name].kind for name in (*user.parameter_types[:1], user.result_type) if name in self.types]
         if len(user.parameters) != 2 or kinds[:1] != kinds[1:]:
-            self.findings.error(
-                "E0262",
-                f"functor {quoted(aggregate.operator)} cannot fold an aggregate",
-                primary(span, "it folds what the aggregate ranges over"),
-                secondary(user.span, "declared here"),
-                note="what has been folded so far goes in first, and comes out, with one value after the other",
-                advice=f"declare it like `.functor {user.name}(so_far: number, x: number): number`",
-            )
+            self.findings.error("E0262", span, user.span, functor=aggregate.operator, name=user.name)
 
     def check_call(self, call: tree.Call) -> None:
         if is_constructor(call.functor):
@@ -214,16 +208,13 @@ class _ClauseResolver:
                 advice = f"write `{meant}`" if " " in meant else f"did you mean `{meant}`?"
             else:
                 advice = self.findings.did_you_mean(call.functor, _NAMED_FUNCTORS) or LISTED
-            message = f"unknown functor {quoted(call.functor)}"
             note = LISTED if advice.startswith("did you mean") else None
-            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), note=note, advice=advice)
+            self.findings.error("E0206", call.functor_span, functor=call.functor, note=note, advice=advice)
         elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
             self.findings.error(
-                "E0207",
-                f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
-                primary(call.span, f"{counted(given, 'argument')} here"),
-                advice=f"its form is `{functor.signatures[0]}`",
-            )
+                "E0207", call.span, functor=call.functor, arity=functor.arity_text, given=given,
+                form=functor.signatures[0],
+            )  # fmt: skip
         elif call.functor == "format":
             self.check_format(call)
 
@@ -233,12 +224,7 @@ class _ClauseResolver:
         places = len(pieces(template.value)) - 1 if isinstance(template, tree.String) else None
         if places != given:
             told = "is no text in quotes" if places is None else f"has {counted(places, 'place')} `{{}}`, not {given}"
-            self.findings.error(
-                "E0207",
-                f"the template of `format` {told}",
-                primary(template.span, "one place `{}` for every value behind it"),
-                advice='its form is `format("{} of {}", a, b)`; join texts that are not known with `cat`',
-            )
+            self.findings.error("E0207.template", template.span, told=told)
 
     def check_branch(self, call: tree.Call) -> None:
         """That a branch exists and has as many fields. The type of a record is not known before inference."""
@@ -247,22 +233,17 @@ class _ClauseResolver:
         structure = self.constructors.get(call.functor)
         if structure is None:
             self.findings.error(
-                "E0241",
-                f"unknown branch {quoted(call.functor)}",
-                primary(call.functor_span, "of no declared type"),
-                advice=self.findings.did_you_mean(call.functor, self.constructors)
-                or f"declare it, for example `.type T = {call.functor[1:60]} {{}}`",
-            )
+                "E0241", call.functor_span, functor=call.functor, name=call.functor[1:],
+                near=self.findings.nearest(call.functor, self.constructors),
+            )  # fmt: skip
             return
         fields = structure.branches[call.functor]
         if len(fields) != len(call.arguments):
             listed = ", ".join(field.name for field in fields)
             self.findings.error(
-                "E0242",
-                f"branch {quoted(call.functor)} has {counted(len(fields), 'field')}, not {len(call.arguments)}",
-                primary(call.span, f"{counted(len(call.arguments), 'field')} here"),
-                advice=f"write `{call.functor}({listed})`" if fields else f"write {quoted(call.functor)}",
-            )
+                "E0242", call.span, functor=call.functor, expected=len(fields), given=len(call.arguments),
+                form=f"`{call.functor}({listed})`" if fields else quoted(call.functor),
+            )  # fmt: skip
 
     def report_atom(self, atom: tree.Atom) -> None:
         declaration = self.declarations.get(atom.relation)
@@ -272,49 +253,26 @@ class _ClauseResolver:
                 return
             self.undeclared.add(atom.relation)
             instance, _, own = atom.relation.rpartition(".")
+            meant = MEANT.get(atom.relation.lower())
             self.findings.error(
-                "E0204",
-                f"unknown relation {quoted(atom.relation)}",
-                primary(atom.relation_span, "not declared"),
-                advice=self.findings.did_you_mean(atom.relation, self.declarations)
-                or (
-                    f"did you mean `{MEANT[atom.relation.lower()]}`?"
-                    if MEANT.get(atom.relation.lower()) in TEXT_TESTS
-                    else None
-                )
-                or (
-                    f"the program declares: {', '.join([*self.declarations][:12])}"
-                    if self.findings.source.name == "<query>"
-                    else None
-                )
-                or (
-                    f"make an instance, `.init {instance[:60]} = …`, of a component that declares {quoted(own)}"
-                    if instance
-                    else f"declare it, for example `{self.proposals().declaration(atom)}`"
-                ),
-            )
+                "E0204", atom.relation_span, name=atom.relation,
+                near=self.findings.nearest(atom.relation, self.declarations),
+                meant=meant if meant in TEXT_TESTS else None,
+                declared=", ".join([*self.declarations][:12]) if self.findings.source.name == "<query>" else None,
+                instance=instance or None, own=own, proposal=self.proposals().declaration(atom),
+            )  # fmt: skip
             return
         expected, given = len(declaration.attributes), len(atom.arguments)
         names = ", ".join(attribute.name[:30] for attribute in declaration.attributes[:8])
         self.findings.error(
-            "E0205",
-            f"relation {quoted(atom.relation)} takes {counted(expected, 'argument')}, not {given}",
-            primary(atom.span, f"{counted(given, 'argument')} here"),
-            secondary(declaration.name_span, f"declared with {counted(expected, 'attribute')} here"),
-            advice=f"write `{atom.relation[:60]}({names}{', …' if expected > 8 else ''})`"
-            + ("; use `_` for arguments that do not matter" if given < expected else ""),
-        )
+            "E0205", atom.span, declaration.name_span, relation=atom.relation, expected=expected, given=given,
+            form=f"{atom.relation[:60]}({names}{', …' if expected > 8 else ''})",
+            wildcards="; use `_` for arguments that do not matter" * (given < expected),
+        )  # fmt: skip
 
     def report_wildcard(self, term: tree.Wildcard, where: str, advice: str) -> None:
-        message = f"`_` has no value in {where}"
-        self.findings.error("E0321", message, primary(term.span, "a value is needed here"), advice=advice)
+        self.findings.error("E0321", term.span, where=where, advice=advice)
 
     def report_once(self, variable: tree.Variable) -> None:
-        self.findings.warning(
-            "E0324",
-            f"variable {quoted(variable.name)} occurs only once",
-            primary(variable.span, "used nowhere else in this rule"),
-            advice=f'write `"{variable.name[:60]}"` if that is a text, otherwise `_`'
-            if variable.name[0].islower() and any(name[0].isupper() for name in self.variables)
-            else f"write `_`, or `_{variable.name[:60]}` to keep the name",
-        )
+        is_text = variable.name[0].islower() and any(name[0].isupper() for name in self.variables)
+        self.findings.warning("E0324", variable.span, name=variable.name, text=variable.name if is_text else None)

@@ -13,10 +13,20 @@ from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Rule
+from elastalog.analysis.findings import Findings, secondary
+from elastalog.analysis.program import (
+    Aggregation,
+    Atom,
+    CheckedProgram,
+    Literal,
+    Negation,
+    Rule,
+    inner_atoms,
+    literals_in,
+)
 from elastalog.analysis.subsumptions import MARK, is_of_pairs, keeping_best
 from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.syntax import tree
@@ -91,27 +101,10 @@ def _report(use: Use, steps: list[tuple[str, str, Span]], instead: str | None, f
     labels: list[Label] = [
         secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
     ]
-    head, body = quoted(use.head), quoted(use.body)
     if use.manner == "negation":
-        findings.error(
-            "E0412",
-            f"relation {body} depends on its own negation",
-            primary(use.span, f"{head} uses the negation of {body} here"),
-            *labels,
-            note="a negated relation must be complete before it is read",
-            advice=f"split the rule so that {head} negates a relation outside this cycle",
-        )
+        findings.error("E0412", use.span, *labels, head=use.head, body=use.body)
     else:
-        findings.error(
-            "E0413",
-            f"relation {body} depends on an aggregate over itself",
-            primary(use.span, f"{head} aggregates over {body} here"),
-            *labels,
-            note="an aggregated relation must be complete before it is read",
-            advice=f"split the rule so that {head} aggregates over a relation outside this cycle"
-            if instead is None
-            else f"derive all values, in a column that keeps the best: `{instead}`",
-        )
+        findings.error("E0413", use.span, *labels, head=use.head, body=use.body, instead=instead)
 
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
@@ -168,9 +161,7 @@ def needed_for(program: CheckedProgram, names: Iterable[str]) -> set[str]:
     for rule in (*program.rules, *program.subsumptions):
         own = needs.setdefault(rule.head.relation.removesuffix(MARK), set())
         for literal in rule.body:
-            own.update(
-                [literal.relation] if type(literal) is Atom else [a.relation for a, _, _ in _strict_atoms(literal)]
-            )
+            own.update([atom.relation for atom in ([literal] if type(literal) is Atom else inner_atoms(literal))])
     found: set[str] = set()
     pending = list(names)
     while pending:
@@ -185,15 +176,11 @@ def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:
     if type(literal) is Negation:
         yield literal.atom, "negation", literal.span
     elif type(literal) is Aggregation:
-        pending: list[Literal] = [inner for body in literal.bodies for inner in body]
-        while pending:
-            inner = pending.pop()
+        for inner in literals_in(*literal.bodies):
             if type(inner) is Atom:
                 yield inner, "aggregate", inner.span
             elif type(inner) is Negation:
                 yield inner.atom, "negation", inner.span
-            elif type(inner) is Aggregation:
-                pending.extend([deeper for body in inner.bodies for deeper in body])
 
 
 def components(uses: Uses) -> list[list[str]]:

@@ -25,8 +25,9 @@ from typing import Final, TypeAlias
 
 from elastalog.analysis.declare_types import types_below
 from elastalog.analysis.draft import Draft, Outcome
-from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.variables import equal_name, wildcard_name
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.keywords import LATTICE_OPERATORS, NOT
 from elastalog.syntax.tree import (
@@ -72,13 +73,7 @@ def with_pairs(draft: Draft) -> Outcome:
         findings.instance = item.instance
         one, other = item.dominated, item.dominating
         if one.relation != other.relation:
-            findings.error(
-                "E0247",
-                "a subsumption is between two facts of one relation",
-                primary(other.span, f"of {quoted(other.relation)}"),
-                secondary(one.span, f"of {quoted(one.relation)}"),
-                advice=f"write {quoted(one.relation)} on both sides of `<=`",
-            )
+            findings.error("E0247", other.span, one.span, one=one.relation, other=other.relation)
             continue
         one, other = _with_names(one, 1), _with_names(other, 2)
         declaration = declared.get(one.relation)
@@ -171,33 +166,14 @@ def _declared(items: list[Lattice], findings: Findings) -> dict[str, Lattice]:
         for place, (name, term, span) in enumerate(item.operators):
             operands = [type(t) for t in term.arguments] if type(term) is Call else []
             if name not in LATTICE_OPERATORS:
-                _at_fault(
-                    f"a lattice has no operator {quoted(name)}",
-                    span,
-                    f"the operators are {', '.join(LATTICE_OPERATORS)}",
-                    findings,
-                )
+                findings.error("E0263.operator", span, name=name, operators=", ".join(LATTICE_OPERATORS))
             elif name in names[:place]:
-                _at_fault(f"operator {quoted(name)} is given twice", span, "remove one of them", findings)
+                findings.error("E0263.twice", span, name=name)
             elif name in ("Lub", "Glb", "Leq") and operands != [Wildcard, Wildcard]:
-                _at_fault(
-                    f"operator {quoted(name)} is a functor of two values",
-                    span,
-                    f"write `{name} -> @{name.lower()}(_, _)`",
-                    findings,
-                )
+                findings.error("E0263.functor", span, name=name, small=name.lower())
         if "Lub" not in names:
-            _at_fault(
-                f"lattice {quoted(item.type_name + '<>')} has no `Lub`",
-                item.type_span,
-                "say how two values are joined: `Lub -> @lub(_, _)`",
-                findings,
-            )
+            findings.error("E0263.join", item.type_span, lattice=item.type_name + "<>")
     return {} if findings.diagnostics else found
-
-
-def _at_fault(message: str, span: Span, advice: str, findings: Findings) -> None:
-    findings.error("E0263", message, primary(span, "of this lattice"), advice=advice)
 
 
 def _may_improve(
@@ -210,21 +186,10 @@ def _may_improve(
     if subsumption is not None:
         others.append(("a subsumption", subsumption.span))
     for what, span in others[:1]:
-        findings.error(
-            "E0264",
-            f"relation {quoted(item.name)} has {what} and a column that improves",
-            primary(first.type_span, "of all its values one is kept"),
-            secondary(span, "here something else is said about which facts are kept"),
-            advice="write one of them",
-        )
+        findings.error("E0264.both", first.type_span, span, name=item.name, what=what)
     unknown = [a for a in item.attributes if a.improves == "<>" and a.type_name not in lattices]
     for attribute in unknown if lattices or not findings.diagnostics else ():
-        findings.error(
-            "E0263",
-            f"there is no lattice {quoted(attribute.written_type)}",
-            primary(attribute.type_span, "not declared"),
-            advice=f"declare it: `.lattice {attribute.written_type} {{ Lub -> @lub(_, _) }}`; `min T` needs none",
-        )
+        findings.error("E0263.unknown", attribute.type_span, lattice=attribute.written_type)
     return not others and not unknown
 
 
@@ -322,13 +287,7 @@ def _meet(
     operator, bottom = lattice.operator("Glb"), lattice.operator("Bottom")
     span = first.arguments[found[0][1]].span
     if operator is None:
-        findings.error(
-            "E0263",
-            f"{quoted(name)} is said of several values of {quoted(lattice.type_name + '<>')}, which has no `Glb`",
-            primary(span, "what have they in common?"),
-            secondary(lattice.span, "declared here"),
-            advice="give the lattice `Glb -> @glb(_, _)`, or give the values names of their own",
-        )
+        findings.error("E0263.meet", span, lattice.span, name=name, lattice=lattice.type_name + "<>")
         return
     values: list[Term] = []
     for number, (place, column) in enumerate(found):

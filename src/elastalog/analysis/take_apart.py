@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Final, cast
 
 from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, SeparatedAggregate, Shape
-from elastalog.analysis.findings import Findings, counted, primary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.negation import alternatives_of, report_too_large
 from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
 from elastalog.analysis.variables import variables_of
+from elastalog.diagnostics.messages import counted
 from elastalog.syntax import tree
 
 MOST_LITERALS: Final = 256
@@ -81,13 +82,7 @@ def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
             seen.add(version)
             continue
         example = ", ".join(str(i) for i in range(1, min(atoms, 8) + 1)) + (", …" if atoms > 8 else "")
-        findings.error(
-            "E0218",
-            f"`.plan` does not fit its rule: {problem}",
-            primary(plan.span, "this plan"),
-            note="an order names every positive atom of the body once, counted from 1",
-            advice=f"write for example `.plan {version}:({example})`" if atoms else "remove the plan",
-        )
+        findings.error("E0218", plan.span, problem=problem, version=version, example=example or None)
         return
 
 
@@ -109,13 +104,7 @@ def limit_rules(draft: Draft) -> Outcome:
             kept.append(clause)
         elif clause.span not in told:
             told.add(clause.span)
-            findings.error(
-                "E0227",
-                f"a body of {longest:,} literals",
-                primary(clause.span, "this rule"),
-                note=f"a body may have {MOST_LITERALS} literals",
-                advice="give parts of it relations of their own",
-            )
+            findings.error("E0227", clause.span, longest=longest, most=MOST_LITERALS)
     return replace(draft, flat_clauses=tuple(kept)), findings.diagnostics
 
 

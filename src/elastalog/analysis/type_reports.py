@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from elastalog.analysis.draft import LIMITS, Draft, Field, Kind, SeparatedAggregate, Structure, is_constructor
-from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary, with_article
+from elastalog.analysis.findings import Findings, Place, secondary
 from elastalog.analysis.functors import FUNCTORS, Functor
 from elastalog.analysis.infer import Environment
 from elastalog.analysis.program import Base
 from elastalog.analysis.variables import written_name
 from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import NOT, TEXT_TESTS
@@ -54,84 +55,66 @@ class TypeReports:
         place = self.environment.places.get(term.name)
         if place is None or place == term.span:
             return ()
-        return (secondary(place, f"{quoted(written_name(term.name))} becomes {with_article(base)} here"),)
+        return (secondary(place, f"{quoted(written_name(term.name))} becomes {base.article} here"),)
+
+    def fail(self, key: str, *places: Place, **values: object) -> NoReturn:
+        """Reports what is wrong, and gives the clause up."""
+        self.findings.error(key, *places, **values)
+        raise ClauseAtFaultError
 
     def argument(self, atom: tree.Atom, position: int, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+        if type(term) is tree.Variable:
+            name = written_name(term.name)
+            here = f"{quoted(name)} is {expected.article} here"
+            self.variable(term, found, expected, here, _conversion_advice(found, expected, name))
         attribute = self.declarations[atom.relation].attributes[position]
         declared = Span(attribute.name_span.start, attribute.type_span.end)
+        self.fail(
+            "E0302", term.span, declared, position=position + 1, relation=atom.relation, found=found,
+            expected=expected, advice=self.constant_advice(term, found, expected),
+        )  # fmt: skip
+
+    def part(self, field: Field, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+        """A field of a record or branch that has a value of another type."""
+        here, advice = f"field {quoted(field.name)} is {expected.article}", self.constant_advice(term, found, expected)
         if type(term) is tree.Variable:
-            name = quoted(written_name(term.name))
-            self.findings.error(
-                "E0301",
-                f"variable {name} is used as {found.value} and as {expected.value}",
-                primary(term.span, f"{name} is {with_article(expected)} here"),
-                *self.origin(term, found),
-                advice=_conversion_advice(found, expected, written_name(term.name)),
-            )
-        else:
-            name = quoted(atom.relation)
-            self.findings.error(
-                "E0302",
-                f"argument {position + 1} of {name} is {with_article(expected)}, not {with_article(found)}",
-                primary(term.span, with_article(found)),
-                secondary(declared, f"declared as {expected.value} here"),
-                advice=self.constant_advice(term, found, expected),
-            )
-        raise ClauseAtFaultError
+            self.variable(term, found, expected, here, advice)
+        self.fail("E0302.field", term.span, here=here, found=found, advice=advice)
+
+    def variable(self, variable: tree.Variable, found: Kind, expected: Kind, here: str, advice: str) -> NoReturn:
+        """A variable that has one type here and another there."""
+        self.fail(
+            "E0301", variable.span, *self.origin(variable, found), name=written_name(variable.name), found=found,
+            expected=expected, here=here, advice=advice,
+        )  # fmt: skip
 
     def operand(self, comparison: tree.Comparison, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
-        operator = quoted(comparison.operator.removeprefix(NOT))
-        self.findings.error(
-            "E0303",
-            f"{operator} compares two {expected.value}s, not {with_article(found)}",
-            primary(term.span, with_article(found)),
-            *self.origin(term, found),
-            advice=self.constant_advice(term, found, expected),
-        )
-        raise ClauseAtFaultError
+        self.fail(
+            "E0303.operand", term.span, *self.origin(term, found), operator=comparison.operator.removeprefix(NOT),
+            found=found, expected=expected, advice=self.constant_advice(term, found, expected),
+        )  # fmt: skip
 
     def comparison(self, comparison: tree.Comparison, left: Kind, right: Kind) -> NoReturn:
-        self.findings.error(
-            "E0303",
-            f"{quoted(comparison.operator.removeprefix(NOT))} compares {with_article(left)} with {with_article(right)}",
-            primary(comparison.left.span, with_article(left)),
-            primary(comparison.right.span, with_article(right)),
-            *self.origin(comparison.left, left),
-            *self.origin(comparison.right, right),
-            advice=self.constant_advice(comparison.right, right, left),
-        )
-        raise ClauseAtFaultError
+        one, other = comparison.left, comparison.right
+        self.fail(
+            "E0303", one.span, other.span, *self.origin(one, left), *self.origin(other, right), left=left, right=right,
+            operator=comparison.operator.removeprefix(NOT), advice=self.constant_advice(other, right, left),
+        )  # fmt: skip
 
     def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
-        takes = [overload.parameter(0).value for overload in functor.overloads] if functor.is_uniform else []
-        if functor.is_uniform and found.value not in takes:
-            message = f"{quoted(call.functor)} does not take {with_article(found)}"
-        else:
-            message = f"{quoted(call.functor)} takes {with_article(expected)} here, not {with_article(found)}"
-        if call.functor == "+" and found is Base.SYMBOL:
-            advice = "join symbols with `cat(a, b)`"
-        else:
-            advice = self.constant_advice(term, found, expected)
-        self.findings.error(
-            "E0305",
-            message,
-            primary(term.span, with_article(found)),
-            *self.origin(term, found),
-            note=_forms(functor),
-            advice=advice,
-        )
-        raise ClauseAtFaultError
+        takes = f"takes {expected.article} here, not {found.article}"
+        if functor.is_uniform and found.value not in [each.parameter(0).value for each in functor.overloads]:
+            takes = f"does not take {found.article}"
+        is_joining = call.functor == "+" and found is Base.SYMBOL
+        advice = "join symbols with `cat(a, b)`" if is_joining else self.constant_advice(term, found, expected)
+        self.fail(
+            "E0305", term.span, *self.origin(term, found), functor=call.functor, takes=takes, found=found,
+            form=_forms(functor), advice=advice,
+        )  # fmt: skip
 
     def literal(self, term: tree.Term, base: Base) -> NoReturn:
         limits = "finite floats" if base is Base.FLOAT else f"whole numbers from {LIMITS[base][0]} to {LIMITS[base][1]}"
-        self.findings.error(
-            "E0304",
-            f"{quoted(self.text(term))} does not fit into {base.value}",
-            primary(term.span, f"read as {base.value}"),
-            note=f"{base.value} holds {limits}",
-            advice="use a value within that range, or another type",
-        )
-        raise ClauseAtFaultError
+        self.fail("E0304", term.span, text=self.text(term), base=base, limits=limits)
 
     def constant_advice(self, term: tree.Term, found: Kind, expected: Kind) -> str:
         text = self.text(term)
@@ -142,115 +125,35 @@ class TypeReports:
         if type(term) is tree.Float and expected is not Base.SYMBOL:
             return "write a whole number, or make the other side a float"
         if type(term) is tree.String or type(term) is tree.Float:
-            return f"write {with_article(expected)} here, or change the type of the other side"
+            return f"write {expected.article} here, or change the type of the other side"
         return _conversion_advice(found, expected, text if len(text) <= 30 else "…")
 
     def target(self, operator: str, term: tree.Term, found: Kind) -> NoReturn:
-        self.findings.error(
-            "E0308",
-            f"{quoted(operator)} does not take {with_article(found)}",
-            primary(term.span, with_article(found)),
-            *self.origin(term, found),
-            advice="aggregate a number, unsigned or float; convert with `to_number` where that is meant",
-        )
-        raise ClauseAtFaultError
+        self.fail("E0308", term.span, *self.origin(term, found), operator=operator, found=found)
 
     def result(self, aggregate: SeparatedAggregate, found: Kind, expected: Kind) -> NoReturn:
-        self.findings.error(
-            "E0303",
-            f"{quoted(aggregate.operator)} gives {with_article(found)} here, not {with_article(expected)}",
-            primary(aggregate.span, with_article(found)),
-            *self.origin(aggregate.result, expected),
-            advice="give the result a variable of its own"
-            if isinstance(expected, Structure)
-            else f"convert the result in a second step, for example `y = {_CONVERSIONS[expected]}(x)`",
-        )
-        raise ClauseAtFaultError
-
-    # --- values made of values -------------------------------------------------------------------------------------
-
-    def untyped(self, call: tree.Call, expected: Kind | None) -> NoReturn:
-        shown = quoted(self.text(call))
-        if expected is not None:
-            message = f"{shown} stands where {with_article(expected)} is expected"
-        else:
-            message = f"the type of the record {shown} cannot be told"
-        self.findings.error(
-            "E0340",
-            message,
-            primary(call.span, "a record"),
-            note="the declared type of a relation's argument, or of a variable that it equals, says what a record is",
-            advice="use it, or the variable that it equals, as an argument that is declared with a record type",
-        )
-        raise ClauseAtFaultError
+        conversion = None if isinstance(expected, Structure) else _CONVERSIONS[expected]
+        self.fail(
+            "E0303.result", aggregate.span, *self.origin(aggregate.result, expected), operator=aggregate.operator,
+            found=found, expected=expected, conversion=conversion,
+        )  # fmt: skip
 
     def foreign(self, call: tree.Call, structure: Structure) -> NoReturn:
-        has = ", ".join(quoted(functor) for functor in structure.branches)
-        self.findings.error(
-            "E0341",
-            f"{quoted(self.text(call))} is not of type {quoted(structure.name)}",
-            primary(call.span, f"{quoted(structure.name)} is expected here"),
-            note="`nil` and `[…]` belong to record types" if structure.is_record else f"its branches are {has}",
-            advice=f"write a value of type {quoted(structure.name)}",
-        )
-        raise ClauseAtFaultError
-
-    def fields(self, call: tree.Call, structure: Structure, number: int) -> NoReturn:
-        listed = ", ".join(field.name for field in structure.branches[call.functor])
-        self.findings.error(
-            "E0242",
-            f"record type {quoted(structure.name)} has {counted(number, 'field')}, not {len(call.arguments)}",
-            primary(call.span, f"{counted(len(call.arguments), 'field')} here"),
-            advice=f"write `[{listed}]`; use `_` for fields that do not matter",
-        )
-        raise ClauseAtFaultError
-
-    def part(self, call: tree.Call, field: Field, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
-        if type(term) is tree.Variable:
-            name = quoted(written_name(term.name))
-            message = f"variable {name} is used as {found.value} and as {expected.value}"
-        else:
-            message = f"field {quoted(field.name)} is {with_article(expected)}, not {with_article(found)}"
-        self.findings.error(
-            "E0301" if type(term) is tree.Variable else "E0302",
-            message,
-            primary(term.span, f"field {quoted(field.name)} is {with_article(expected)}"),
-            *self.origin(term, found),
-            advice=self.constant_advice(term, found, expected),
-        )
-        raise ClauseAtFaultError
-
-    def order(self, comparison: tree.Comparison, structure: Structure) -> NoReturn:
-        self.findings.error(
-            "E0342",
-            f"values of type {quoted(structure.name)} have no order",
-            primary(comparison.span, f"{quoted(comparison.operator.removeprefix(NOT))} needs one"),
-            note="only a type whose branches have no fields has an order: by the names of the branches",
-            advice="compare the fields",
-        )
-        raise ClauseAtFaultError
+        """A value that is built in a way that its type does not have."""
+        note = f"its branches are {', '.join(quoted(functor) for functor in structure.branches)}"
+        if structure.is_record:
+            note = "`nil` and `[…]` belong to record types"
+        self.fail("E0341", call.span, text=self.text(call), type=structure.name, note=note)
 
     def cast(self, cast: tree.Cast, found: Kind, expected: Kind) -> NoReturn:
-        self.findings.error(
-            "E0311",
-            f"{with_article(found)} cannot be taken for {with_article(expected)}",
-            primary(cast.type_span, f"{quoted(cast.type_name)} is {with_article(expected)}"),
-            *self.origin(cast.term, found),
-            note="`as` keeps the value, or its 64 bits; what a symbol or record is known by does not tell what it is",
-            advice=_conversion_advice(found, expected, "…")
-            if isinstance(found, Structure) or isinstance(expected, Structure)
-            else f"convert the value with `{_CONVERSIONS[expected]}(…)`",
-        )
-        raise ClauseAtFaultError
-
-    def pattern(self, span: Span, reason: str) -> NoReturn:
-        self.findings.error(
-            "E0310",
-            "the pattern is not a regular expression",
-            primary(span, reason),
-            advice=r"write a regular expression; a backslash before a special character takes it as it is: `\\(`",
-        )
-        raise ClauseAtFaultError
+        if isinstance(found, Structure) or isinstance(expected, Structure):
+            advice = _conversion_advice(found, expected, "…")
+        else:
+            advice = f"convert the value with `{_CONVERSIONS[expected]}(…)`"
+        self.fail(
+            "E0311", cast.type_span, *self.origin(cast.term, found), type=cast.type_name, found=found,
+            expected=expected, advice=advice,
+        )  # fmt: skip
 
 
 def _looks_numeric(text: str) -> bool:

@@ -25,6 +25,11 @@ class Base(Enum):
     SYMBOL = "symbol"
     RECORD = "record"
 
+    @property
+    def article(self) -> str:
+        """`a number`, `an unsigned`."""
+        return f"an {self.value}" if self is Base.UNSIGNED else f"a {self.value}"
+
 
 class Nil(Enum):
     """The record that has no parts; it belongs to every record type."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
+from elastalog.cli.exits import AT_FAULT, Console
 from elastalog.cli.options import duration, program_argument, report_options
 from elastalog.cli.reports import aligned
 from elastalog.program.preprocessing import Preprocessing
@@ -59,8 +59,7 @@ def compare(
     most_updates: int | None,
     timeout: float | None,
     plot: str | None,
-    form: str,
-    verbosity: Verbosity,
+    console: Console,
 ) -> None:
     """Run one workload under every strategy, and show time, memory and work.
 
@@ -72,35 +71,32 @@ def compare(
       elastalog compare reach.dl -F facts --updates updates/
       elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked --plot times.svg
     """
-    with exit_codes(form, verbosity):
-        from elastalog.cli.options import preprocessing_given
-        from elastalog.cli.session_options import load_program
-        from elastalog.evaluation.strategies import STRATEGIES
+    from elastalog.cli.options import preprocessing_given
+    from elastalog.cli.session_options import load_program
+    from elastalog.evaluation.strategies import STRATEGIES
 
-        load_program(program, form, verbosity)
-        chosen = strategies.split(",") if strategies else list(STRATEGIES)
-        for name in chosen:
-            if name.partition("+")[0] not in STRATEGIES:
-                raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")
-            if name.partition("+")[2] not in ("", "eager", "linked"):
-                raise click.BadParameter(f"'{name}': marks are eager or linked.", param_hint="'--strategies'")
-        workload = Workload(program, facts, updates, jobs, timeout, most_updates, preprocessing_given())
-        outcomes: list[Outcome] = []
-        for name in chosen:
-            if verbosity == "verbose":
-                click.echo(f"running {name}", err=True)
-            outcomes.append(run_alone(workload, name))
-        click.echo(_as_json(outcomes) if form == "json" else "\n".join(_table(outcomes)))
-        if plot and plot != "-" and any(outcome.fault is None for outcome in outcomes):
-            _draw(outcomes, Path(plot), program)
-        sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
-        if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:
-            click.echo(
-                "the strategies came to different facts; this is a defect of Elastalog, please report it", err=True
-            )
-            sys.exit(AT_FAULT)
-        if not sizes:
-            sys.exit(AT_FAULT)
+    load_program(program, console)
+    chosen = strategies.split(",") if strategies else list(STRATEGIES)
+    for name in chosen:
+        if name.partition("+")[0] not in STRATEGIES:
+            raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")
+        if name.partition("+")[2] not in ("", "eager", "linked"):
+            raise click.BadParameter(f"'{name}': marks are eager or linked.", param_hint="'--strategies'")
+    workload = Workload(program, facts, updates, jobs, timeout, most_updates, preprocessing_given())
+    outcomes: list[Outcome] = []
+    for name in chosen:
+        if console.is_verbose:
+            click.echo(f"running {name}", err=True)
+        outcomes.append(run_alone(workload, name))
+    click.echo(_as_json(outcomes) if console.form == "json" else "\n".join(_table(outcomes)))
+    if plot and plot != "-" and any(outcome.fault is None for outcome in outcomes):
+        _draw(outcomes, Path(plot), program)
+    sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
+    if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:
+        click.echo("the strategies came to different facts; this is a defect of Elastalog, please report it", err=True)
+        sys.exit(AT_FAULT)
+    if not sizes:
+        sys.exit(AT_FAULT)
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How commands end: which failure gives which exit code, and how diagnostics are shown on the way out."""
+"""How commands speak on standard error, and how they end: which failure gives which exit code."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Final, Literal, NoReturn, TypeAlias
 import click
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
+from elastalog.late import dataclass
 
 FINE: Final = 0
 AT_FAULT: Final = 1
@@ -61,18 +62,63 @@ def _signals_are_exceptions() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Standard error. `form`: that of diagnostics, `text` or `json`; some commands give their answers in it, too."""
+
+    form: str = "text"
+    verbosity: Verbosity = "normal"
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.verbosity == "quiet"
+
+    @property
+    def is_verbose(self) -> bool:
+        return self.verbosity == "verbose"
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody wants to hear how things go: at a terminal, or by `-v`."""
+        return self.is_verbose or (not self.is_quiet and sys.stderr.isatty())
+
+    def say(self, line: str) -> None:
+        """Tells what was done, unless the user wants quiet."""
+        if not self.is_quiet:
+            click.echo(line, err=True)
+
+    def show(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Writes the diagnostics that the verbosity asks for: text, coloured on a terminal, or a JSON list. Of very
+        many only the first are shown as text."""
+        from elastalog.diagnostics.diagnostic import render_json, render_text
+
+        shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[self.verbosity]]
+        if self.form == "json":
+            click.echo(render_json(shown), err=True)
+            return
+        color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        first = sorted(shown, key=lambda diagnostic: diagnostic.severity != "error")[:_MOST_SHOWN]
+        kept = set(map(id, first))
+        for diagnostic in shown:
+            if id(diagnostic) in kept:
+                click.echo(render_text(diagnostic, color=color) + "\n", err=True, color=color)
+        if len(shown) > _MOST_SHOWN:
+            click.echo(f"… and {len(shown) - _MOST_SHOWN} more", err=True)
+
+
 @contextmanager
-def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[None]:
+def exit_codes(console: Console | None = None) -> Iterator[None]:
     """Run a command; end with the exit code that its failure has, diagnostics on standard error."""
+    told = console or Console()
     try:
         with _signals_are_exceptions():
             yield
             sys.stdout.flush()
     except LimitReached as limit:
-        show_diagnostics(limit.diagnostics, form, verbosity)
+        told.show(limit.diagnostics)
         sys.exit(LIMIT)
     except ElastalogError as fault:
-        show_diagnostics(fault.diagnostics, form, verbosity)
+        told.show(fault.diagnostics)
         sys.exit(AT_FAULT)
     except InternalError as fault:
         click.echo(str(fault), err=True)
@@ -107,22 +153,3 @@ def code_of(end: BaseException) -> int:
 
 def _silence_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def show_diagnostics(diagnostics: Iterable[Diagnostic], form: str, verbosity: Verbosity) -> None:
-    """Write the diagnostics that the verbosity asks for to standard error: text, coloured on a terminal, or a JSON
-    list. Of very many only the first are shown as text."""
-    from elastalog.diagnostics.diagnostic import render_json, render_text
-
-    shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[verbosity]]
-    if form == "json":
-        click.echo(render_json(shown), err=True)
-        return
-    color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    first = sorted(shown, key=lambda diagnostic: diagnostic.severity != "error")[:_MOST_SHOWN]
-    kept = set(map(id, first))
-    for diagnostic in shown:
-        if id(diagnostic) in kept:
-            click.echo(render_text(diagnostic, color=color) + "\n", err=True, color=color)
-    if len(shown) > _MOST_SHOWN:
-        click.echo(f"… and {len(shown) - _MOST_SHOWN} more", err=True)

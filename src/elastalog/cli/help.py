@@ -56,7 +56,7 @@ def doctor() -> None:
     for package, purpose in OPTIONAL.items():
         click.echo(f"{package}: {_version(package) or 'not installed'} (optional: {purpose})")
     click.echo(f"device: {_device()}")
-    with announcing("normal"):
+    with announcing():
         checks = (("evaluate and update", _evaluates), ("store", _stores))
         results = [_told(name, check) for name, check in checks]
     is_well = all(results)
@@ -124,11 +124,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-_WHERE: Final = {
-    "bash": "~/.bashrc",
-    "zsh": "~/.zshrc",
-    "fish": "~/.config/fish/completions/elastalog.fish",
-}
+_WHERE: Final = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/elastalog.fish"}
 
 
 @click.command()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
-from elastalog.cli.exits import Verbosity
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.cli.exits import Console, Verbosity, exit_codes
+from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
@@ -47,20 +48,56 @@ _flags: Final = together(
 )
 
 
-def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`-v` and `-q`, which may stand before or after the name of a subcommand. The command takes what they come down to
-    as `verbosity`."""
+def console_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`-v` and `-q`, which may stand before or after the name of a subcommand, and what `--format` says. The command
+    takes them as a `console`."""
 
     @wraps(command)
-    def judged(*, verbose: bool, quiet: bool, **given: Any) -> None:
-        command(verbosity=_verbosity(verbose, quiet), **given)
+    def judged(*, verbose: bool, quiet: bool, form: str = "text", **given: Any) -> None:
+        command(console=Console(form, _verbosity(verbose, quiet)), **given)
 
     return _flags(judged)
 
 
+def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same; what the command raises ends it with the exit code of that failure."""
+
+    @wraps(command)
+    def ended(*, console: Console, **given: Any) -> None:
+        with exit_codes(console):
+            command(console=console, **given)
+
+    return console_options(ended)
+
+
 def report_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--format`, which the command takes as `form`, and those of `verbosity_options`."""
+    """`--format`, and those of `verbosity_options`."""
     return format_option(verbosity_options(command))
+
+
+def option(*names: str, **settings: Any) -> Any:
+    """A field of a dataclass that is an option of a command; see `options_of`. Its settings are those of click."""
+    return field(metadata={"names": names, "settings": settings})
+
+
+def options_of(kind: type[Any], name: str) -> Callable[[_Command], _Command]:
+    """The fields of a dataclass as options, in their order. The command takes them together, as an instance, by a
+    name."""
+    fields = kind.__dataclass_fields__
+
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def gathered(**given: Any) -> None:
+            command(**{name: kind(**{each: given.pop(each) for each in fields})}, **given)
+
+        return together(*(click_option(each, key) for key, each in fields.items()))(gathered)
+
+    return decorate
+
+
+def click_option(declared: Any, *name: str) -> Callable[[Any], Any]:
+    """The option of a field, by a name or that of the option itself."""
+    return click.option(*declared.metadata["names"], *name, **declared.metadata["settings"])
 
 
 def _verbosity(verbose: bool, quiet: bool) -> Verbosity:
@@ -127,9 +164,7 @@ def standard_input() -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        told = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        advice = "convert the text to UTF-8"
-        raise ElastalogError([Diagnostic("E0505", told, help=advice, location=f"{NAME}:{line}")]) from None
+        raise ElastalogError.of("E0505.standard_input", location=f"{NAME}:{line}", data=data[error.start]) from None
 
 
 _META: Final = "elastalog.preprocessing"

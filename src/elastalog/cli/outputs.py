@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.display import show_character
 
 if TYPE_CHECKING:
@@ -123,5 +123,4 @@ def checked_output() -> Iterator[None]:
         # What is left in the buffer would fail once more when Python closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = fault.strerror or str(fault)
-        advice = "check where the output goes, and the space left there"
-        raise ElastalogError([Diagnostic("E0517", f"cannot write the output: {reason}", help=advice)]) from None
+        raise error("E0517.checked_output", reason=reason) from None

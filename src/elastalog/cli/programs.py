@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.exits import AT_FAULT, Console, exit_codes
 from elastalog.cli.options import (
     preprocessing_given,
     preprocessor_options,
@@ -19,11 +19,9 @@ from elastalog.cli.options import (
     read_source,
     report_options,
 )
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
-
-if TYPE_CHECKING:
-    from elastalog.diagnostics.source import Source
 
 
 def _tokens(source: Source) -> Iterator[str]:
@@ -216,7 +214,7 @@ def _place(span: Span | None, source: Source) -> str:
 )  # fmt: skip
 @report_options
 def show(
-    program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
+    program: str, relation: str | None, stage: str, engine: str, console: Console,
 ) -> None:  # fmt: skip
     """Show the stages of a program, or a relation of a store.
 
@@ -241,24 +239,23 @@ def show(
       elastalog show reach.dl --stage plan --engine spark
       elastalog show reach.store path@17
     """
-    with exit_codes(form, verbosity):
-        from elastalog.cli.session_options import is_store
+    from elastalog.cli.session_options import is_store
 
-        if relation is not None:
-            if not is_store(program):
-                raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
-            lines = _facts(program, relation)
-        else:
-            stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
-            lines = stages(_source(program, is_store(program)))
-        for line in lines:
-            click.echo(line)
+    if relation is not None:
+        if not is_store(program):
+            raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
+        lines = _facts(program, relation)
+    else:
+        stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
+        lines = stages(_source(program, is_store(program)))
+    for line in lines:
+        click.echo(line)
 
 
 @click.command()
 @program_argument
 @report_options
-def check(program: str, form: str, verbosity: Verbosity) -> None:
+def check(program: str, console: Console) -> None:
     """Check a program and report its faults.
 
     Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
@@ -271,16 +268,15 @@ def check(program: str, form: str, verbosity: Verbosity) -> None:
       elastalog check -v reach.dl                   notes too: hints that have no effect
       elastalog check --format json reach.dl        for editors and scripts
     """
-    with exit_codes(form, verbosity):
-        from elastalog.analysis.growth import warnings_of_growth
-        from elastalog.planning.lower import lower
+    from elastalog.analysis.growth import warnings_of_growth
+    from elastalog.planning.lower import lower
 
-        loaded = read_program(program)
-        # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
-        lower(loaded.checked)
-        warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
-        if warnings or form == "json":
-            show_diagnostics(warnings, form, verbosity)
+    loaded = read_program(program)
+    # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
+    lower(loaded.checked)
+    warnings = (*loaded.warnings, *warnings_of_growth(loaded.checked))
+    if warnings or console.form == "json":
+        console.show(warnings)
 
 
 @click.command(name="format")
@@ -288,7 +284,7 @@ def check(program: str, form: str, verbosity: Verbosity) -> None:
 @click.option("--write", "-w", is_flag=True, help="Rewrite the files instead of printing.")
 @click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
 @report_options
-def format_command(programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbosity: Verbosity) -> None:
+def format_command(programs: tuple[str, ...], write: bool, only_check: bool, console: Console) -> None:
     """Print programs in one layout.
 
     Every declaration, directive and rule begins a line, blanks and indentation are set, comments, line breaks inside
@@ -303,13 +299,12 @@ def format_command(programs: tuple[str, ...], write: bool, only_check: bool, for
     """
     if write and only_check:
         raise click.UsageError("--write and --check exclude each other")
-    with exit_codes(form, verbosity):
-        changed = [path for path in programs if _format(path, write, only_check)]
-        if only_check:
-            for path in changed:
-                click.echo(f"would change: {path}")
-            if changed:
-                sys.exit(AT_FAULT)
+    changed = [path for path in programs if _format(path, write, only_check)]
+    if only_check:
+        for path in changed:
+            click.echo(f"would change: {path}")
+        if changed:
+            sys.exit(AT_FAULT)
 
 
 def _format(path: str, write: bool, only_check: bool) -> bool:
@@ -358,12 +353,5 @@ def lsp(facts: str | None, stdio: bool) -> None:
         try:
             from elastalog.cli.language_server import serve
         except ImportError as fault:
-            raise _not_installed(fault) from None
+            raise error("E0906", fault=fault) from None
         serve(preprocessing_given(), facts)
-
-
-def _not_installed(fault: ImportError) -> Exception:
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-
-    message = f"the language server needs pygls: {fault}"
-    return ElastalogError([Diagnostic("E0906", message, help='pip install "elastalog[lsp]"')])

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
-from elastalog.cli.exits import Verbosity, exit_codes
-from elastalog.cli.options import duration, program_argument, report_options, together, verbosity_options
+from elastalog.cli.exits import Console
+from elastalog.cli.options import (
+    click_option,
+    duration,
+    option,
+    options_of,
+    program_argument,
+    report_options,
+    verbosity_options,
+)
 from elastalog.cli.reports import value_text
 from elastalog.cli.session_options import (
     SessionOptions,
@@ -29,8 +35,10 @@ from elastalog.cli.session_options import (
     show_reports,
     writing,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Base, Value
@@ -52,13 +60,10 @@ _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
 
-form_options: Final = together(
-    click.option(
-        "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
-    ),
-    click.option("--output", metavar="FILE", help="Write the explanation to FILE."),
+FORM: Final = option(
+    "--format", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
 )
-"""`--format` and `--output` of a command that explains."""
+OUTPUT: Final = option("--output", metavar="FILE", help="Write the explanation to FILE.")
 
 
 def rendered(shown: Proof | Absence, form: str) -> str:
@@ -99,8 +104,7 @@ def value_from(text: str, base: Base, name: str) -> Value:
             case Base.RECORD:
                 raise ValueError(text)
     except ValueError:
-        message = f"`{text[:40]}` is not a {base.value}"
-        raise ElastalogError([Diagnostic("E0711", message, help=f"give a {base.value} for `{name}`")]) from None
+        raise error("E0711", text=text[:40], value=base.value, name=name) from None
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -118,13 +122,7 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 @session_options
 @report_options
 def query(
-    program: str,
-    query: str,
-    parameters: tuple[str, ...],
-    at: int | None,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
+    program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
 ) -> None:
     """Ask a program, over the fact files of a folder, or a store.
 
@@ -143,15 +141,14 @@ def query(
       elastalog query reach.store 'far(X) :- path(1, X), !edge(1, X)'
     """
     values = dict(map(_parameter, parameters))
-    chosen = SessionOptions(**options)
-    with exit_codes(form, verbosity), announcing(verbosity):
-        answers = _answers(program, query, values, at, chosen, form, verbosity)
+    with announcing(console):
+        answers = _answers(program, query, values, at, options, console)
         names = answers.schema.names
         if not names:
             click.echo("yes" if len(answers) else "no")
             return
         for answer in sorted(answers, key=sort_key):
-            if form == "json":
+            if console.form == "json":
                 click.echo(json.dumps(dict(zip(names, map(json_value, answer), strict=True)), ensure_ascii=False))
             else:
                 click.echo("\t".join(map(value_text, answer)))
@@ -163,18 +160,17 @@ def _answers(
     values: dict[str, int | float | str],
     at: int | None,
     options: SessionOptions,
-    form: str,
-    verbosity: Verbosity,
+    console: Console,
 ) -> Relation:
     if is_address(program) or Path(program).is_dir() or at is not None:
-        with opened_at(program, at, options, form, verbosity) as session:
+        with opened_at(program, at, options, console) as session:
             return session.query(query, parameters=values)
     from elastalog.program import with_arithmetic
     from elastalog.session.opening import question
 
-    loaded = with_arithmetic(load_program(program, form, verbosity), options.arithmetic)
+    loaded = with_arithmetic(load_program(program, console), options.arithmetic)
     asked = question(loaded, query, values)
-    with open_session(asked.program, options, form=form, verbosity=verbosity) as session:
+    with open_session(asked.program, options, console) as session:
         return asked.answers(session)
 
 
@@ -189,28 +185,28 @@ def _parameter(written: str) -> tuple[str, int | float | str]:
     return name, float(value) if _FLOAT.fullmatch(value) else value
 
 
+@dataclass(frozen=True, slots=True)
+class ProofOptions:
+    """What the user said about a proof."""
+
+    depth: int | None = option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+    uses: str | None = option(
+        "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
+        help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
+    )  # fmt: skip
+    output: str | None = OUTPUT
+
+
 @click.command()
 @program_argument
 @click.argument("fact")
 @session_options
 @at_option
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
-@click.option(
-    "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
-    help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
-)  # fmt: skip
-@form_options
+@options_of(ProofOptions, "wanted")
+@click_option(FORM, "form")
 @verbosity_options
 def explain(
-    program: str,
-    fact: str,
-    at: int | None,
-    depth: int | None,
-    uses: str | None,
-    form: str,
-    output: str | None,
-    verbosity: Verbosity,
-    **options: Any,
+    program: str, fact: str, at: int | None, wanted: ProofOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
@@ -224,15 +220,30 @@ def explain(
       elastalog explain reach.store 'path(1, 4)' --at 17
       elastalog explain reach.dl -F facts 'edge(2, 3)' --uses all
     """
-    diagnostics = "json" if form == "json" else "text"
-    with exit_codes(diagnostics, verbosity), announcing(verbosity):
-        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
-            if uses is not None:
-                found = sorted(map(str, session.uses(fact, all=uses == "all")))
-                text = json.dumps(found, ensure_ascii=False) if form == "json" else "\n".join(found)
+    with announcing(console):
+        with opened_at(program, at, options, console) as session:
+            if wanted.uses is not None:
+                found = sorted(map(str, session.uses(fact, all=wanted.uses == "all")))
+                text = json.dumps(found, ensure_ascii=False) if console.form == "json" else "\n".join(found)
             else:
-                text = rendered(session.explain(fact, depth), form)
-        give_explanation(text, output)
+                text = rendered(session.explain(fact, wanted.depth), console.form)
+        give_explanation(text, wanted.output)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceOptions:
+    """What the user said about why a fact does not hold."""
+
+    limit: int = option(
+        "--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show."
+    )
+    rule: int | None = option(
+        "--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation."
+    )
+    bind: tuple[str, ...] = option(
+        "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
+    )
+    output: str | None = OUTPUT
 
 
 @click.command()
@@ -240,24 +251,11 @@ def explain(
 @click.argument("fact")
 @session_options
 @at_option
-@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show.")
-@click.option("--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation.")
-@click.option(
-    "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
-)
-@form_options
+@options_of(AbsenceOptions, "wanted")
+@click_option(FORM, "form")
 @verbosity_options
 def whynot(
-    program: str,
-    fact: str,
-    at: int | None,
-    limit: int,
-    rule: int | None,
-    bind: tuple[str, ...],
-    form: str,
-    output: str | None,
-    verbosity: Verbosity,
-    **options: Any,
+    program: str, fact: str, at: int | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
@@ -272,12 +270,12 @@ def whynot(
       elastalog whynot reach.dl -F facts 'path(4, X)'
       elastalog whynot reach.store 'path(4, 1)' --at 17
     """
-    diagnostics = "json" if form == "json" else "text"
-    with exit_codes(diagnostics, verbosity), announcing(verbosity):
-        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
-            bindings = _bindings(session, fact, bind)
-            text = rendered(session.why_not(fact, limit, rule=rule, bindings=bindings), form)
-        give_explanation(text, output)
+    with announcing(console):
+        with opened_at(program, at, options, console) as session:
+            bindings = _bindings(session, fact, wanted.bind)
+            found = session.why_not(fact, wanted.limit, rule=wanted.rule, bindings=bindings)
+            text = rendered(found, console.form)
+        give_explanation(text, wanted.output)
 
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
@@ -293,64 +291,60 @@ def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, 
         name, separator, value = text.partition("=")
         if not separator or name.strip() not in known:
             advice = "write NAME=VALUE with one of " + ", ".join(known)
-            raise ElastalogError([Diagnostic("E0711", f"`{text[:40]}` gives no variable a value", help=advice)])
+            raise error("E0711.bindings", text=text[:40], advice=advice)
         found[name.strip()] = value_from(value, known[name.strip()], name.strip())
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the user said about faults, and where to look for their cause."""
+
+    updates: tuple[str, ...] = option(
+        "--update", multiple=True, type=click.Path(exists=True), metavar="FILE",
+        help="Diff file that is applied after the facts, as an epoch; may be repeated. A store has its own updates.",
+    )  # fmt: skip
+    unwanted: tuple[str, ...] = option(
+        "--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated."
+    )
+    missing: tuple[str, ...] = option(
+        "--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated."
+    )
+    reject: tuple[str, ...] = option(
+        "--reject", multiple=True, metavar="ELEMENT",
+        help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+    )  # fmt: skip
+    over: str | None = option(
+        "--over", type=click.Choice(["update", "facts"]),
+        help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+    )  # fmt: skip
+    candidates: tuple[str, ...] = option(
+        "--candidate", multiple=True, metavar="FACT",
+        help="A fact that may be inserted (-edge(1,2): deleted) for the missing ones; may be repeated."
+        "  [default: what why-not finds]",
+    )  # fmt: skip
+    localise: bool = option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
+    blame: str | None = option(
+        "--blame", metavar="FACT", help="Show in which epoch a fact last appeared or disappeared, and why."
+    )
+    epochs: tuple[int, int] | None = option(
+        "--epochs", nargs=2, type=click.IntRange(1), metavar="A B",
+        help="Between these epochs.  [default: the last update]",
+    )  # fmt: skip
+    time_limit: float = option(
+        "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
+    )
+    applies: bool = option("--apply", is_flag=True, help="Apply the repair to the store, as a new epoch.")
+    proofs: bool = option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 
 
 @click.command()
 @program_argument
 @session_options
-@click.option(
-    "--update", "updates", multiple=True, type=click.Path(exists=True), metavar="FILE",
-    help="Diff file that is applied after the facts, as an epoch; may be repeated. A store has its own updates.",
-)  # fmt: skip
-@click.option("--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated.")
-@click.option("--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated.")
-@click.option(
-    "--reject", multiple=True, metavar="ELEMENT",
-    help="Part of the update that must stay, as +edge(1,2); may be repeated.",
-)  # fmt: skip
-@click.option(
-    "--over", type=click.Choice(["update", "facts"]),
-    help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
-)  # fmt: skip
-@click.option(
-    "--candidate", "candidates", multiple=True, metavar="FACT",
-    help="A fact that may be inserted (-edge(1,2): deleted) for the missing ones; may be repeated."
-    "  [default: what why-not finds]",
-)  # fmt: skip
-@click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
-@click.option("--blame", metavar="FACT", help="Show in which epoch a fact last appeared or disappeared, and why.")
-@click.option(
-    "--epochs", nargs=2, type=click.IntRange(1), metavar="A B", help="Between these epochs.  [default: the last update]"
-)
-@click.option(
-    "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
-)
+@options_of(Search, "asked")
 @at_option
-@click.option("--apply", "applies", is_flag=True, help="Apply the repair to the store, as a new epoch.")
-@click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 @report_options
-def debug(
-    program: str,
-    updates: tuple[str, ...],
-    unwanted: tuple[str, ...],
-    missing: tuple[str, ...],
-    reject: tuple[str, ...],
-    over: str | None,
-    candidates: tuple[str, ...],
-    localise: bool,
-    blame: str | None,
-    epochs: tuple[int, int] | None,
-    time_limit: float,
-    at: int | None,
-    applies: bool,
-    proofs: bool,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def debug(program: str, options: SessionOptions, asked: Search, at: int | None, console: Console) -> None:
     """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
 
     Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
@@ -369,56 +363,54 @@ def debug(
       elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
       elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
-    if is_store(program):
-        if updates:
-            raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
-    elif not updates and (blame is not None or localise or over == "update"):
-        raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
-    if blame is not None and (unwanted or missing or localise or reject or epochs or over or candidates):
-        raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
-    if localise and (reject or over or candidates):
-        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
-    if applies and (not is_store(program) or at is not None or blame is not None or localise):
-        raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
-    chosen = SessionOptions(**options)
-    with (
-        exit_codes(form, verbosity),
-        announcing(verbosity),
-        writing(program, form, verbosity, chosen.functors)
-        if applies
-        else opened_at(program, at, chosen, form, verbosity) as session,
-    ):
-        for path in updates:
-            show_reports(session.apply(path).reports, form, verbosity)
-        if blame is not None:
-            found = session.blame(blame)
-            click.echo(found.to_json() if form == "json" else str(found))
+    _refuse_contradictions(program, asked, at)
+    opened = writing(program, console, options.functors) if asked.applies else opened_at(program, at, options, console)
+    with announcing(console), opened as session:
+        for path in asked.updates:
+            show_reports(session.apply(path).reports, console)
+        if asked.blame is not None:
+            found = session.blame(asked.blame)
+            click.echo(found.to_json() if console.form == "json" else str(found))
             return
-        settings: Any = {"epochs": epochs, "time_limit": time_limit, "on_progress": _news(verbosity)}
+        settings: Any = {"epochs": asked.epochs, "time_limit": asked.time_limit, "on_progress": _news(console)}
         answer: Answer
-        if localise:
-            answer = session.localise(unwanted, missing, **settings)
-            click.echo(_shown(answer, form, proofs))
+        if asked.localise:
+            answer = session.localise(asked.unwanted, asked.missing, **settings)
         else:
+            candidates = asked.candidates or None
             answer = repair = session.suggest(
-                unwanted, missing, reject, over=over, candidates=candidates or None, **settings
+                asked.unwanted, asked.missing, asked.reject, over=asked.over, candidates=candidates, **settings
             )
-            click.echo(_shown(answer, form, proofs))
-            if applies:
-                changes = repair.apply()
-                if verbosity != "quiet":
-                    click.echo(f"epoch {session.epoch}: {counted(changes.impact, 'change')}", err=True)
-        _tell_time(answer, verbosity)
+        click.echo(_shown(answer, console, asked.proofs))
+        if asked.applies:
+            changes = repair.apply()
+            console.say(f"epoch {session.epoch}: {counted(changes.impact, 'change')}")
+        _tell_time(answer, console)
 
 
-def _news(verbosity: Verbosity) -> Any:
-    if verbosity == "verbose" or (verbosity == "normal" and sys.stderr.isatty()):
+def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
+    is_search = asked.reject or asked.over or asked.candidates
+    if is_store(program):
+        if asked.updates:
+            raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
+    elif not asked.updates and (asked.blame is not None or asked.localise or asked.over == "update"):
+        raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
+    if asked.blame is not None and (asked.unwanted or asked.missing or asked.localise or asked.epochs or is_search):
+        raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
+    if asked.localise and is_search:
+        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
+    if asked.applies and (not is_store(program) or at is not None or asked.blame is not None or asked.localise):
+        raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
+
+
+def _news(console: Console) -> Any:
+    if console.is_watched:
         return lambda message: click.echo(message, err=True)
     return None
 
 
-def _shown(answer: Answer, form: str, proofs: bool) -> str:
-    if form == "json":
+def _shown(answer: Answer, console: Console, proofs: bool) -> str:
+    if console.form == "json":
         return answer.to_json()
     parts = [str(answer)]
     if proofs:
@@ -426,9 +418,9 @@ def _shown(answer: Answer, form: str, proofs: bool) -> str:
     return "\n\n".join(parts)
 
 
-def _tell_time(answer: Answer, verbosity: Verbosity) -> None:
+def _tell_time(answer: Answer, console: Console) -> None:
     """Where the time went, for those who want to know."""
-    if verbosity == "verbose":
+    if console.is_verbose:
         spent = answer.seconds
         click.echo(
             f"provenance {spent.provenance:.3f} s, 0/1 programs {spent.solving:.3f} s,"

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
-from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import report_options, together, verbosity_options
+from elastalog.cli.exits import AT_FAULT, Console
+from elastalog.cli.options import option, options_of, report_options, together, verbosity_options
 from elastalog.cli.session_options import (
+    BAD_ROWS,
+    MAX_BAD_ROWS,
     Jobs,
     announcing,
     at_option,
-    bad_rows_option,
-    max_bad_rows_option,
     reading,
     show_reports,
     store_argument,
+    tell_facts,
     writing,
 )
+from elastalog.diagnostics.messages import counted
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode
@@ -56,28 +58,35 @@ def _imported(given: tuple[str, ...]) -> dict[str, str]:
     return {name: path for name, _, path in pairs}
 
 
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the user said about what to make of an ontology."""
+
+    store: str | None = option("-o", "--store", type=click.Path(), metavar="STORE", help="The store to make.")
+    program: str | None = option(
+        "--program", type=click.Path(dir_okay=False), metavar="FILE", help="Where to write the rules as well."
+    )
+    equality: bool | None = option(
+        "--equality/--no-equality", default=None, help="Whether what is the same may replace each other."
+    )
+    jobs: int = option(
+        "-j", "--jobs", default="auto", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto."
+    )
+    bad_rows: Mode = BAD_ROWS
+    max_bad_rows: int = MAX_BAD_ROWS
+
+
 @rdf.command("import")
 @_files
-@click.option("-o", "--store", type=click.Path(), metavar="STORE", help="The store to make.")
-@click.option("--program", type=click.Path(dir_okay=False), metavar="FILE", help="Where to write the rules as well.")
-@click.option("--equality/--no-equality", default=None, help="Whether what is the same may replace each other.")
-@click.option("-j", "--jobs", default="auto", type=Jobs(1, 1024), metavar="N", help="Number of threads, or auto.")
-@bad_rows_option
-@max_bad_rows_option
+@options_of(ImportOptions, "wanted")
 @report_options
 def import_(
     ontology: str,
     data: tuple[str, ...],
     base: str | None,
     imports: tuple[str, ...],
-    store: str | None,
-    program: str | None,
-    equality: bool | None,
-    jobs: int,
-    bad_rows: Mode,
-    max_bad_rows: int,
-    form: str,
-    verbosity: Verbosity,
+    wanted: ImportOptions,
+    console: Console,
 ) -> None:
     """Make a store of an ontology and data, closed under OWL 2 RL.
 
@@ -89,39 +98,35 @@ def import_(
       elastalog rdf import univ-bench.ttl data.nt -o university.store
       elastalog rdf import family.owl --program family.dl
     """
-    if store is None and program is None:
+    if wanted.store is None and wanted.program is None:
         raise click.UsageError("give the store to make with -o, or a file for the rules with --program")
-    with exit_codes(form, verbosity), announcing(verbosity):
+    with announcing(console):
         from elastalog.pipeline.files.policy import BadRows
         from elastalog.rdf.loading import open_translation, translate
         from elastalog.storage.objects.writing import refuse_existing_at
 
-        if store is not None:
-            refuse_existing_at(store)
-        policy = BadRows(bad_rows, max_bad_rows)
+        if wanted.store is not None:
+            refuse_existing_at(wanted.store)
         made = translate(
-            ontology, *data, base=base, imports=_imported(imports), equality=equality, bad_rows=policy, jobs=jobs
-        )
-        show_diagnostics([one.diagnostic() for one in made.outside], form, verbosity)
-        if program is not None:
-            Path(program).write_text(made.text, encoding="utf-8")
-        if store is None:
+            ontology, *data, base=base, imports=_imported(imports), equality=wanted.equality,
+            bad_rows=BadRows(wanted.bad_rows, wanted.max_bad_rows), jobs=wanted.jobs,
+        )  # fmt: skip
+        console.show([one.diagnostic() for one in made.outside])
+        if wanted.program is not None:
+            Path(wanted.program).write_text(made.text, encoding="utf-8")
+        if wanted.store is None:
             return
-        with open_translation(made, store=store, jobs=jobs) as session:
-            show_reports(session.reports, form, verbosity)
-            if verbosity != "quiet":
-                facts = sum(len(session[name]) for name in session)
-                click.echo(f"epoch {session.epoch}: {facts:,} facts", err=True)
-                if wrong := len(session["inconsistent"]):
-                    click.echo(f"inconsistent: {counted(wrong, 'time')}; see the relation `inconsistent`", err=True)
+        with open_translation(made, store=wanted.store, jobs=wanted.jobs) as session:
+            show_reports(session.reports, console)
+            tell_facts(session, console)
+            if wrong := len(session["inconsistent"]):
+                console.say(f"inconsistent: {counted(wrong, 'time')}; see the relation `inconsistent`")
 
 
 @rdf.command()
 @_files
 @report_options
-def check(
-    ontology: str, data: tuple[str, ...], base: str | None, imports: tuple[str, ...], form: str, verbosity: Verbosity
-) -> None:
+def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple[str, ...], console: Console) -> None:
     """Say what of an ontology is outside of OWL 2 RL, and what of the data is inconsistent.
 
     Axioms that do not count, or not in full, are warnings with their place. Every inconsistency is printed with its
@@ -132,17 +137,17 @@ def check(
       elastalog rdf check family.owl
       elastalog rdf check family.owl people.ttl
     """
-    with exit_codes(form, verbosity), announcing(verbosity):
+    with announcing(console):
         from elastalog.provenance.rendering.text import render_tree
         from elastalog.rdf.loading import open_translation, translate
 
         made = translate(ontology, *data, base=base, imports=_imported(imports))
-        show_diagnostics([one.diagnostic() for one in made.outside], form, verbosity)
+        console.show([one.diagnostic() for one in made.outside])
         with open_translation(made) as session:
             wrong = sorted(session["inconsistent"])
             for values in wrong:
                 click.echo(made.names.shortened(render_tree(session.explain(("inconsistent", values)))))
-            if verbosity != "quiet":
+            if not console.is_quiet:
                 classes = sum(kind == "class" for kind, _ in made.names.relations)
                 properties = len(made.names.relations) - classes
                 told = f"classes: {classes:,}, properties: {properties:,}, inconsistencies: {len(wrong):,}"
@@ -157,7 +162,7 @@ def check(
 @click.option("--explicit", is_flag=True, help="Only the triples that were given.")
 @at_option
 @verbosity_options
-def export(store: str, path: str, explicit: bool, at: int | None, verbosity: Verbosity) -> None:
+def export(store: str, path: str, explicit: bool, at: int | None, console: Console) -> None:
     """Write the triples of a store to a file, in the format that its name says.
 
     \b
@@ -165,19 +170,18 @@ def export(store: str, path: str, explicit: bool, at: int | None, verbosity: Ver
       elastalog rdf export university.store closure.nt
       elastalog rdf export university.store given.ttl --explicit
     """
-    with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
+    with announcing(console), reading(store, at) as session:
         from elastalog.rdf.loading import export as export_triples
 
         number = export_triples(session, path, explicit=explicit)
-        if verbosity != "quiet":
-            click.echo(f"{path}: {number:,} triples", err=True)
+        console.say(f"{path}: {number:,} triples")
 
 
 @rdf.command()
 @store_argument
 @click.argument("patches", type=click.Path(exists=True), nargs=-1, required=True, metavar="PATCH...")
 @verbosity_options
-def apply(store: str, patches: tuple[str, ...], verbosity: Verbosity) -> None:
+def apply(store: str, patches: tuple[str, ...], console: Console) -> None:
     """Apply patches to a store, each an epoch.
 
     A PATCH has lines of N-Triples behind `+` or `-`, or is an RDF Patch, with `A` and `D`.
@@ -186,13 +190,12 @@ def apply(store: str, patches: tuple[str, ...], verbosity: Verbosity) -> None:
     Example:
       elastalog rdf apply university.store monday.rdfp
     """
-    with exit_codes("text", verbosity), announcing(verbosity), writing(store, "text", verbosity) as session:
+    with announcing(console), writing(store, console) as session:
         from elastalog.rdf.patches import apply as apply_patch
 
         for patch in patches:
             changes = apply_patch(session, patch)
-            if verbosity != "quiet":
-                click.echo(f"epoch {session.epoch}: {patch}: {counted(changes.impact, 'change')}", err=True)
+            console.say(f"epoch {session.epoch}: {patch}: {counted(changes.impact, 'change')}")
 
 
 @rdf.command()
@@ -200,14 +203,14 @@ def apply(store: str, patches: tuple[str, ...], verbosity: Verbosity) -> None:
 @click.argument("text", metavar="SPARQL")
 @at_option
 @verbosity_options
-def query(store: str, text: str, at: int | None, verbosity: Verbosity) -> None:
+def query(store: str, text: str, at: int | None, console: Console) -> None:
     """Ask a store in SPARQL; answers go to standard output, tab-separated, a solution a line.
 
     \b
     Example:
       elastalog rdf query university.store 'SELECT ?x WHERE { ?x a ub:Chair } LIMIT 3'
     """
-    with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
+    with announcing(console), reading(store, at) as session:
         found = session.sparql(text)
         if isinstance(found, bool):
             click.echo("true" if found else "false")
@@ -222,14 +225,14 @@ def query(store: str, text: str, at: int | None, verbosity: Verbosity) -> None:
 @click.argument("triple")
 @at_option
 @verbosity_options
-def explain(store: str, triple: str, at: int | None, verbosity: Verbosity) -> None:
+def explain(store: str, triple: str, at: int | None, console: Console) -> None:
     """Say why a triple holds, or what is missing where it does not.
 
     \b
     Example:
       elastalog rdf explain university.store 'ex:ann a ub:Student'
     """
-    with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
+    with announcing(console), reading(store, at) as session:
         from elastalog.rdf import loading
         from elastalog.rdf.vocabulary import Names
 

@@ -16,7 +16,7 @@ import click
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key, written
-from elastalog.cli.exits import Verbosity
+from elastalog.cli.exits import Console
 from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ _LONGEST_NAMES = 40
 
 
 @contextmanager
-def progress_shown(program: CheckedProgram, verbosity: Verbosity) -> Iterator[Callable[[Progress], None] | None]:
+def progress_shown(program: CheckedProgram, console: Console) -> Iterator[Callable[[Progress], None] | None]:
     """What to tell of progress; None where nobody watches: standard error is no terminal, or the user wants quiet."""
-    if verbosity == "quiet" or not sys.stderr.isatty():
+    if console.is_quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -3,15 +3,14 @@ without effect where they only steer how Soufflé works inside, and refused with
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import preprocessor_options, report_options, together
+from elastalog.cli.exits import INTERRUPTED, Console, exit_codes
+from elastalog.cli.options import console_options, format_option, preprocessor_options, together
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 
@@ -103,16 +102,10 @@ _TO_TERMINAL = "-"
     "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
     help="Print what rules and relations cost, or write it to FILE.json.",
 )  # fmt: skip
-@report_options
+@format_option
+@console_options
 @souffle_options
-def run(
-    program: str | None,
-    output: str,
-    stats: str | None,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def run(program: str | None, output: str, stats: str | None, console: Console, options: SessionOptions) -> None:
     """Evaluate PROGRAM over the fact files of a folder and write its outputs.
 
     Every relation with `.input` is read from NAME.facts (tab-separated; also .csv, .tsv, .parquet, .jsonl, .gz), every
@@ -125,29 +118,29 @@ def run(
       elastalog run reach.dl -F facts -D out --stats
       elastalog run reach.dl --max-memory 2G --timeout 5m --bad-rows quarantine
     """
-    if verbosity == "normal" and without_warnings():
-        verbosity = "quiet"
+    if console.verbosity == "normal" and without_warnings():
+        console = Console(console.form, "quiet")
     program, stats = _told_apart(program, stats)
     is_written = False
     try:
-        with exit_codes(form, verbosity), checked_output():
+        with exit_codes(console), checked_output():
             # Before what follows changes the checked program: another arithmetic is read with the text.
-            loaded = with_pragmas(load_program(program, form, verbosity), options["arithmetic"])
+            loaded = with_pragmas(load_program(program, console), options.arithmetic)
             loaded = _with_demand(loaded)
-            loaded = _without_unused_inputs(loaded, options["facts"], form, verbosity)
-            with announcing(verbosity):
-                session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
+            loaded = _without_unused_inputs(loaded, options.facts, console)
+            with announcing(console):
+                session = _evaluate(loaded, options, output, console)
             is_written = True
             doubts: list[Diagnostic] = []
-            files = write_outputs(session, output, options["jobs"], doubts.append)
-            _warn(doubts, form, verbosity)
-            if verbosity != "quiet" and stats is None and not _has_output(loaded):
+            files = write_outputs(session, output, options.jobs, doubts.append)
+            _warn(doubts, console)
+            if not console.is_quiet and stats is None and not _has_output(loaded):
                 click.echo(f"nothing was written: {program} has no `.output`, nor `.printsize`", err=True)
             if stats == _TO_TERMINAL:
                 _print_profile(session)
             elif stats is not None:
                 _write_profile(session, Path(stats))
-            if verbosity == "verbose" or (verbosity == "normal" and sys.stderr.isatty()):
+            if console.is_watched:
                 click.echo(_summary(session, files), err=True)
     except SystemExit as end:
         if end.code == INTERRUPTED:
@@ -179,7 +172,7 @@ def _with_demand(program: Program) -> Program:
     return replace(program, checked=with_existence_apart(checked))
 
 
-def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: Verbosity) -> Program:
+def _without_unused_inputs(program: Program, facts: Any, console: Console) -> Program:
     """The program without the inputs that no output needs and that have no file: Soufflé does not read such."""
     from dataclasses import replace
 
@@ -192,12 +185,12 @@ def _without_unused_inputs(program: Program, facts: str, form: str, verbosity: V
     unused = [r for r in inputs_of(checked) if needed and r.name not in needed and is_missing(r, facts)]
     if not unused:
         return program
-    show_diagnostics([not_needed(unused)], form, verbosity)
+    console.show([not_needed(unused)])
     kept = {r.name: replace(r, directives=tuple(d for d in r.directives if d.kind != "input")) for r in unused}
     return replace(program, checked=replace(checked, relations={**checked.relations, **kept}))
 
 
-def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:
+def _evaluate(program: Program, options: SessionOptions, output: str, console: Console) -> Session:
     from dataclasses import replace
 
     from elastalog.cli.reports import progress_shown
@@ -206,9 +199,9 @@ def _evaluate(program: Program, options: SessionOptions, output: str, form: str,
     if options.strategy == "elastic" and options.levels == "local" and not may_await_groups(program.checked):
         # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.
         options = replace(options, strategy="recompute")
-    with progress_shown(program.checked, verbosity) as report:
+    with progress_shown(program.checked, console) as report:
         quarantine = "." if output == "-" else output
-        return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)
+        return open_session(program, options, console, quarantine=quarantine, on_progress=report)
 
 
 def _has_output(program: Program) -> bool:
@@ -216,12 +209,12 @@ def _has_output(program: Program) -> bool:
     return any(one.kind in ("output", "printsize") for one in directives)
 
 
-def _warn(doubts: list[Diagnostic], form: str, verbosity: Verbosity) -> None:
+def _warn(doubts: list[Diagnostic], console: Console) -> None:
     """Symbols that break their line are written as Soufflé writes them: whoever reads the file has to know."""
     from dataclasses import replace
 
     if doubts:
-        show_diagnostics([replace(doubt, severity="warning") for doubt in doubts], form, verbosity)
+        console.show([replace(doubt, severity="warning") for doubt in doubts])
 
 
 def _print_profile(session: Session) -> None:

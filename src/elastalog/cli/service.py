@@ -11,12 +11,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from elastalog.cli.exits import Verbosity, exit_codes
-from elastalog.cli.options import duration, memory_size, preprocessor_options, report_options, together
+from elastalog.cli.exits import Console
+from elastalog.cli.options import (
+    duration,
+    memory_size,
+    option,
+    options_of,
+    preprocessor_options,
+    report_options,
+    together,
+)
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -26,6 +34,8 @@ from elastalog.cli.session_options import (
     session_options,
     writing,
 )
+from elastalog.diagnostics.diagnostic import error
+from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
     from elastalog.session import Session
@@ -39,105 +49,89 @@ PORT = 8642
 class ServiceOptions:
     """What the user said about who may ask, where, and how much."""
 
-    host: str
-    port: int
-    token: str | None
-    read_token: str | None
-    no_token: bool
-    allow_host: tuple[str, ...]
-    store: str | None
-    retention: int | None
-    question_time: float | None
-    question_memory: int | None
-    replicas: int | None
-    max_body: int | None
-    max_rows: int | None
-    readers_wait: bool
+    host: str = option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at.")
+    port: int = option(
+        "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
+        help="Port to listen at; 0 for any that is free.",
+    )  # fmt: skip
+    token: str | None = option(
+        "--token", envvar="ELASTALOG_TOKEN", metavar="T",
+        help="Token that grants reading and writing.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
+    )  # fmt: skip
+    read_token: str | None = option("--read-token", metavar="T", help="Token that grants reading.")
+    no_token: bool = option(
+        "--no-token", is_flag=True, help="No token: everyone who can reach the address may read and write."
+    )
+    allow_host: tuple[str, ...] = option(
+        "--allow-host", multiple=True, metavar="NAME",
+        help="Another host name of the service, for example behind a proxy.",
+    )  # fmt: skip
+    store: str | None = option(
+        "--store", type=click.Path(), metavar="DIR",
+        help="Store for the epochs of a PROGRAM.  [default: a temporary one]",
+    )  # fmt: skip
+    retention: int | None = option(
+        "--retention", type=click.IntRange(1), metavar="N", help="Number of past epochs to keep."
+    )
+    question_time: float | None = option(
+        "--question-time", callback=duration, metavar="TIME", help="Time limit of a question, as 30s.  [default: 10s]"
+    )
+    question_memory: int | None = option(
+        "--question-memory", callback=memory_size, metavar="SIZE",
+        help="Memory that a question may allocate.  [default: 512M]",
+    )  # fmt: skip
+    replicas: int | None = option(
+        "--replicas", type=click.IntRange(1), metavar="N",
+        help="Number of concurrent previews and repairs, each on a copy of the facts.  [default: 1]",
+    )  # fmt: skip
+    max_body: int | None = option(
+        "--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"
+    )
+    max_rows: int | None = option(
+        "--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"
+    )
+    readers_wait: bool = option(
+        "--readers-wait", is_flag=True,
+        help="Keep facts once instead of twice: readers wait for commits, and a question that blocks one is refused.",
+    )  # fmt: skip
 
 
 service_options: Final = together(
-    click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at."),
-    click.option(
-        "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
-        help="Port to listen at; 0 for any that is free.",
-    ),
-    click.option(
-        "--token", envvar="ELASTALOG_TOKEN", metavar="T",
-        help="Token that grants reading and writing.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
-    ),
-    click.option("--read-token", metavar="T", help="Token that grants reading."),
-    click.option("--no-token", is_flag=True, help="No token: everyone who can reach the address may read and write."),
-    click.option(
-        "--allow-host", multiple=True, metavar="NAME",
-        help="Another host name of the service, for example behind a proxy.",
-    ),
-    click.option(
-        "--store", type=click.Path(), metavar="DIR",
-        help="Store for the epochs of a PROGRAM.  [default: a temporary one]",
-    ),
-    click.option("--retention", type=click.IntRange(1), metavar="N", help="Number of past epochs to keep."),
-    click.option(
-        "--question-time", callback=duration, metavar="TIME", help="Time limit of a question, as 30s.  [default: 10s]"
-    ),
-    click.option(
-        "--question-memory", callback=memory_size, metavar="SIZE",
-        help="Memory that a question may allocate.  [default: 512M]",
-    ),
-    click.option(
-        "--replicas", type=click.IntRange(1), metavar="N",
-        help="Number of concurrent previews and repairs, each on a copy of the facts.  [default: 1]",
-    ),
-    click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
-    click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
-    click.option(
-        "--readers-wait", is_flag=True,
-        help="Keep facts once instead of twice: readers wait for commits, and a question that blocks one is refused.",
-    ),
-)  # fmt: skip
-"""The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""
-
-
-def split_options(options: dict[str, Any]) -> tuple[ServiceOptions, SessionOptions]:
-    """What a command was told, by whom it concerns."""
-    names = ServiceOptions.__dataclass_fields__
-    own = {name: value for name, value in options.items() if name in names}
-    return ServiceOptions(**own), SessionOptions(**{n: v for n, v in options.items() if n not in names})
+    preprocessor_options, options_of(ServiceOptions, "wanted"), session_options, report_options
+)
 
 
 @contextmanager
 def opened_service(
-    path: str, wanted: ServiceOptions, options: SessionOptions, form: str, verbosity: Verbosity
+    path: str, wanted: ServiceOptions, options: SessionOptions, console: Console
 ) -> Iterator[tuple[Service, Settings]]:
     """The service of the program or store at a path, and who may ask it, for a block."""
     settings = settings_of(wanted)  # before any work
     from elastalog.web.service import Service
 
     with ExitStack() as stack:
-        session = _session(path, wanted, options, form, verbosity, stack)
+        session = _session(path, wanted, options, console, stack)
         service = Service(session, settings.limits, is_twofold=not wanted.readers_wait)
         stack.callback(service.close)
         yield service, settings
 
 
-def _session(
-    path: str, wanted: ServiceOptions, options: SessionOptions, form: str, verbosity: Verbosity, stack: ExitStack
-) -> Session:
+def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console: Console, stack: ExitStack) -> Session:
     if is_store(path) or Path(path).is_dir():
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
-        return writing(path, form, verbosity, options.functors)
+        return writing(path, console, options.functors)
     store = wanted.store
     if store is None:
         # Earlier epochs can be looked at while the service runs.
         store = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store")
-    program = load_program(path, form, verbosity)
-    return open_session(program, options, form=form, verbosity=verbosity, store=store, retention=wanted.retention)
+    program = load_program(path, console)
+    return open_session(program, options, console, store=Store(store, wanted.retention))
 
 
 def settings_of(wanted: ServiceOptions) -> Settings:
     """Who may ask. Raises ElastalogError when others could reach a service that asks for no token, and nobody said
     that they may."""
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
     from elastalog.web.settings import Settings
 
     if wanted.no_token and (wanted.token or wanted.read_token):
@@ -146,9 +140,7 @@ def settings_of(wanted: ServiceOptions) -> Settings:
     token = None if wanted.no_token else wanted.token
     if token is None and not wanted.no_token:
         if not is_own:
-            told = f"other machines can reach {wanted.host}, and no token is given"
-            advice = "give --token or ELASTALOG_TOKEN, or say --no-token"
-            raise ElastalogError([Diagnostic("E0935", told, help=advice)])
+            raise error("E0935", host=wanted.host)
         token = secrets.token_urlsafe(24)
     hosts = (*wanted.allow_host, *(() if is_own else (_name(wanted.host),)))
     return Settings(token, wanted.read_token, hosts, _limits(wanted))
@@ -184,11 +176,8 @@ def _is_own(host: str) -> bool:
 
 @click.command()
 @click.argument("program", type=click.Path(), metavar="PROGRAM|STORE")
-@preprocessor_options
 @service_options
-@session_options
-@report_options
-def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None:
+def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console: Console) -> None:
     """Offer a program over the fact files of a folder, or a store, to other programs, over HTTP.
 
     Prints the address, and the token if one was made. Readers see the last epoch and never wait for a commit. Ctrl-C
@@ -201,43 +190,37 @@ def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None
       elastalog serve reach.store --port 9000 --token T --read-token R
       elastalog serve reach.dl -F facts --store reach.store --host 0.0.0.0 --token T
     """
-    wanted, chosen = split_options(options)
-    with exit_codes(form, verbosity):
-        require_web()
-        with announcing(verbosity), opened_service(program, wanted, chosen, form, verbosity) as (service, settings):
-            from elastalog.web.app import address_of, listen, make_app, serve, without_pages
+    require_web()
+    with announcing(console), opened_service(program, wanted, options, console) as (service, settings):
+        from elastalog.web.app import address_of, listen, make_app, serve, without_pages
 
-            listening = listen(wanted.host, wanted.port)
-            address = address_of(listening, wanted.host)
+        listening = listen(wanted.host, wanted.port)
+        address = address_of(listening, wanted.host)
 
-            def started() -> None:
-                click.echo(f"{program}: epoch {service.epoch} at {address}")
-                if settings.token is not None and wanted.token is None:
-                    click.echo(f"token: {settings.token}")
+        def started() -> None:
+            click.echo(f"{program}: epoch {service.epoch} at {address}")
+            if settings.token is not None and wanted.token is None:
+                click.echo(f"token: {settings.token}")
 
-            serve(without_pages(make_app(service, settings)), service, listening, started)
+        serve(without_pages(make_app(service, settings)), service, listening, started)
 
 
 def require_web() -> None:
     """Raises ElastalogError without the extra `web`."""
     from importlib.util import find_spec
 
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        told = "a service needs FastAPI and uvicorn"
-        raise ElastalogError([Diagnostic("E0937", told, help='install the extra: pip install "elastalog[web]"')])
+        raise error("E0937.require_web")
 
 
 @click.command()
 @click.argument("program", type=click.Path(), required=False, metavar="[PROGRAM|STORE]")
 @click.option("--demo", is_flag=True, help="An example to look at: services, their calls, and secrets that get out.")
 @click.option("--open", "opens", is_flag=True, help="Open the address in the browser.")
-@preprocessor_options
 @service_options
-@session_options
-@report_options
-def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
+def workbench(
+    program: str | None, demo: bool, opens: bool, wanted: ServiceOptions, options: SessionOptions, console: Console
+) -> None:
     """Work on a program over the fact files of a folder, or on a store, in a browser.
 
     Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Without a
@@ -252,17 +235,15 @@ def workbench(program: str | None, demo: bool, opens: bool, form: str, verbosity
       elastalog workbench reach.dl -F facts
       elastalog workbench reach.store --port 9000
     """
-    wanted, chosen = split_options(options)
     if demo and program is not None:
         raise click.UsageError("give a PROGRAM, a STORE, or --demo, not two of them")
-    with exit_codes(form, verbosity):
-        _require_pages()
-        if program is not None:
-            opened, title = opened_service(program, wanted, chosen, form, verbosity), Path(program).name
-        else:
-            opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
-        with announcing(verbosity), opened as (service, settings):
-            _serve(service, settings, wanted, title, demo, opens)
+    _require_pages()
+    if program is not None:
+        opened, title = opened_service(program, wanted, options, console), Path(program).name
+    else:
+        opened, title = _in_a_folder(wanted, demo), "services.dl" if demo else "new.dl"
+    with announcing(console), opened as (service, settings):
+        _serve(service, settings, wanted, title, demo, opens)
 
 
 def _serve(
@@ -309,9 +290,7 @@ def _in_a_folder(wanted: ServiceOptions, is_demo: bool) -> Iterator[tuple[Servic
 
 def _require_pages() -> None:
     """Raises ElastalogError without the extra `web`, or with an older one that has no pages."""
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
     require_web()
     if find_spec("nicegui") is None:
-        told = "the pages of the workbench need NiceGUI"
-        raise ElastalogError([Diagnostic("E0954", told, help='install the extra: pip install "elastalog[web]"')])
+        raise error("E0954")

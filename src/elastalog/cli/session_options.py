@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.cli.exits import Verbosity, show_diagnostics
-from elastalog.cli.options import duration, memory_size, read_program, together
+from elastalog.cli.exits import Console
+from elastalog.cli.options import click_option, duration, memory_size, option, options_of, read_program, together
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.session.settings import processors
 
 if TYPE_CHECKING:
-    from elastalog.backends.watch import Progress
     from elastalog.diagnostics.diagnostic import Diagnostic
-    from elastalog.evaluation.costs import Budget
     from elastalog.pipeline.files.policy import BadRows, Mode, Report
     from elastalog.program import Program
     from elastalog.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """What the user said about how to evaluate; see `elastalog.open`."""
-
-    facts: str | Mapping[str, Any]
-    jobs: int
-    engine: str
-    strategy: str
-    levels: str
-    bad_rows: Mode
-    max_bad_rows: int
-    max_memory: int | None
-    timeout: float | None
-    max_expansion: int
-    functors: str | None = None
-    arithmetic: str | None = None
-    device_memory: int | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -66,11 +46,12 @@ def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
 
 
-functors_option: Final = together(
-    click.option(
-        "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-        help="Python file with the functions that `.functor` declares.",
-    ),
+FUNCTORS: Final = option(
+    "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+    help="Python file with the functions that `.functor` declares.",
+)  # fmt: skip
+
+library_options: Final = together(
     click.option(
         "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
         type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
@@ -81,7 +62,11 @@ functors_option: Final = together(
         help="C library, libNAME.so, with functions that `.functor` declares. It is run: use only what you trust.",
     ),
 )  # fmt: skip
-"""`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
+"""Where C libraries are; see `libraries_asked_for`."""
+
+
+functors_option: Final = together(click_option(FUNCTORS), library_options)
+"""`--functors`, and where C libraries are."""
 
 
 def libraries_asked_for() -> tuple[str, ...]:
@@ -94,17 +79,6 @@ def libraries_asked_for() -> tuple[str, ...]:
         candidates = [folder / f"lib{name}{ending}" for folder in folders for ending in (".so", ".dylib", ".dll")]
         files.append(str(next((file for file in candidates if file.exists()), candidates[0])))
     return tuple(files)
-
-
-bad_rows_option: Final = click.option(
-    "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
-    help="How to handle invalid rows.",
-)  # fmt: skip
-
-max_bad_rows_option: Final = click.option(
-    "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
-    help="Maximum number of rows to skip per relation.",
-)  # fmt: skip
 
 
 class Jobs(click.IntRange):
@@ -121,51 +95,68 @@ class FactsFolder(click.Path):
         return value if is_address(value) else super().convert(value, param, ctx)
 
 
-session_options: Final = together(
-    click.option(
-        "-F", "--facts", "--fact-dir", "facts", default=".", metavar="DIR",
-        type=FactsFolder(exists=True, file_okay=False),
+BAD_ROWS: Final = option(
+    "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
+    help="How to handle invalid rows.",
+)  # fmt: skip
+MAX_BAD_ROWS: Final = option(
+    "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Maximum number of rows to skip per relation.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What the user said about how to evaluate; see `elastalog.open`."""
+
+    facts: str | Mapping[str, Any] = option(
+        "-F", "--facts", "--fact-dir", default=".", metavar="DIR", type=FactsFolder(exists=True, file_okay=False),
         help="Folder of the fact files, also remote (s3://…).  [default: the current one]",
-    ),
-    click.option(
+    )  # fmt: skip
+    jobs: int = option(
         "-j", "--jobs", default="auto", show_default=True, type=Jobs(1, 1024), metavar="N",
         help="Number of threads; auto: one per processor, 16 at most.",
-    ),
-    click.option(
+    )  # fmt: skip
+    engine: str = option(
         "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
         help="Where to evaluate.",
-    ),
-    click.option(
+    )  # fmt: skip
+    strategy: str = option(
         "--strategy", default="elastic", show_default=True, callback=strategy_name, metavar="NAME",
         help="How to update: elastic, recompute, dense, dred, dredc, bf, bfc or counting.",
-    ),
-    click.option(
+    )  # fmt: skip
+    levels: str = option(
         "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
         help="Levels within each stratum, or heights of whole proofs.",
-    ),
-    bad_rows_option,
-    max_bad_rows_option,
-    click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, as 512M or 2G."),
-    click.option(
+    )  # fmt: skip
+    bad_rows: Mode = BAD_ROWS
+    max_bad_rows: int = MAX_BAD_ROWS
+    max_memory: int | None = option(
+        "--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, as 512M or 2G."
+    )
+    device_memory: int | None = option(
         "--device-memory", callback=memory_size, metavar="SIZE",
         help="Memory limit on the GPU.  [default: half of what is free]",
-    ),
-    functors_option,
-    click.option(
-        "--arithmetic", type=click.Choice(["check", "wrap"]),
-        help="Integer overflow: an error, or modulo 2^64.",
-    ),
-    click.option("--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, as 30s or 5m."),
-    click.option(
+    )  # fmt: skip
+    functors: str | None = FUNCTORS
+    arithmetic: str | None = option(
+        "--arithmetic", type=click.Choice(["check", "wrap"]), help="Integer overflow: an error, or modulo 2^64."
+    )
+    timeout: float | None = option(
+        "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, as 30s or 5m."
+    )
+    max_expansion: int = option(
         "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
         help="Maximum expansion of a compressed fact file, as a multiple of its size.",
-    ),
-)  # fmt: skip
-"""The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
+    )  # fmt: skip
+
+
+session_options: Final = together(options_of(SessionOptions, "options"), library_options)
+"""The command takes them as `options`."""
 
 
 @contextmanager
-def announcing(verbosity: Verbosity) -> Iterator[None]:
+def announcing(console: Console | None = None) -> Iterator[None]:
     """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine. With
     `-v` the log goes there too: what was chosen for every stratum, and why. With `-q` its warnings do not."""
     from elastalog.backends.kernel.compile.warm import shown_compilation
@@ -173,52 +164,44 @@ def announcing(verbosity: Verbosity) -> Iterator[None]:
     log = logging.getLogger("elastalog")
     handler = logging.StreamHandler(sys.stderr)
     level = log.level
-    if verbosity == "verbose":
+    is_quiet = console is not None and console.is_quiet
+    if console is not None and console.is_verbose:
         log.addHandler(handler)
         log.setLevel(logging.INFO)
-    elif verbosity == "quiet":
+    elif is_quiet:
         log.setLevel(logging.ERROR)
     try:
-        with nullcontext() if verbosity == "quiet" else shown_compilation(sys.stderr):
+        with nullcontext() if is_quiet else shown_compilation(sys.stderr):
             yield
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
 
 
-def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
+def load_program(path: str, console: Console) -> Program:
     """The checked program, its warnings shown."""
     program = read_program(path)
     if program.warnings:
-        show_diagnostics(program.warnings, form, verbosity)
+        console.show(program.warnings)
     return program
 
 
 def open_session(
-    program: Program,
-    options: SessionOptions,
-    *,
-    form: str,
-    verbosity: Verbosity,
-    quarantine: str = ".",
-    budget: Budget = "auto",
-    on_progress: Callable[[Progress], None] | None = None,
-    store: str | None = None,
-    retention: int | None = None,
+    program: Program, options: SessionOptions, console: Console, *, quarantine: str = ".", **more: Any
 ) -> Session:
-    """The session that the options describe. Bad rows that were let pass are reported on standard error."""
+    """The session that the options describe, and `more` options of `elastalog.open`. Bad rows that were let pass are
+    reported on standard error."""
     import elastalog
     from elastalog.program import with_arithmetic
 
     limits = elastalog.Limits(options.max_memory, options.timeout, options.device_memory, options.max_expansion)
     session = elastalog.open(
-        with_arithmetic(program, options.arithmetic), options.facts,
-        store=elastalog.Store(store, retention), engine=options.engine, strategy=options.strategy,
-        levels=options.levels, jobs=options.jobs, limits=limits, budget=budget,
-        bad_rows=elastalog.BadRows(options.bad_rows, options.max_bad_rows, quarantine), on_progress=on_progress,
-        functors=functions_in(options.functors), libraries=libraries_asked_for(),
+        with_arithmetic(program, options.arithmetic), options.facts, engine=options.engine, strategy=options.strategy,
+        levels=options.levels, jobs=options.jobs, limits=limits,
+        bad_rows=elastalog.BadRows(options.bad_rows, options.max_bad_rows, quarantine),
+        functors=functions_in(options.functors), libraries=libraries_asked_for(), **more,
     )  # fmt: skip
-    show_reports(session.reports, form, verbosity)
+    show_reports(session.reports, console)
     return session
 
 
@@ -228,22 +211,19 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
         return None
     import runpy
 
-    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-
     try:
         return {name: value for name, value in runpy.run_path(path).items() if callable(value)}
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        message = f"`{path}` cannot be run: {reason}"
-        raise ElastalogError([Diagnostic("E0643", message, help="mend the file", location=path)]) from None
+        raise ElastalogError.of("E0643", location=path, path=path, reason=reason) from None
 
 
-def show_reports(reports: Iterable[Report], form: str, verbosity: Verbosity) -> None:
+def show_reports(reports: Iterable[Report], console: Console) -> None:
     """Tells what reading came to: a warning for every relation that lost rows, a note (with `-v`) where values of
     tables were given in another type."""
     found = [told for report in reports for told in _told(report)]
     if found:
-        show_diagnostics(found, form, verbosity)
+        console.show(found)
 
 
 def _told(report: Report) -> Iterator[Diagnostic]:
@@ -259,6 +239,11 @@ def _told(report: Report) -> Iterator[Diagnostic]:
         yield replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
     if report.converted:
         yield converted_diagnostic(report)
+
+
+def tell_facts(session: Session, console: Console) -> None:
+    """Tells how many facts a new store has."""
+    console.say(f"epoch {session.epoch}: {sum(len(session[name]) for name in session):,} facts")
 
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
@@ -294,34 +279,23 @@ def is_store(path: str) -> bool:
     return is_address(path) or (Path(path) / "CURRENT").is_file()
 
 
-def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
-    """A session of the program at a path as the options have it, or of the store there, read-only."""
-    if is_store(path):
-        return reading(path, functors=options.functors, timeout=options.timeout)
-    return open_session(load_program(path, form, verbosity), options, form=form, verbosity=verbosity)
-
-
-def opened_at(
-    path: str, at: int | None, options: SessionOptions, form: str, verbosity: Verbosity
-) -> AbstractContextManager[Session]:
-    """The same, at an earlier epoch, which only a store has. A folder that is none is an error that says so."""
+def opened_at(path: str, at: int | None, options: SessionOptions, console: Console) -> AbstractContextManager[Session]:
+    """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
+    an earlier one. A folder that is no store is an error that says so."""
     if is_address(path) or Path(path).is_dir():
         return reading(path, at, options.functors, options.timeout)
     if at is not None:
         raise click.UsageError("--at is for stores")
-    return opened(path, options, form, verbosity)
+    return open_session(load_program(path, console), options, console)
 
 
-def writing(
-    store: str, form: str, verbosity: Verbosity, functors: str | None = None, bad_rows: BadRows | None = None
-) -> Session:
-    """A session that writes a store. What was found after a crash
-    is reported on standard error."""
+def writing(store: str, console: Console, functors: str | None = None, bad_rows: BadRows | None = None) -> Session:
+    """A session that writes a store. What was found after a crash is reported on standard error."""
     import elastalog
 
     session = elastalog.open(
         store=store, functors=functions_in(functors), libraries=libraries_asked_for(), bad_rows=bad_rows or "fail"
     )
     if session.engine.recovery:
-        show_diagnostics(session.engine.recovery, form, verbosity)
+        console.show(session.engine.recovery)
     return session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.exits import AT_FAULT, LIMIT, Console, Terminated
 from elastalog.cli.options import program_argument, report_options, update_budget
 from elastalog.cli.outputs import checked_output
 from elastalog.cli.session_options import (
@@ -25,7 +25,7 @@ from elastalog.cli.session_options import (
     session_options,
     writing,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached, error
 from elastalog.diagnostics.source import Source
 from elastalog.folders.local import own_folder
 
@@ -44,13 +44,7 @@ if TYPE_CHECKING:
     help="What an update may cost before a stratum is recomputed; a number is a fraction of a bootstrap.",
 )  # fmt: skip
 @report_options
-def shell(
-    program: str,
-    budget: Budget,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def shell(program: str, budget: Budget, console: Console, options: SessionOptions) -> None:
     """Evaluate PROGRAM, or open a store, then change its facts and ask it questions, command by command.
 
     `help` lists the commands. When standard input is no terminal it is a script: nothing is echoed, and the first error
@@ -62,53 +56,52 @@ def shell(
       elastalog shell reach.store
       echo 'insert edge(1, 2); commit; query path(1, X)' | elastalog shell reach.dl -F facts
     """
-    with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
+    with checked_output(), announcing(console):
         if is_store(program):
             from elastalog.pipeline.files.policy import BadRows
 
-            policy = BadRows(options["bad_rows"], options["max_bad_rows"])
-            session = writing(program, form, verbosity, options["functors"], policy)
-            state = _state(session, "elastic", _of_store, verbosity)
+            policy = BadRows(options.bad_rows, options.max_bad_rows)
+            session = writing(program, console, options.functors, policy)
+            state = _state(session, "elastic", _of_store, console)
         else:
-            loaded = load_program(program, form, verbosity)
-            state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)
+            loaded = load_program(program, console)
+            state = _opened(loaded, options, budget, console)
         with state.session:
             if state.is_interactive:
-                _converse(state, form, verbosity)
+                _converse(state, console)
             else:
-                _run_script(state, form, verbosity)
+                _run_script(state, console)
 
 
-def _opened(loaded: Program, options: SessionOptions, budget: Budget, form: str, verbosity: Verbosity) -> ShellState:
+def _opened(loaded: Program, options: SessionOptions, budget: Budget, console: Console) -> ShellState:
     from elastalog.cli.reports import progress_shown
 
-    with progress_shown(loaded.checked, verbosity) as report:
-        session = open_session(loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report)
+    with progress_shown(loaded.checked, console) as report:
+        session = open_session(loaded, options, console, budget=budget, on_progress=report)
 
     def reopen(program: Program, facts: dict[str, Any], strategy: str) -> Session:
         anew = replace(options, facts=facts, strategy=strategy)
-        return open_session(program, anew, form=form, verbosity=verbosity, budget=budget)
+        return open_session(program, anew, console, budget=budget)
 
-    return _state(session, options.strategy, reopen, verbosity)
+    return _state(session, options.strategy, reopen, console)
 
 
 def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
     """In the place of `reopen` for a store, whose strategy is its own."""
-    advice = "open the program with `elastalog shell PROGRAM`"
-    raise ElastalogError([Diagnostic("E0811", "the session of a store keeps its strategy", help=advice)])
+    raise error("E0811")
 
 
 def _state(
-    session: Session, strategy: str, reopen: Callable[[Program, dict[str, Any], str], Session], verbosity: Verbosity
+    session: Session, strategy: str, reopen: Callable[[Program, dict[str, Any], str], Session], console: Console
 ) -> ShellState:
     from elastalog.cli.shell_commands.state import ShellState
 
     # Standard input is None when whoever started us has closed it.
     is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    return ShellState(session, strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet")
+    return ShellState(session, strategy, reopen, is_interactive=is_interactive, is_quiet=console.is_quiet)
 
 
-def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
+def _run_script(state: ShellState, console: Console) -> None:
     """Reads commands line by line, so that another program can hold a conversation."""
     from elastalog.cli.shell_commands.state import Piece, statements
 
@@ -127,7 +120,7 @@ def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
                 _execute(state, statement)
             except ElastalogError as error:
                 sys.stdout.flush()
-                show_diagnostics(_at_line(error, statement).diagnostics, form, verbosity)
+                console.show(_at_line(error, statement).diagnostics)
                 sys.exit(LIMIT if isinstance(error, LimitReached) else AT_FAULT)
             except KeyboardInterrupt:
                 click.echo(f"interrupted: epoch {state.session.epoch} stands", err=True)
@@ -176,12 +169,12 @@ def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
     )
 
 
-def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
+def _converse(state: ShellState, console: Console) -> None:
     """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
     from elastalog.cli.shell_commands.state import Piece
 
     read = make_prompt(state)
-    if verbosity != "quiet":
+    if not console.is_quiet:
         click.echo(f"{state.session!r}; `help` lists the commands, Ctrl-D leaves")
     while not state.is_over:
         try:
@@ -197,7 +190,7 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
         try:
             _execute_line(state, Piece(source, 0, len(line)))
         except ElastalogError as error:
-            show_diagnostics(error.diagnostics, form, verbosity)
+            console.show(error.diagnostics)
         except InternalError as error:
             click.echo(str(error), err=True)
         except KeyboardInterrupt as interrupt:

@@ -8,31 +8,44 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.analysis.findings import counted
-from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import NAME, program_argument, report_options, standard_input, verbosity_options
+from elastalog.cli.exits import AT_FAULT, Console
+from elastalog.cli.options import (
+    NAME,
+    option,
+    options_of,
+    program_argument,
+    report_options,
+    standard_input,
+    verbosity_options,
+)
 from elastalog.cli.reports import aligned, changed_lines, fact_text
 from elastalog.cli.session_options import (
+    BAD_ROWS,
+    FUNCTORS,
+    MAX_BAD_ROWS,
     SessionOptions,
     announcing,
     at_option,
-    bad_rows_option,
     folder_of,
     functors_option,
+    library_options,
     load_program,
-    max_bad_rows_option,
     open_session,
     reading,
     session_options,
     show_reports,
     store_argument,
+    tell_facts,
     writing,
 )
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
+from elastalog.late import dataclass
+from elastalog.session.settings import Store
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
@@ -52,14 +65,7 @@ if TYPE_CHECKING:
     help="Number of past epochs to keep.",
 )  # fmt: skip
 @report_options
-def init(
-    store: str,
-    program: str,
-    retention: int,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def init(store: str, program: str, retention: int, console: Console, options: SessionOptions) -> None:
     """Make a store of a program and its facts.
 
     Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts,
@@ -72,48 +78,40 @@ def init(
     """
     from elastalog.storage.objects.writing import refuse_existing_at
 
-    with exit_codes(form, verbosity), announcing(verbosity):
-        loaded = load_program(program, form, verbosity)
-        chosen = SessionOptions(**options)
+    with announcing(console):
+        loaded = load_program(program, console)
         refuse_existing_at(store)
-        with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
-            if verbosity != "quiet":
-                facts = sum(len(session[name]) for name in session)
-                click.echo(f"epoch {session.epoch}: {facts:,} facts", err=True)
+        with open_session(loaded, options, console, store=Store(store, retention)) as session:
+            tell_facts(session, console)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateOptions:
+    """What the user said about updates of a store."""
+
+    source: str | None = option("--source", metavar="NAME", help="Name of the source of the updates.")
+    batch: str | None = option(
+        "--batch", metavar="ID",
+        help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
+    )  # fmt: skip
+    show_changes: bool = option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
+    preview: bool = option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
+    bad_rows: Mode = BAD_ROWS
+    max_bad_rows: int = MAX_BAD_ROWS
+    quarantine: str = option(
+        "--quarantine", default=".", type=click.Path(file_okay=False), metavar="DIR",
+        help="Folder of the bad rows that are set aside.  [default: the current one]",
+    )  # fmt: skip
+    functors: str | None = FUNCTORS
 
 
 @click.command()
 @store_argument
 @click.argument("updates", type=click.Path(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
-@click.option("--source", metavar="NAME", help="Name of the source of the updates.")
-@click.option(
-    "--batch", metavar="ID",
-    help="Id of this update in its source; a batch is applied only once. With several files, the second gets ID.2.",
-)  # fmt: skip
-@click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
-@click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
-@bad_rows_option
-@max_bad_rows_option
-@click.option(
-    "--quarantine", default=".", type=click.Path(file_okay=False), metavar="DIR",
-    help="Folder of the bad rows that are set aside.  [default: the current one]",
-)  # fmt: skip
-@functors_option
+@options_of(UpdateOptions, "wanted")
+@library_options
 @report_options
-def apply(
-    store: str,
-    updates: tuple[str, ...],
-    source: str | None,
-    batch: str | None,
-    show_changes: bool,
-    preview: bool,
-    bad_rows: Mode,
-    max_bad_rows: int,
-    quarantine: str,
-    functors: str | None,
-    form: str,
-    verbosity: Verbosity,
-) -> None:
+def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: Console) -> None:
     """Apply updates to a store, each an epoch.
 
     An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
@@ -131,32 +129,25 @@ def apply(
     """
     from elastalog.pipeline.files.policy import BadRows
 
-    policy = BadRows(bad_rows, max_bad_rows, quarantine)
-    with (
-        exit_codes(form, verbosity),
-        announcing(verbosity),
-        writing(store, form, verbosity, functors, policy) as session,
-    ):
+    policy, batch = BadRows(wanted.bad_rows, wanted.max_bad_rows, wanted.quarantine), wanted.batch
+    with announcing(console), writing(store, console, wanted.functors, policy) as session:
         for number, path in enumerate(updates, 1):
-            pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
-            _read(pending, path, bad_rows)
-            show_reports(pending.reports, form, verbosity)
-            if preview:
+            pending = session.update(wanted.source, batch if batch is None or number == 1 else f"{batch}.{number}")
+            _read(pending, path, policy.lets_pass)
+            show_reports(pending.reports, console)
+            if wanted.preview:
                 changes = session.preview(pending)
-                if verbosity != "quiet":
-                    click.echo(f"{path}: would change {counted(changes.impact, 'fact')}", err=True)
+                console.say(f"{path}: would change {counted(changes.impact, 'fact')}")
                 _print(changes)
                 continue
-            changes = pending.commit()
-            stats = pending.stats
-            if verbosity != "quiet":
-                told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
-                if stats.is_repeated:
-                    told = "was applied before"
-                elif stats.is_unchanged:
-                    told = "changes nothing"
-                click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
-            if show_changes:
+            changes, stats = pending.commit(), pending.stats
+            told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
+            if stats.is_repeated:
+                told = "was applied before"
+            elif stats.is_unchanged:
+                told = "changes nothing"
+            console.say(f"epoch {stats.epoch}: {path}: {told}")
+            if wanted.show_changes:
                 _print(changes)
 
 
@@ -165,14 +156,13 @@ def _print(changes: Changes) -> None:
         click.echo(line)
 
 
-def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:
+def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
     """The changes of a file, or, for `-`, of standard input."""
     if path != "-":
         pending.read(path)
         return
     from elastalog.pipeline.files.diff import parse_diff
 
-    keep_bad = bad_rows != "fail"
     diff = parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=keep_bad)
     pending.take(diff, NAME)
 
@@ -184,7 +174,7 @@ def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:
     "--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level."
 )
 @report_options
-def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Verbosity) -> None:
+def log(store: str, last: int | None, fact: str | None, console: Console) -> None:
     """List the epochs of a store, the latest first.
 
     For each: number, time, explicit facts deleted and inserted, facts changed altogether, how it was done, how long it
@@ -199,28 +189,27 @@ def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Ve
     """
     from elastalog.program import shown_rule
 
-    with exit_codes(form, verbosity):
-        if fact is not None:
-            with reading(store) as session:
-                for turn in session.history(fact)[::-1][:last]:
-                    click.echo(json.dumps(asdict(turn), ensure_ascii=False) if form == "json" else _turn_line(turn))
-            return
-        entries = _entries(store)[::-1][:last]
-        heads, *lines = _table(entries)
-        if form != "json":
-            click.echo(heads)
-        for entry, line in zip(entries, lines, strict=True):
-            if form == "json":
-                click.echo(json.dumps(entry.written(), ensure_ascii=False))
-                continue
-            click.echo(line)
-            for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
-                for rule in rules:
-                    click.echo(f"        {sign}rule: {shown_rule(rule)}")
-            if verbosity == "verbose":
-                for stratum in entry.strata:
-                    name = ", ".join(stratum.relations)
-                    click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
+    if fact is not None:
+        with reading(store) as session:
+            for turn in session.history(fact)[::-1][:last]:
+                click.echo(json.dumps(asdict(turn), ensure_ascii=False) if console.form == "json" else _turn_line(turn))
+        return
+    entries = _entries(store)[::-1][:last]
+    heads, *lines = _table(entries)
+    if console.form != "json":
+        click.echo(heads)
+    for entry, line in zip(entries, lines, strict=True):
+        if console.form == "json":
+            click.echo(json.dumps(entry.written(), ensure_ascii=False))
+            continue
+        click.echo(line)
+        for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
+            for rule in rules:
+                click.echo(f"        {sign}rule: {shown_rule(rule)}")
+        if console.is_verbose:
+            for stratum in entry.strata:
+                name = ", ".join(stratum.relations)
+                click.echo(f"    {name}: {stratum.how}, {stratum.derivations:,} derivations ({stratum.why})")
 
 
 def _entries(store: str) -> tuple[LogEntry, ...]:
@@ -258,15 +247,7 @@ def _time(entry: LogEntry) -> str:
 @click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @click.option("--levels", is_flag=True, help="Include facts whose lowest proof changed its height (~).")
 @report_options
-def diff(
-    store: str,
-    first: int,
-    last: int,
-    wanted: tuple[str, ...],
-    levels: bool,
-    form: str,
-    verbosity: Verbosity,
-) -> None:
+def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: bool, console: Console) -> None:
     """Show how epoch B of a store differs from epoch A.
 
     Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them, new declarations before the
@@ -279,7 +260,7 @@ def diff(
     """
     from elastalog.program import shown_rule
 
-    with exit_codes(form, verbosity), reading(store) as session:
+    with reading(store) as session:
         found = session.diff(first, last)
         if not wanted:
             for sign, texts in (("-", found.removed_rules), ("+", (*found.added_declarations, *found.added_rules))):
@@ -306,13 +287,7 @@ def diff(
 @functors_option
 @report_options
 def upgrade(
-    store: str,
-    program: str,
-    preview: bool,
-    show_changes: bool,
-    functors: str | None,
-    form: str,
-    verbosity: Verbosity,
+    store: str, program: str, preview: bool, show_changes: bool, functors: str | None, console: Console
 ) -> None:
     """Let a store go over to another program.
 
@@ -327,12 +302,12 @@ def upgrade(
     """
     from elastalog.program import difference
 
-    with exit_codes(form, verbosity), announcing(verbosity):
-        loaded = load_program(program, form, verbosity)
-        with writing(store, form, verbosity, functors) as session:
+    with announcing(console):
+        loaded = load_program(program, console)
+        with writing(store, console, functors) as session:
             found = difference(session.program, loaded)
             changes = session.upgrade(loaded, preview=preview)
-            if verbosity != "quiet":
+            if not console.is_quiet:
                 for sign, texts in (("-", found.removed), ("+", (*found.declarations, *found.rules, *found.facts))):
                     for text in texts:
                         click.echo(f"{sign}rule: {text}", err=True)
@@ -354,15 +329,7 @@ def upgrade(
 @click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
 @at_option
 @verbosity_options
-def export(
-    store: str,
-    output: str,
-    form: str,
-    wanted: tuple[str, ...],
-    explicit: bool,
-    at: int | None,
-    verbosity: Verbosity,
-) -> None:
+def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | None, console: Console) -> None:
     """Write the relations of a store to files, one each.
 
     \b
@@ -371,25 +338,24 @@ def export(
       elastalog export reach.store -D out --format parquet --at 17
       elastalog export reach.store -D facts --explicit
     """
-    with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
+    with announcing(console), reading(store, at) as session:
         from elastalog.pipeline.files.write import write_facts
 
         for name in wanted or session:
             facts = session.explicit(name) if explicit else session[name]
             if explicit and not len(facts) and not wanted:
                 continue
-            ending = "parquet" if form == "parquet" else "facts" if explicit else "csv"
+            ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
             path = Path(output) / f"{name}.{ending}"
             write_facts(facts.schema, facts.to_arrow(), path)
-            if verbosity != "quiet":
-                click.echo(f"{path}: {len(facts):,} facts", err=True)
+            console.say(f"{path}: {len(facts):,} facts")
 
 
 @click.command()
 @store_argument
 @click.argument("to", type=click.Path(), metavar="TO")
 @report_options
-def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
+def backup(store: str, to: str, console: Console) -> None:
     """Copy a store into the new folder TO, while it may be in use.
 
     The copy is a store of its own, at the last epoch that was committed when it was begun, with the same history.
@@ -402,11 +368,9 @@ def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
     from elastalog.storage.administration import back_up
     from elastalog.storage.objects.writing import copied_to
 
-    with exit_codes(form, verbosity):
-        copy = partial(back_up, folder_of(store))
-        epoch = copied_to(to, copy) if is_address(to) else copy(Path(to))
-        if verbosity != "quiet":
-            click.echo(f"{without_secrets(to)}: epoch {epoch}", err=True)
+    copy = partial(back_up, folder_of(store))
+    epoch = copied_to(to, copy) if is_address(to) else copy(Path(to))
+    console.say(f"{without_secrets(to)}: epoch {epoch}")
 
 
 @click.command()
@@ -414,7 +378,7 @@ def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
 @click.option("--recompute", is_flag=True, help="Also recompute the program in another way, and compare.")
 @functors_option
 @report_options
-def verify(store: str, recompute: bool, functors: str | None, form: str, verbosity: Verbosity) -> None:
+def verify(store: str, recompute: bool, functors: str | None, console: Console) -> None:
     """Check a store.
 
     Compares every file with its checksum. With `--recompute` the whole fixpoint is recomputed from the explicit
@@ -428,11 +392,11 @@ def verify(store: str, recompute: bool, functors: str | None, form: str, verbosi
       elastalog verify reach.store
       elastalog verify reach.store --recompute
     """
-    with exit_codes(form, verbosity), announcing(verbosity):
+    with announcing(console):
         from elastalog.storage.administration import check_files
 
         found, files = check_files(folder_of(store))
-        show_diagnostics(found, form, verbosity)
+        console.show(found)
         if any(diagnostic.severity == "error" for diagnostic in found):
             sys.exit(AT_FAULT)
         told = f"{files} files are as they were written"
@@ -446,8 +410,7 @@ def verify(store: str, recompute: bool, functors: str | None, form: str, verbosi
             told += f"; epoch {session.epoch} is the fixpoint of the rules over its explicit facts, by sorted joins"
             if verification.same_way:
                 told += f" ({', '.join(verification.same_way)}: in the way that derived them)"
-        if verbosity != "quiet":
-            click.echo(told, err=True)
+        console.say(told)
 
 
 def _faults(verification: Verification) -> list[str]:

@@ -6,17 +6,16 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.analysis.findings import counted
-from elastalog.cli.exits import Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import program_argument, report_options, together
+from elastalog.cli.exits import Console
+from elastalog.cli.options import option, options_of, program_argument, report_options
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.reports import TO_TERMINAL, print_changes, report_stats, stats_row
 from elastalog.cli.session_options import (
@@ -29,7 +28,8 @@ from elastalog.cli.session_options import (
     session_options,
     show_reports,
 )
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import error, noted
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:
@@ -42,23 +42,6 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class SparkStream:
-    """What the user said about a stream on Spark."""
-
-    source: str | None
-    store: str | None
-    changes: str | None
-    checkpoint: str | None
-    once: bool
-    relation: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-    marks: str = "none"
-    output: str | None = None
-    show_changes: bool = False
-    stats: str | None = None
-
-
 def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for text in given:
@@ -69,44 +52,55 @@ def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
     return settings
 
 
-spark_stream_options: Final = together(
-    click.option(
+@dataclass(frozen=True, slots=True)
+class StreamChoices:
+    """What the user said about a stream: `updates` are read here, a `source` is watched by Spark."""
+
+    updates: str | None = option(
+        "--updates", type=click.Path(exists=True), metavar="PATH",
+        help="Folder of updates, or one table with a column `step`.",
+    )  # fmt: skip
+    marks: str = option(
+        "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked", "auto"]),
+        help="Look one update ahead and mark what it will check (dred, bf, bfc); auto: only where it pays.",
+    )  # fmt: skip
+    source: str | None = option(
         "--source", metavar="DIR|TABLE", help="Folder of diff files, each an epoch, or a table, for Spark to watch."
-    ),
-    click.option(
-        "--relation",
-        metavar="NAME",
+    )
+    relation: str | None = option(
+        "--relation", metavar="NAME",
         help="Relation of the rows.  [default: the table's name, or its column `relation`]",
-    ),
-    click.option(
-        "--conf",
-        "settings",
-        multiple=True,
-        callback=_settings,
-        metavar="KEY=VALUE",
+    )  # fmt: skip
+    settings: Mapping[str, str] = option(
+        "--conf", multiple=True, callback=_settings, metavar="KEY=VALUE",
         help="Setting of the Spark session, as for spark-submit.",
-    ),
-    click.option(
+    )  # fmt: skip
+    store: str | None = option(
         "--store", type=click.Path(), metavar="STORE", help="Store of the epochs; created if it does not exist."
-    ),
-    click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
-    click.option(
-        "--checkpoint",
-        type=click.Path(),
-        metavar="DIR",
+    )
+    changes: str | None = option(
+        "--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."
+    )
+    checkpoint: str | None = option(
+        "--checkpoint", type=click.Path(), metavar="DIR",
         help="Folder of Spark's checkpoints.  [default: STORE.checkpoint; required if STORE is remote]",
-    ),
-    click.option("--once", is_flag=True, help="Stop once everything available has been applied."),
-)
-"""The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
+    )  # fmt: skip
+    once: bool = option("--once", is_flag=True, help="Stop once everything available has been applied.")
+    output: str | None = option(
+        "-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output."
+    )
+    show_changes: bool = option(
+        "--show-changes", is_flag=True, help="Print the facts that came (+) and went (-), update by update."
+    )
+    stats: str | None = option(
+        "--stats", is_flag=False, flag_value=TO_TERMINAL, metavar="[FILE.json]",
+        help="Print what every update did and cost, or write it to FILE.json.",
+    )  # fmt: skip
 
 
-def run_spark_stream(
-    program: str, asked: SparkStream, options: SessionOptions, form: str, verbosity: Verbosity
-) -> None:
+def run_spark_stream(program: str, asked: StreamChoices, options: SessionOptions, console: Console) -> None:
     """Applies the files of a folder, or what a table holds, until it is interrupted, or once."""
-    if asked.source is None:
-        raise click.UsageError("--source is missing")
+    assert asked.source is not None
     if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
         # Without a store a new process starts from the facts again, and what earlier ones have noted would mislead it.
         raise click.UsageError("--changes and --checkpoint need --store")
@@ -123,11 +117,7 @@ def run_spark_stream(
     silence_streams(spark)
     is_table = _is_table(spark, asked.source, asked.relation)
     rows: list[dict[str, Any]] = []
-    with (
-        TemporaryDirectory() as notes,
-        announcing(verbosity),
-        _session(program, asked, options, form, verbosity) as session,
-    ):
+    with TemporaryDirectory() as notes, announcing(console), _session(program, asked, options, console) as session:
         given: StreamOptions = {
             "checkpoint": asked.checkpoint or _checkpoint(asked.store, asked.source, is_table) or notes,
             "marks": asked.marks, "changes": asked.changes, "available_now": asked.once,
@@ -137,7 +127,7 @@ def run_spark_stream(
             handle = on_spark.apply_table(spark, asked.source, session, relation=asked.relation, **given)
         else:
             handle = on_spark.apply_diff_files(spark, asked.source, session, **given)
-        if verbosity != "quiet" and not asked.once:
+        if not console.is_quiet and not asked.once:
             click.echo(f"epoch {session.epoch}: watching {asked.source}; end with Ctrl-C", err=True)
         try:
             # In pieces, so that Ctrl-C is heard.
@@ -145,7 +135,7 @@ def run_spark_stream(
                 pass
         finally:
             handle.stop()
-            if verbosity != "quiet":
+            if not console.is_quiet:
                 told = f"{counted(handle.applied, 'update')} applied"
                 told += f", {handle.repeated:,} had been before" if handle.repeated else ""
                 click.echo(f"epoch {session.epoch}: {told}", err=True)
@@ -155,7 +145,7 @@ def run_spark_stream(
             write_outputs(session, asked.output)
 
 
-def _told(rows: list[dict[str, Any]], asked: SparkStream, update: PendingUpdate) -> None:
+def _told(rows: list[dict[str, Any]], asked: StreamChoices, update: PendingUpdate) -> None:
     """Notes and prints what is wanted of an update."""
     if asked.stats is not None:
         rows.append(stats_row(update.stats))
@@ -189,13 +179,13 @@ def _is_table(spark: Any, source: str, relation: str | None) -> bool:
 
 
 def _session(
-    program: str, asked: SparkStream, options: SessionOptions, form: str, verbosity: Verbosity
+    program: str, asked: StreamChoices, options: SessionOptions, console: Console
 ) -> AbstractContextManager[Session]:
     """The session of a store that is there, or a new one."""
-    loaded = load_program(program, form, verbosity)
+    loaded = load_program(program, console)
     if asked.store is None or not _is_there(asked.store):
         _refuse_old_checkpoint(asked)
-        return open_session(loaded, options, form=form, verbosity=verbosity, store=asked.store)
+        return open_session(loaded, options, console, store=asked.store)
     import elastalog
 
     session = elastalog.open(
@@ -208,7 +198,7 @@ def _session(
         limits=elastalog.Limits(memory=options.max_memory, time=options.timeout),
     )
     if session.engine.recovery:
-        show_diagnostics(session.engine.recovery, form, verbosity)
+        console.show(session.engine.recovery)
     return session
 
 
@@ -230,63 +220,20 @@ def _is_there(store: str) -> bool:
     return is_store_at(store)
 
 
-def _refuse_old_checkpoint(asked: SparkStream) -> None:
+def _refuse_old_checkpoint(asked: StreamChoices) -> None:
     """A diagnostic if a new store would miss what Spark has noted as done."""
     if asked.checkpoint is None or not Path(asked.checkpoint).is_dir() or not os.listdir(asked.checkpoint):
         return
     place = without_secrets(asked.store or "")
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code="E1112",
-                message=f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{place}`",
-                notes=("updates that it has as done would never be applied to the new store",),
-                help="name another folder, or leave --checkpoint out: then every store has its own",
-                location=asked.checkpoint,
-            )
-        ]
-    )
+    raise error("E1112.refuse_old_checkpoint", location=asked.checkpoint, checkpoint=asked.checkpoint, place=place)
 
 
 @click.command()
 @program_argument
-@click.option(
-    "--updates", type=click.Path(exists=True), metavar="PATH",
-    help="Folder of updates, or one table with a column `step`.",
-)  # fmt: skip
-@click.option(
-    "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked", "auto"]),
-    help="Look one update ahead and mark what it will check (dred, bf, bfc); auto: only where it pays.",
-)  # fmt: skip
+@options_of(StreamChoices, "asked")
 @session_options
-@spark_stream_options
-@click.option(
-    "-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output."
-)
-@click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-), update by update.")
-@click.option(
-    "--stats", is_flag=False, flag_value=TO_TERMINAL, metavar="[FILE.json]",
-    help="Print what every update did and cost, or write it to FILE.json.",
-)  # fmt: skip
 @report_options
-def stream(
-    program: str,
-    updates: str | None,
-    marks: str,
-    source: str | None,
-    store: str | None,
-    changes: str | None,
-    checkpoint: str | None,
-    once: bool,
-    relation: str | None,
-    settings: dict[str, str],
-    output: str | None,
-    show_changes: bool,
-    stats: str | None,
-    form: str,
-    verbosity: Verbosity,
-    **options: Any,
-) -> None:
+def stream(program: str, asked: StreamChoices, options: SessionOptions, console: Console) -> None:
     """Evaluate PROGRAM, then apply a stream of updates, each an epoch, each once.
 
     The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column
@@ -308,33 +255,30 @@ def stream(
       elastalog stream reach.dl -F facts --source lake.edge --store reach.store --conf spark.jars=…
       elastalog stream reach.dl -F facts --source incoming/ --strategy bfc --marks eager --once -D out
     """
-    if (updates is None) == (source is None):
+    if (asked.updates is None) == (asked.source is None):
         raise click.UsageError("Give either --updates or --source.")
     given = {
-        "--store": store, "--changes": changes, "--checkpoint": checkpoint, "--once": once, "--relation": relation,
-        "--conf": settings,
+        "--store": asked.store, "--changes": asked.changes, "--checkpoint": asked.checkpoint, "--once": asked.once,
+        "--relation": asked.relation, "--conf": asked.settings,
     }  # fmt: skip
-    if updates is not None and (misplaced := [option for option, value in given.items() if value]):
+    if asked.updates is not None and (misplaced := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{', '.join(misplaced)}: only with --source. `elastalog apply` updates a store.")
-    with exit_codes(form, verbosity), checked_output():
-        if updates is None:
-            asked = SparkStream(
-                source, store, changes, checkpoint, once, relation, settings, marks, output, show_changes, stats
-            )
-            run_spark_stream(program, asked, SessionOptions(**options), form, verbosity)
+    with checked_output():
+        if asked.updates is None:
+            run_spark_stream(program, asked, options, console)
             return
-        loaded = load_program(program, form, verbosity)
-        with announcing(verbosity):
-            session = open_session(loaded, SessionOptions(**options), form=form, verbosity=verbosity)
-        rows = _apply_all(session, updates, marks, show_changes, form, verbosity, options["bad_rows"] != "fail")
-        if output is not None:
-            write_outputs(session, output)
-        if stats is not None:
-            report_stats(rows, stats)
+        loaded = load_program(program, console)
+        with announcing(console):
+            session = open_session(loaded, options, console)
+        rows = _apply_all(session, asked.updates, asked, console, options.bad_rows != "fail")
+        if asked.output is not None:
+            write_outputs(session, asked.output)
+        if asked.stats is not None:
+            report_stats(rows, asked.stats)
 
 
 def _apply_all(
-    session: Session, updates: str, marks: str, show_changes: bool, form: str, verbosity: Verbosity, keep_bad: bool
+    session: Session, updates: str, asked: StreamChoices, console: Console, keep_bad: bool
 ) -> list[dict[str, Any]]:
     """Returns what every update did and cost."""
     from elastalog.pipeline.streams import read_stream, with_next
@@ -343,17 +287,17 @@ def _apply_all(
     rows: list[dict[str, Any]] = []
     stream = _within_limits(session, read_stream(updates, session.program, keep_bad=keep_bad))
     # Without marks nothing is read ahead: an update is applied although the next one is at fault.
-    pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
+    pairs = with_next(stream) if asked.marks != "none" else ((update, None) for update in stream)
     for present, following in pairs:
         if following is not None and not present.diff.changes_rules:
-            session.engine.announce(_filled(session, source, following), marks)
+            session.engine.announce(_filled(session, source, following), asked.marks)
         update = _filled(session, source, present)
-        show_reports(update.reports, form, verbosity)
+        show_reports(update.reports, console)
         changes = update.commit()
         rows.append(stats_row(update.stats))
-        if verbosity == "verbose":
+        if console.is_verbose:
             click.echo(f"epoch {update.stats.epoch}: {present.batch}: {counted(changes.impact, 'change')}", err=True)
-        if show_changes:
+        if asked.show_changes:
             print_changes(present.batch, changes)
     return rows
 

@@ -280,12 +280,7 @@ class Client(Renamed):
         return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
 
     def why_not(
-        self,
-        fact: Written,
-        limit: int = 5,
-        *,
-        rule: int | None = None,
-        bindings: Mapping[str, Value] | None = None,
+        self, fact: Written, limit: int = 5, *, rule: int | None = None, bindings: Mapping[str, Value] | None = None
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
         why no other fact fits it."""

@@ -13,7 +13,7 @@ from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
 from elastalog.debugging.sandbox import Seconds
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
@@ -190,8 +190,7 @@ class ToldChanges(Changes):
 
     def __getitem__(self, relation: str) -> RelationChanges:
         if relation in self._cut:
-            told = f"the changes of `{relation}` are too many to be told at once"
-            raise LimitReached([Diagnostic("E0925", told, help=f'read the relation: `db["{relation}"]`')])
+            raise LimitReached.of("E0925.getitem", relation=relation)
         return super().__getitem__(relation)
 
     @property

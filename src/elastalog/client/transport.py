@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error
 from elastalog.relations.schema import UnknownRelation
 
 API: Final = "/api/v1"
@@ -168,15 +168,16 @@ def _reason(error: Exception) -> str:
 
 def _refused_token(url: str, token: str | None) -> ElastalogError:
     given = "give the one that `elastalog serve` printed, or was started with: `connect(url, token=…)`"
-    told = f"`{url}` does not know this token" if token is not None else f"`{url}` needs a token"
-    return ElastalogError([Diagnostic("E0923", told, help=f"{given}, or `ELASTALOG_TOKEN`")])
+    return error(
+        "E0923.refused_token",
+        told=f"`{url}` does not know this token" if token is not None else f"`{url}` needs a token",
+        given=given,
+    )
 
 
 def _unreachable(url: str, reason: str) -> ElastalogError:
-    advice = "start a service with `elastalog serve`, and give the address that it prints"
-    return ElastalogError([Diagnostic("E0933", f"`{url}` does not answer: {reason}", help=advice)])
+    return error("E0933", url=url, reason=reason)
 
 
 def _other_answer(url: str, status: int = 200) -> ElastalogError:
-    told = f"what `{url}` answered ({status}) is none of a service's answers"
-    return ElastalogError([Diagnostic("E0934", told, help="give the address that `elastalog serve` prints")])
+    return error("E0934", url=url, status=status)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from elastalog.analysis.findings import counted
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.display import cut, html_table
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof

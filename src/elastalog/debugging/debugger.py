@@ -13,29 +13,15 @@ import numpy as np
 from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion, net_changes
 from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
-from elastalog.debugging.investigation import Investigation
+from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.questions import (
-    Asking,
-    ReadFact,
-    Refuse,
-    Written,
-    never_held,
-    no_such_epochs,
-    not_a_fault,
-    not_explicit,
-    not_in_update,
-    not_repaired,
-    nothing_left,
-    numbered_anew,
-    older_fault,
-)
+from elastalog.debugging.questions import Asking, ReadFact, Refuse, Written, not_repaired
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
 from elastalog.debugging.sandbox import words_by_relation
 from elastalog.debugging.search import News, NoSolution
 from elastalog.debugging.update_search import Outcome, Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
-from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import Epochs
 from elastalog.program import Program
@@ -66,7 +52,7 @@ class Question:
 
     @property
     def refuse(self) -> Refuse:
-        return partial(not_in_update, first=self.first, last=self.last)
+        return partial(_no_element, "E1005", first=self.first, last=self.last)
 
 
 P = ParamSpec("P")
@@ -115,7 +101,7 @@ class Debugger:
         self._asking = Asking(setting.backend, self._reading, read_fact, rules)
         self._ground = Ground(setting, self._reading)
         self._investigated = -1
-        self._parts: Parts | None = None
+        self._known_case: Case | None = None
 
     @contextmanager
     def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
@@ -187,7 +173,7 @@ class Debugger:
         if isinstance(found, NoSolution):
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
-            raise nothing_left(shown_kept, found.is_proven)
+            raise error("E1006" if found.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
         return Suggestion(
             self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
             found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
@@ -214,20 +200,12 @@ class Debugger:
         for facts, is_unwanted in zip(sides, (True, False), strict=True):
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
-                    raise not_a_fault(fact, is_unwanted, now)
-        came = partial(self._came, candidates, bool(sides[0]))
-        kept = self._asking.rejected(rejected, came, not_explicit)
-        weight_of = self._asking.weights(weights or {}, came, not_explicit)
+                    raise _no_fault(fact, is_unwanted, now)
+        came, refuse = partial(self._came, candidates, bool(sides[0])), partial(_no_element, "E0715")
+        kept = self._asking.rejected(rejected, came, refuse)
+        weight_of = self._asking.weights(weights or {}, came, refuse)
         goals = Goals(*map(self._asking.words, sides))
-        repairer = Repairer(
-            self._epochs,
-            self._setting,
-            self._reading,
-            self._program_parts(),
-            self._ground,
-            _limit(time_limit),
-            news or (lambda _: None),
-        )
+        repairer = Repairer(self._case(), self._ground, _limit(time_limit), news or (lambda _: None))
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
@@ -256,7 +234,9 @@ class Debugger:
         turn = None if words is None else self._history.last_turn(words)
         if turn is None:
             if not self._asking.hold([fact])[0]:
-                raise never_held(fact, self._history.oldest)
+                oldest = self._history.oldest
+                since = "" if oldest <= 1 else f" since epoch {oldest}, as far back as is known"
+                raise error("E1008", fact=fact, since=since)
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
@@ -271,7 +251,8 @@ class Debugger:
         now, oldest = self._epochs.number, self._history.oldest
         first, last = _pair(epochs, now)
         if not oldest <= first < last <= now:
-            raise no_such_epochs(first, last, oldest, now)
+            key = "E1004" if now > oldest else "E1004.first"
+            raise error(key, first=first, last=last, oldest=oldest, now=now)
         return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
@@ -283,10 +264,7 @@ class Debugger:
         if found is None:
             changes = net_changes(self._history.updates(first, last))
             previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
-            found = Investigation(
-                self._epochs, self._setting.dictionary, self._reading, changes, previous, self._program_parts()
-            )
-            self._investigations[first, last] = found
+            found = self._investigations[first, last] = Investigation(self._case(), changes, previous)
         return found
 
     def _follow(self, epoch: int) -> None:
@@ -297,10 +275,11 @@ class Debugger:
             self._ground = Ground(self._setting, self._reading)
             self._investigated = epoch
 
-    def _program_parts(self) -> Parts:
-        if self._parts is None or self._parts.program is not self._epochs.backend.program:
-            self._parts = Parts(self._epochs.backend.program)
-        return self._parts
+    def _case(self) -> Case:
+        program = self._epochs.backend.program
+        if self._known_case is None or self._known_case.parts.program is not program:
+            self._known_case = Case(self._epochs, self._setting, self._reading, Parts(program))
+        return self._known_case
 
     def _require_change(self, question: Question) -> None:
         """Every fault must be one in the later epoch, which is in force, and none in the earlier."""
@@ -314,9 +293,10 @@ class Debugger:
                 before = self._asking.hold(facts)
         for (fact, is_unwanted), held, holds in zip(sides, before, after, strict=True):
             if holds != is_unwanted:
-                raise not_a_fault(fact, is_unwanted, question.last)
+                raise _no_fault(fact, is_unwanted, question.last)
             if held == is_unwanted:
-                raise older_fault(fact, is_unwanted, question.first, question.last)
+                was = "held already" if is_unwanted else "did not hold either"
+                raise error("E1002", fact=fact, was=was, first=question.first, last=question.last)
 
     def _has_turned(self, epoch: int, fact: Fact) -> bool:
         words = self._asking.word_fact(fact)
@@ -338,22 +318,14 @@ class Debugger:
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def _search(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
-        return search_update(
-            question.investigation,
-            plan,
-            self._setting,
-            self._reading,
-            self._epochs,
-            _limit(time_limit),
-            news or (lambda _: None),
-        )
+        return search_update(question.investigation, plan, _limit(time_limit), news or (lambda _: None))
 
     def _unrepeatable(self, question: Question, otherwise: str) -> ElastalogError | InternalError:
         """The faults are not those of their epochs when the update is applied or undone once more: numbers of
         derivations are given anew. There is no other reason."""
         facts = (*question.unwanted, *question.missing)
-        if self._program_parts().are_numbered(fact.relation for fact in facts):
-            return numbered_anew(facts)
+        if self._case().parts.are_numbered(fact.relation for fact in facts):
+            return error("E1010", facts=", ".join(map(str, facts)))
         return InternalError("debugging", otherwise)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
@@ -362,6 +334,15 @@ class Debugger:
             Element("+" if came else "-", (rules and rules.text_of(fact)) or self._reading.fact(fact))
             for fact, came in ((fact, question.changes[fact]) for fact in facts)
         ]
+
+
+def _no_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
+    """The fact is as it should be."""
+    return error("E1001.unwanted" if is_unwanted else "E1001.missing", fact=fact, epoch=epoch)
+
+
+def _no_element(key: str, element: str, **values: object) -> ElastalogError:
+    return error(key, element=element, **values)
 
 
 def _limit(given: float | None) -> float:

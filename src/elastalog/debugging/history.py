@@ -151,37 +151,29 @@ class OpenAnew(Protocol):
         """Epochs of another program over the explicit facts of now."""
 
 
+@dataclass(frozen=True, slots=True)
 class Past:
-    """Reads the records of a session, or the journal of its store where there is one. `stored`: a block in which the
-    files of the store stay where they are."""
+    """A `History` of the records of a session, or of the journal of its store where there is one. `stored`: a block in
+    which the files of the store stay where they are."""
 
-    def __init__(
-        self,
-        records: Sequence[EpochRecord],
-        stored: Callable[[], AbstractContextManager[Store | None]],
-        epoch: Callable[[], int],
-    ) -> None:
-        self._records = records
-        self._stored = stored
-        self._epoch = epoch
+    _records: Sequence[EpochRecord]
+    _stored: Callable[[], AbstractContextManager[Store | None]]
+    _epoch: Callable[[], int]
 
     @property
     def oldest(self) -> int:
-        """The earliest epoch from which every update is known."""
         with self._stored() as store:
             if store is not None:
                 return store.first_epoch
         return self._records[0].epoch if self._records else self._epoch()
 
     def updates(self, after: int, until: int) -> list[Update]:
-        """The updates of the epochs after one until another, as they took effect."""
         with self._stored() as store:
             if store is not None:
                 return [explicit_update(record) for record in store.turned(after, until)]
         return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
 
     def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
-        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
         with self._stored() as store:
             if store is not None:
                 entries = (record.entry for record in store.records(after, store.epoch))
@@ -191,11 +183,9 @@ class Past:
         return [(epoch, rules) for epoch, rules in found if rules]
 
     def turn(self, epoch: int, fact: WordFact) -> What | None:
-        """What an epoch did to the presence of a fact."""
         return next((what for _, what in self._turns(fact, epoch - 1, epoch)), None)
 
     def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
-        """The epoch in which a fact last appeared or disappeared, if any is known."""
         found = self._turns(fact, self.oldest, self._epoch())
         return found[-1] if found else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 from elastalog.debugging.bracket import Bracket
@@ -17,9 +18,9 @@ from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
+from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.relations.words import Dictionary
 
 FEW_ELEMENTS = 5_000
 """Elements of an update for which it pays to find all that varies before anything is tried."""
@@ -34,27 +35,28 @@ MOST_PARTS = 8
 """Parts of the program of which derivations are kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What questions are about: the epochs of a session, how their facts are proved and read, and the parts of their
+    program."""
+
+    epochs: Epochs
+    setting: Setting
+    reading: Reading
+    parts: Parts
+
+
 class Investigation:
     """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts, in the order in
     which they are shown. `previous`: a trial that leads to the earlier epoch, if there is one already."""
 
-    def __init__(
-        self,
-        epochs: Epochs,
-        dictionary: Dictionary,
-        reading: Reading,
-        changes: Mapping[WordFact, bool],
-        previous: Trial | None,
-        parts: Parts,
-    ) -> None:
-        self._epochs = epochs
-        self._dictionary = dictionary
+    def __init__(self, case: Case, changes: Mapping[WordFact, bool], previous: Trial | None = None) -> None:
+        self.case = case
+        self._epochs = case.epochs
         self.changes = changes
-        self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], reading.sort_key(fact))))
+        self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], case.reading.sort_key(fact))))
         self._previous = previous
-        self._program_parts = parts
         self._switches: dict[bool, tuple[Switch, ...]] = {}
-        self._reading = reading
         self._shown: dict[WordFact, Fact] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []
@@ -70,7 +72,7 @@ class Investigation:
         if known is None:
             if len(self._shown) >= MOST_SHOWN:
                 self._shown.clear()
-            known = self._shown[words] = self._reading.fact(words)
+            known = self._shown[words] = self.case.reading.fact(words)
         return known
 
     def switches(self, is_applied: bool) -> tuple[Switch, ...]:
@@ -88,15 +90,15 @@ class Investigation:
 
     def graph(self, facts: Sequence[WordFact], seconds: Seconds) -> DerivationGraph | None:
         """A graph that decides in which states some facts hold; None if there is no exact one, or it is too large."""
-        strata = self._program_parts.below(name for name, _ in facts)
+        strata = self.case.parts.below(name for name, _ in facts)
         if any(part <= strata for part in self._too_large):
             return None
         collected = next((held for part, held in self._parts if strata <= part), None)
         if collected is None:
             collected = self._begin(strata, seconds)
-        began = time.perf_counter()
         try:
-            return collected.graph(facts)
+            with seconds.spent_on("provenance"):
+                return collected.graph(facts)
         except BaseException as error:
             # What was collected in part is of no use; Ctrl-C or a limit of the user may also be the reason.
             self._parts = [(part, held) for part, held in self._parts if held is not collected]
@@ -104,25 +106,23 @@ class Investigation:
                 self._too_large.append(strata)
                 return None
             raise
-        finally:
-            seconds.provenance += time.perf_counter() - began
 
     def limits(self, facts: Sequence[WordFact]) -> Limits | None:
         """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
         result at all; None if all of it."""
-        return limits_for(self._epochs, self._program_parts, (name for name, _ in facts))
+        return limits_for(self.case, (name for name, _ in facts))
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""
-        began = time.perf_counter()
         program = self._epochs.backend.program
+        dictionary = self.case.setting.dictionary
         concerned = {name for stratum in program.strata if stratum.number in strata for name in stratum.relations}
         came = [fact for fact in self.elements if self.changes[fact] and fact[0] in concerned]
         went = [fact for fact in self.elements if not self.changes[fact] and fact[0] in concerned]
-        bracket = Bracket(self._epochs, self._dictionary, strata, _update((), went), _update(came, ()))
-        found = CollectedDerivations(self._epochs.backend, self._dictionary, bracket, self.elements)
+        with seconds.spent_on("provenance"):
+            bracket = Bracket(self._epochs, dictionary, strata, _update((), went), _update(came, ()))
+            found = CollectedDerivations(self._epochs.backend, dictionary, bracket, self.elements)
         self._parts = [*self._parts[1 - MOST_PARTS :], (strata, found)]
-        seconds.provenance += time.perf_counter() - began
         seconds.number_of_limited_trials += bracket.trials
         return found
 
@@ -139,11 +139,11 @@ class Investigation:
             yield
 
 
-def limits_for(epochs: Epochs, parts: Parts, relations: Iterable[str]) -> Limits | None:
+def limits_for(case: Case, relations: Iterable[str]) -> Limits | None:
     """How much of the program must be tried to know about relations, and whether a state has a result at all; None if
     all of it."""
-    strata = parts.decisive(relations)
-    if strata is None or not can_limit(epochs.backend, epochs.strategy):
+    strata = case.parts.decisive(relations)
+    if strata is None or not can_limit(case.epochs.backend, case.epochs.strategy):
         return None
     return Limits(strata, MOST_TRIED)
 

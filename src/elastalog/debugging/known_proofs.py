@@ -14,12 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.open_switches import NOTHING, Concern, OpenCorners, OpenSwitches
 from elastalog.debugging.oracles import Condition
-from elastalog.debugging.reasons import bound_words, steps_of
+from elastalog.debugging.reasons import negated_fact, steps_of
 from elastalog.debugging.sandbox import WordSet
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
@@ -180,26 +179,17 @@ class HasSteps(Protocol):
         """Steps of proofs in the base."""
 
 
+@dataclass(frozen=True, slots=True)
 class ProofGrowth:
     """`signs`: how relations depend on those whose explicit facts may change."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        reading: Reading,
-        switches: OpenSwitches,
-        signs: Dependencies,
-        corners: OpenCorners,
-        proofs: KnownProofs,
-        base: HasSteps,
-    ) -> None:
-        self._setting = setting
-        self._reading = reading
-        self._switches = switches
-        self._signs = signs
-        self._corners = corners
-        self._proofs = proofs
-        self._base = base
+    _setting: Setting
+    _reading: Reading
+    _switches: OpenSwitches
+    _signs: Dependencies
+    _corners: OpenCorners
+    _proofs: KnownProofs
+    _base: HasSteps
 
     @property
     def _backend(self) -> Backend:
@@ -209,10 +199,7 @@ class ProofGrowth:
         """Adds a proof of each of some facts, which hold in the state that is being tried; it differs from the base in
         the switches flipped and in `changes`. Raises NeedsCorner."""
         known = self._proofs.state(flipped)
-        went = WordSet(self._backend.program)
-        for name, (_, old) in changes.items():
-            went.add(name, old)
-        state = _State(self, flipped, went)
+        state = _State(self, flipped, WordSet.came_and_went(self._backend.program, changes)[1])
         steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base.steps
         frontier = [fact for fact in dict.fromkeys(roots) if not known.holds(fact)]
         met = set(frontier)
@@ -263,21 +250,11 @@ class _State:
         return found
 
     def _of_absence(self, goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Concern:
-        words = bound_words(clause, head, bodies)
-        bases = self._growth._backend.program.relations[goal.relation].bases
-        row: list[int] = []
-        for term, base in zip(goal.terms, bases, strict=True):
-            if isinstance(term, Constant):
-                word = self._growth._setting.dictionary.find_value(base, term.value)
-            else:
-                word = words.get(term)
-            if word is None:  # computed, or met in no fact so far: any fact of the relation may be meant
-                return self._concern(goal.relation, POSITIVE)
-            row.append(word)
-        fact = goal.relation, tuple(row)
-        if not self._growth._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
-            return NOTHING
-        return self._concern(goal.relation, POSITIVE)
+        fact = negated_fact(goal, clause, head, bodies, self._growth._setting)
+        # If it is not known, any fact of the relation may be meant.
+        if fact is None or self._growth._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
+            return self._concern(goal.relation, POSITIVE)
+        return NOTHING
 
     def folded(self, fact: WordFact) -> Guarded:
         """A fact of an aggregate, from all members of its group."""

@@ -130,23 +130,16 @@ class OpenSwitches:
         return (NEGATIVE if sign & POSITIVE else 0) | (POSITIVE if sign & NEGATIVE else 0)
 
 
+@dataclass(frozen=True, slots=True)
 class OpenCorners:
-    """`limits`: how much of the program decides about a relation, None if all of it. `known`: the facts that each
-    relation gains in its most favourable state, None where that is not known; those that were looked for are added."""
+    """`limits`: how much of the program decides about a relation, None if all of it. `came`: the facts that relations
+    gain in their most favourable states, None where that is not known; those that were looked for are added."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        switches: OpenSwitches,
-        signs: Dependencies,
-        limits: Callable[[str], Limits | None],
-        known: dict[str, WordSet | None],
-    ) -> None:
-        self._sandbox = sandbox
-        self._switches = switches
-        self._signs = signs
-        self._limits = limits
-        self._came = known
+    _sandbox: Sandbox
+    _switches: OpenSwitches
+    _signs: Dependencies
+    _limits: Callable[[str], Limits | None]
+    _came: dict[str, WordSet | None]
 
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""

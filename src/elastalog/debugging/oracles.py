@@ -19,14 +19,14 @@ from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.graph import Model
+from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons, steps_of
 from elastalog.debugging.sandbox import NoState, Sandbox, WordSet, words_by_relation
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Update
 from elastalog.evaluation.epochs import Limits
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
-from elastalog.provenance.explain import Setting
-from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
 from elastalog.relations.pairs import written_out
 from elastalog.relations.words import Dictionary
@@ -88,7 +88,9 @@ class GraphOracle:
         self._sandbox = sandbox
 
     def conditions(self, flipped: frozenset[int]) -> list[Condition]:
-        return self._conditions(flipped) or self._verified(flipped)
+        with self._sandbox.seconds.spent_on("provenance"):
+            found = self._conditions(flipped)
+        return found or self._verified(flipped)
 
     def _verified(self, flipped: frozenset[int]) -> list[Condition]:
         """No graph has the last word: the choice is really tried."""
@@ -103,7 +105,6 @@ class GraphOracle:
         return []
 
     def _conditions(self, flipped: frozenset[int]) -> list[Condition]:
-        began = time.perf_counter()
         found: dict[Condition, None] = {}
         state = set(flipped)
         turned: set[int] = set()
@@ -123,7 +124,6 @@ class GraphOracle:
                 break
             state ^= fresh
             turned |= fresh
-        self._sandbox.seconds.provenance += time.perf_counter() - began
         return list(found)
 
 
@@ -131,20 +131,14 @@ class TrialOracle:
     """Conditions come from `Reasons`. Those for facts that should hold are made smaller by further trials."""
 
     def __init__(
-        self,
-        sandbox: Sandbox,
-        setting: Setting,
-        signs: Dependencies,
-        goals: Goals,
-        deadline: float,
-        witness: Witness,
+        self, sandbox: Sandbox, investigation: Investigation, goals: Goals, deadline: float, witness: Witness
     ) -> None:
         self._sandbox = sandbox
-        self._setting = setting
-        self._signs = signs
+        self._setting = investigation.case.setting
+        self._reading = investigation.case.reading
+        self._signs = signs = investigation.signs
         self._goals = goals
         self._deadline = deadline
-        self._reading = Reading(setting.backend, setting.dictionary)
         self._corners = Corners(sandbox, signs)
         self._witness = witness
         self._safe: SafeFacts | None = None
@@ -195,11 +189,8 @@ class TrialOracle:
         )
 
     def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
-        began = time.perf_counter()
-        try:
+        with self._sandbox.seconds.spent_on("provenance"):
             return reasons.why(facts, within)
-        finally:
-            self._sandbox.seconds.provenance += time.perf_counter() - began
 
 
 class _Narrowing:
@@ -265,9 +256,7 @@ class _Narrowing:
             with oracle._sandbox.moved(self._flipped, state) as changes:
                 are_present = oracle._sandbox.are_present(facts)
                 holding = [fact for fact, holds in zip(facts, are_present, strict=True) if holds]
-                came = WordSet(oracle._sandbox.backend.program)
-                for name, (new, _) in changes.items():
-                    came.add(name, new)
+                came, _ = WordSet.came_and_went(oracle._sandbox.backend.program, changes)
                 guesses = oracle._timed(oracle._reasons(state, changes), holding, came)
                 return {fact: frozenset(guess) for fact, guess in zip(holding, guesses, strict=True)}
         except NoState:

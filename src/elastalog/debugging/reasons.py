@@ -124,15 +124,12 @@ class Reasons:
         self._safe = safe
         self._switches = sandbox.switches
         self._backend = sandbox.backend
-        self._dictionary = setting.dictionary
+        self._setting = setting
         self._reading = reading
         self._signs = signs
         self._corners = corners
         self._flipped = flipped
-        self._came, self._went = WordSet(self._backend.program), WordSet(self._backend.program)
-        for name, (came, went) in changes.items():
-            self._came.add(name, came)
-            self._went.add(name, went)
+        self._came, self._went = WordSet.came_and_went(self._backend.program, changes)
         self._steps = steps
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
 
@@ -208,21 +205,25 @@ class Reasons:
         return found
 
     def _why_negated(self, goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> set[int]:
-        words = bound_words(clause, head, bodies)
-        bases = self._backend.program.relations[goal.relation].bases
-        row: list[int] = []
-        for term, base in zip(goal.terms, bases, strict=True):
-            if isinstance(term, Constant):
-                word = self._dictionary.find_value(base, term.value)
-            else:
-                word = words.get(term)
-            if word is None:  # computed, or met in no fact so far: any fact of the relation may be meant
-                return self.concerning(goal.relation, POSITIVE)
-            row.append(word)
-        return self.why_not((goal.relation, tuple(row)))
+        fact = negated_fact(goal, clause, head, bodies, self._setting)
+        # If it is not known, any fact of the relation may be meant.
+        return self.concerning(goal.relation, POSITIVE) if fact is None else self.why_not(fact)
 
 
-def bound_words(clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Mapping[str, int]:
+def negated_fact(
+    goal: Absent, clause: Clause, head: WordFact, bodies: Sequence[WordFact], setting: Setting
+) -> WordFact | None:
+    """The fact whose absence a derivation uses; None if a value of it is computed, or met in no fact so far."""
+    words = _bound_words(clause, head, bodies)
+    bases = setting.backend.program.relations[goal.relation].bases
+    row = [
+        setting.dictionary.find_value(base, term.value) if isinstance(term, Constant) else words.get(term)
+        for term, base in zip(goal.terms, bases, strict=True)
+    ]
+    return None if None in row else (goal.relation, tuple(word for word in row if word is not None))
+
+
+def _bound_words(clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> Mapping[str, int]:
     """The words of the variables that the facts of a derivation bind."""
     found: dict[str, int] = {}
     for scan, (_, row) in zip(clause.scans, bodies, strict=True):

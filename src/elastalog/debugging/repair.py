@@ -17,8 +17,8 @@ from functools import cached_property, partial
 
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies, Parts, dependencies
-from elastalog.debugging.investigation import FEW_ELEMENTS, Investigation, limits_for
+from elastalog.debugging.dependencies import BOTH, POSITIVE, Dependencies, dependencies
+from elastalog.debugging.investigation import FEW_ELEMENTS, Case, Investigation, limits_for
 from elastalog.debugging.known_proofs import KnownProofs, ProofGrowth, conditions_on
 from elastalog.debugging.open_switches import Concern, OpenCorners, OpenSwitches
 from elastalog.debugging.oracles import MOST_CONDITIONS, Condition, Goals
@@ -27,7 +27,7 @@ from elastalog.debugging.sandbox import NoState, Sandbox, Seconds, WordSet
 from elastalog.debugging.search import HittingSets, News, NoSolution, judged, seconds_a_trial
 from elastalog.debugging.update_search import ConnectingProofs, Outcome, Plan, search_update
 from elastalog.debugging.zero_one import TOLERANCE, Choice, ZeroOneProgram
-from elastalog.evaluation.epochs import Epochs, Limits
+from elastalog.evaluation.epochs import Limits
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import Steps
@@ -102,10 +102,7 @@ class RepairTask:
 class Repairer:
     """Mends one epoch."""
 
-    epochs: Epochs
-    setting: Setting
-    reading: Reading
-    parts: Parts
+    case: Case
     ground: Ground
     seconds_allowed: float
     news: News
@@ -126,25 +123,22 @@ class Repairer:
 
     def _among(self, asked: RepairTask, changes: Mapping[WordFact, bool], end: float) -> Outcome:
         """Mends by changes of which all are known beforehand."""
-        investigation = Investigation(
-            self.epochs, self.setting.dictionary, self.reading, changes, None, self.parts
-        )  # fmt: skip
         plan = Plan(asked.goals, True, False, asked.kept, asked.weights)
-        left = max(end - time.monotonic(), 0.1)
-        return search_update(investigation, plan, self.setting, self.reading, self.epochs, left, self.news)
+        return search_update(Investigation(self.case, changes), plan, max(end - time.monotonic(), 0.1), self.news)
 
     def _open(self, asked: RepairTask) -> Outcome:
+        epochs, setting, reading = self.case.epochs, self.case.setting, self.case.reading
         inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
         signs, known_corners = self.ground.signs, self.ground.corners
         if inserted:
             bases = {*self.ground.explicit, *(name for name, _ in inserted)}
-            signs, known_corners = dependencies(self.epochs.backend.program, bases), {}
+            signs, known_corners = dependencies(epochs.backend.program, bases), {}
         switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
-        sandbox = Sandbox(self.epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
-        limits = partial(limits_for, self.epochs, self.parts)
+        sandbox = Sandbox(epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
+        limits = partial(limits_for, self.case)
         corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)
-        connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
+        connecting = ConnectingProofs(setting, reading, asked.goals)
         search = OpenSearch(
             sandbox=sandbox,
             goals=asked.goals,
@@ -156,7 +150,7 @@ class Repairer:
             switches=switches,
             signs=signs,
             proofs=proofs,
-            growth=ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs, self.ground),
+            growth=ProofGrowth(setting, reading, switches, signs, corners, proofs, self.ground),
             corners=corners,
         )
         found = judged(search.search(), switches.weights, sandbox)
@@ -166,7 +160,7 @@ class Repairer:
         return Outcome(found, tuple(flipped), connecting.all(), sandbox.seconds)
 
     def _place(self, fact: WordFact) -> tuple[object, ...]:
-        return fact[0], self.reading.sort_key(fact)
+        return fact[0], self.case.reading.sort_key(fact)
 
 
 # --- the search ------------------------------------------------------------------------------------------------------
@@ -231,7 +225,6 @@ class OpenSearch(HittingSets):
     def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
         """A best choice by the conditions known: with a variable for each relation of which other facts may matter, or
         where what is dear to try weighs a little more."""
-        began = time.perf_counter()
         switches = self.switches
         names = self._others() if with_others else ()
         others = {name: len(switches.known) + i for i, name in enumerate(names)}
@@ -243,10 +236,8 @@ class OpenSearch(HittingSets):
             deletions = [i for i in switches.deletions(condition.relations) if i not in condition.flipped]
             unmet = [others[name] for name in condition.relations if name in others]
             program.add_clause({*condition.switches, *deletions, *unmet}, condition.flipped)
-        try:
+        with self.sandbox.seconds.spent_on("solving"):
             return program.solve(self.deadline)
-        finally:
-            self.sandbox.seconds.solving += time.perf_counter() - began
 
     # --- what is wrong with them ---
 
@@ -271,11 +262,8 @@ class OpenSearch(HittingSets):
         return replace(limits, derivations=min(self._allowed, limits.derivations))
 
     def _by_known_proofs(self, flipped: frozenset[int]) -> list[Condition]:
-        began = time.perf_counter()
-        try:
+        with self.sandbox.seconds.spent_on("provenance"):
             return conditions_on(self.proofs, self.goals.absent, flipped, MOST_CONDITIONS)
-        finally:
-            self.sandbox.seconds.provenance += time.perf_counter() - began
 
     def _by_trial(self, flipped: frozenset[int], first: Limits | None = None) -> list[Condition]:
         """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
@@ -298,10 +286,9 @@ class OpenSearch(HittingSets):
         if not wrong and not lacking:
             self.witness(changes)
             return []
-        began = time.perf_counter()
-        self.growth.grow(wrong, flipped, changes)
-        state = self.proofs.state(flipped)
-        self.sandbox.seconds.provenance += time.perf_counter() - began
+        with self.sandbox.seconds.spent_on("provenance"):
+            self.growth.grow(wrong, flipped, changes)
+            state = self.proofs.state(flipped)
         return [
             *(state.condition(fact) for fact in wrong),
             *(self._lacking(fact, flipped).condition(flipped) for fact in lacking),

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,15 @@ class Seconds:
     number_of_trials: int = 0
     number_of_limited_trials: int = 0
 
+    @contextmanager
+    def spent_on(self, what: Literal["provenance", "solving", "trials"]) -> Iterator[None]:
+        """Counts the time of the block."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self, what, getattr(self, what) + time.perf_counter() - began)
+
     @property
     def total(self) -> float:
         return self.provenance + self.solving + self.trials
@@ -69,7 +78,8 @@ class Sandbox:
     switches: Sequence[Switch]
     seconds: Seconds = field(default_factory=Seconds)
     seconds_a_trial: float | None = None
-    """How long a state may take: rules need not come to an end in every state."""
+    """How long a state may take: rules need not come to an end in every state. Half as long after each state that was
+    given up, so that those without an end leave time for the others."""
     has_met_no_state: bool = False
     """Whether some state that was tried had no result."""
     has_given_up: bool = False
@@ -105,26 +115,24 @@ class Sandbox:
     @contextmanager
     def tried(self, update: Update, limits: Limits | None = None) -> Iterator[ChangedWords]:
         """Within the block an update is in force. Raises NoState, and BudgetExceeded beyond limits."""
-        began = time.perf_counter()
         trial, watch = self.epochs.trial(update, limits), self.backend.watch
         try:
-            with watch.within(self.seconds_a_trial):
+            with self.seconds.spent_on("trials"), watch.within(self.seconds_a_trial):
                 changes = trial.__enter__()
         except LimitReached:
             watch.check()  # raises if it is a limit of the user
             self.has_met_no_state = self.has_given_up = True
+            if self.seconds_a_trial is not None:
+                self.seconds_a_trial /= 2
             raise NoState from None
         except ElastalogError as error:
             self.has_met_no_state = True
             raise NoState from error
-        finally:
-            self.seconds.trials += time.perf_counter() - began
         try:
             yield changes
         finally:
-            began = time.perf_counter()
-            trial.__exit__(None, None, None)
-            self.seconds.trials += time.perf_counter() - began
+            with self.seconds.spent_on("trials"):
+                trial.__exit__(None, None, None)
 
     def look(self, chosen: frozenset[int], limits: Limits | None, look: Callable[[ChangedWords], T]) -> T:
         """What is seen where some switches are flipped: within limits if these are enough, otherwise without."""
@@ -172,6 +180,15 @@ class WordSet:
                 width = self._program.relations[relation].width
                 held = self._relations[relation] = KernelRelation(relation, width, is_annotated=False)
             held.load(written_out(words))
+
+    @staticmethod
+    def came_and_went(program: LogicalProgram, changes: ChangedWords) -> tuple[WordSet, WordSet]:
+        """The two sides of changes."""
+        came, went = WordSet(program), WordSet(program)
+        for name, (new, old) in changes.items():
+            came.add(name, new)
+            went.add(name, old)
+        return came, went
 
     def find(self, relation: str, words: Matrix) -> Vector:
         """The number of each fact within its relation, -1 for those that are not in the set."""

@@ -25,7 +25,6 @@ from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, T
 from elastalog.debugging.sandbox import NoState, Sandbox
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.evaluation.epochs import Limits
-from elastalog.provenance.explain import Setting
 
 MOST_STATED = 100_000
 """Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they
@@ -210,7 +209,6 @@ class ElementSearch(HittingSets):
     """The search among the elements of an update. Conditions come from the model, where there is one, otherwise from
     trials; `may_want_model`: none was looked for so far, and `search` raises WantsModel where it may help."""
 
-    setting: Setting
     investigation: Investigation
     model: Model | None
     may_want_model: bool
@@ -230,11 +228,8 @@ class ElementSearch(HittingSets):
         for condition in list(self.known)[self._stated :]:
             self._program.add_clause(condition.switches, condition.flipped)
         self._stated = len(self.known)
-        began = time.perf_counter()
-        try:
+        with self.sandbox.seconds.spent_on("solving"):
             return self._program.solve(self.deadline)
-        finally:
-            self.sandbox.seconds.solving += time.perf_counter() - began
 
     def wrong_with(self, choice: Choice) -> list[Condition]:
         if self._oracle is None:
@@ -249,14 +244,12 @@ class ElementSearch(HittingSets):
         """Proofs one by one have not been enough: all derivations at once, if they are not too many."""
         model, absent = self.model, self.goals.absent
         if model is not None and model.graph.is_positive and len(model.graph.heads) <= MOST_STATED and absent:
-            began = time.perf_counter()
-            self._program.add_derivations(model, absent)
-            self.sandbox.seconds.solving += time.perf_counter() - began
+            with self.sandbox.seconds.spent_on("solving"):
+                self._program.add_derivations(model, absent)
 
     def oracle(self) -> Oracle:
         if self.model is None:
-            signs = self.investigation.signs
-            return TrialOracle(self.sandbox, self.setting, signs, self.goals, self.deadline, self.witness)
+            return TrialOracle(self.sandbox, self.investigation, self.goals, self.deadline, self.witness)
         graph = self.model.graph
         self.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
         return GraphOracle(self.model, self.goals, self.sandbox, self.investigation.limits(self.goals.all))

@@ -6,6 +6,7 @@ stay as they are.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ from elastalog.debugging.search import (
     seconds_a_trial,
 )
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
@@ -63,24 +63,19 @@ class Outcome:
     seconds: Seconds
 
 
-def search_update(
-    known: Investigation,
-    plan: Plan,
-    setting: Setting,
-    reading: Reading,
-    epochs: Epochs,
-    seconds_allowed: float,
-    news: News,
-) -> Outcome:
+def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news: News) -> Outcome:
     """The later epoch must be in force."""
+    epochs, setting, reading = known.case.epochs, known.case.setting, known.case.reading
     seconds = Seconds()
     goals = plan.goals
     every = known.switches(plan.is_applied)
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
     is_modelled = known.is_modelled_at_once and not plan.is_baseline
     is_all_chosen = plan.is_baseline
+    end = time.monotonic() + seconds_allowed
     while True:
-        graph = _graph(known, goals, epochs.backend.watch, seconds, seconds_allowed) if is_modelled else None
+        graph = _graph(known, goals, epochs.backend.watch, seconds, end) if is_modelled else None
+        left = max(end - time.monotonic(), 0.0)
         chosen = allowed
         if graph is None and not is_all_chosen:
             names = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
@@ -91,17 +86,16 @@ def search_update(
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(seconds_allowed))
+            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(left))
             weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
             connecting = ConnectingProofs(setting, reading, goals)
             search = ElementSearch(
                 sandbox=sandbox,
                 goals=goals,
                 weights=weights,
-                seconds_allowed=seconds_allowed,
+                seconds_allowed=left,
                 news=news,
                 witness=connecting.look if model is None else (lambda _: None),
-                setting=setting,
                 investigation=known,
                 model=model,
                 may_want_model=not is_modelled,
@@ -112,7 +106,7 @@ def search_update(
             except WantsModel:
                 is_modelled = True
                 continue
-            if sandbox.has_met_no_state and len(chosen) < len(allowed):
+            if sandbox.has_met_no_state and len(chosen) < len(allowed) and time.monotonic() < end:
                 is_all_chosen = True  # what seemed useless may lead past a state without a result
                 continue
             if isinstance(found, NoSolution):
@@ -120,17 +114,15 @@ def search_update(
             if model is None:
                 proofs = connecting.all()
             else:
-                proofs = proofs_in(model, goals, found.flipped, setting, reading, known.shown)
+                proofs = proofs_in(model, goals, found.flipped, known)
             flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
             return Outcome(found, flipped, proofs, seconds)
 
 
-def _graph(
-    known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, seconds_allowed: float
-) -> DerivationGraph | None:
-    """What decides about the goals, unless it takes too long to find."""
+def _graph(known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, end: float) -> DerivationGraph | None:
+    """What decides about the goals, unless finding it takes half of the time left."""
     try:
-        with watch.within(max(seconds_allowed, LEAST_SECONDS)):
+        with watch.within(max((end - time.monotonic()) / 2, LEAST_SECONDS)):
             return known.graph(goals.all, seconds)
     except LimitReached:
         watch.check()  # raises if it is a limit of the user
@@ -255,10 +247,7 @@ class ConnectingProofs:
 
     def look(self, changes: ChangedWords) -> None:
         """To be called in the state of the solution, with what differs from the base."""
-        came = WordSet(self._setting.backend.program)
-        for name, (new, old) in changes.items():
-            came.add(name, new)
-            self._went.add(name, old)
+        came, self._went = WordSet.came_and_went(self._setting.backend.program, changes)
         self._present = self._prove(self._goals.present, came)
 
     def all(self) -> tuple[Proof, ...]:
@@ -304,18 +293,12 @@ class Gained:
         return node >= 0 and self._state.holds(node) and not self._other.holds(node)
 
 
-def proofs_in(
-    model: Model,
-    goals: Goals,
-    flipped: Iterable[int],
-    setting: Setting,
-    reading: Reading,
-    shown: Callable[[WordFact], Fact],
-) -> tuple[Proof, ...]:
+def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], known: Investigation) -> tuple[Proof, ...]:
     """The proofs of `ConnectingProofs`, from a model and the switches of a solution alone."""
     base, solved = model.evaluate(()), model.evaluate(flipped)
-    other = steps_of(setting, reading)
+    reading = known.case.reading
+    other = steps_of(known.case.setting, reading)
     found: list[Proof] = []
     for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
-        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), shown).prove(facts)
+        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), known.shown).prove(facts)
     return tuple(found)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from typing import Any, NoReturn
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 
 
@@ -28,9 +28,9 @@ def require_package(name: str, extra: str | None = None) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        told = f"the package `{name}` is not installed"
-        advice = f"pip install {name}" if extra is None else f'pip install "elastalog[{extra}]"'
-        raise MissingPackage([Diagnostic("E0623", told, help=advice)]) from None
+        raise MissingPackage.of(
+            "E0623", name=name, advice=f"pip install {name}" if extra is None else f'pip install "elastalog[{extra}]"'
+        ) from None
 
 
 def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
@@ -41,7 +41,7 @@ def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
     except ValueError:  # Python writes no integer of so many digits
         shown = "a number of many digits"
     told = shown if given is None or kind in shown else f"{shown} ({kind})"
-    return WrongArgument([Diagnostic("E0617", f"{what}, not {told}", help=advice)])
+    return WrongArgument.of("E0617", what=what, told=told, advice=advice)
 
 
 def stays_here(what: str, advice: str) -> Callable[[object], NoReturn]:
@@ -49,7 +49,7 @@ def stays_here(what: str, advice: str) -> Callable[[object], NoReturn]:
     what can."""
 
     def refuse(_: object) -> NoReturn:
-        raise WrongArgument([Diagnostic("E0617", f"{what} cannot be copied or pickled", help=advice)])
+        raise WrongArgument.of("E0617.refuse", what=what, advice=advice)
 
     return refuse
 
@@ -75,8 +75,7 @@ def require_place(what: str, given: object, advice: str) -> None:
             os.lstat(path)
     except (ValueError, OSError) as error:
         if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
-            told = f"{what}, and no file can have the name {reprlib.repr(path)}"
-            raise WrongArgument([Diagnostic("E0617", told, help=advice)]) from None
+            raise WrongArgument.of("E0617.require_place", what=what, path=reprlib.repr(path), advice=advice) from None
 
 
 def require_mapping(what: str, given: object, advice: str) -> None:
@@ -116,14 +115,16 @@ def require_number(option: str, value: object, least: float, *, whole: bool = Fa
     if (value is None and or_none) or (is_number and value >= least):  # type: ignore[operator]
         return
     kind, rest = "whole number" if whole else "number", ", or None" if or_none else ""
-    raise ElastalogError(
-        [Diagnostic("E0612", f"`{option}` cannot be {value!r}", help=f"give a {kind} from {least:g} on{rest}")]
-    )
+    raise error("E0612.require_number", option=option, value=value, kind=kind, least=least, rest=rest)
 
 
 def require_one_of(option: str, value: object, allowed: tuple[str, ...]) -> None:
     """Raises ElastalogError unless an option has one of the values that are allowed."""
     if value not in allowed:
         close = did_you_mean(value, allowed) if isinstance(value, str) else None
-        advice = close or "one of " + ", ".join(f"`{name}`" for name in allowed)
-        raise ElastalogError([Diagnostic("E0612", f"`{value}` is not a known {option}", help=advice)])
+        raise error(
+            "E0612.require_one_of",
+            value=value,
+            option=option,
+            advice=close or "one of " + ", ".join(f"`{name}`" for name in allowed),
+        )

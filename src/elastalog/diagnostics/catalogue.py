@@ -1,20 +1,19 @@
 """Every code that a diagnostic can have, with the text that teaches it.
 
 The texts are in `errors/`, a Markdown file for each group of errors, written as `elastalog explain-error CODE` prints
-them: title, explanation, a wrong example and the right one. They are read when this module is first imported, which
-happens when an error is to be explained, never at start-up.
+them: title, explanation, a wrong example and the right one; its messages stand behind these (see `messages`). They are
+read when this module is first imported, which happens when an error is to be explained, never at start-up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.messages import FOLDER, MESSAGES
 
-FOLDER = Path(__file__).parent / "errors"
 _INDENT = "    "
 
 
@@ -36,7 +35,7 @@ def read_group(name: str) -> tuple[Entry, ...]:
 
 
 def _entry(section: str) -> Entry:
-    heading, _, rest = section.partition("\n")
+    heading, _, rest = section.partition(MESSAGES)[0].partition("\n")
     code, _, title = heading.partition(": ")
     explanation, _, examples = rest.partition("\nWrong:\n")
     wrong, _, right = examples.partition("\nRight:\n")

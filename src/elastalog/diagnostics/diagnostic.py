@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.diagnostics.source import Label as Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Severity = Literal["error", "warning", "note"]
 
@@ -29,6 +32,36 @@ class Diagnostic:
     location: str | None = None
 
 
+def finding(
+    key: str,
+    *places: Span | Label | None,
+    code: str | None = None,
+    severity: Severity = "error",
+    source: Source | None = None,
+    location: object = None,
+    **values: object,
+) -> Diagnostic:
+    """The diagnostic that a message of `errors/` is with some values, at some places: those in the order of its labels,
+    None where there is none, or with a label of their own. `code`: another one than that of the message."""
+    from elastalog.diagnostics import messages
+
+    message = messages.message(key)
+    texts = iter(message.labels)
+    labels: list[Label] = []
+    for place in places:
+        if isinstance(place, Label):
+            labels.append(place)
+            continue
+        is_primary, text = next(texts, (True, ""))
+        if place is not None:
+            labels.append(Label(place, messages.filled(text, values), is_primary))
+    notes, helps = (messages.filled_if_known(texts, values) for texts in (message.notes, message.helps))
+    told = messages.filled(message.text, values)
+    where = None if location is None else str(location)
+    advice = helps[0] if helps else None
+    return Diagnostic(code or key[:5], told, tuple(labels), tuple(notes), advice, severity, source, where)
+
+
 class ElastalogError(Exception):
     """What the user can act on. Carries every diagnostic of the stage that failed, sorted by place.
 
@@ -37,6 +70,11 @@ class ElastalogError(Exception):
      --> rules.dl
       = help: write a quote
     """
+
+    @classmethod
+    def of(cls, key: str, *places: Span | Label | None, **values: Any) -> Self:
+        """The error that a message is (see `finding`)."""
+        return cls([finding(key, *places, **values)])
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -48,6 +86,9 @@ class ElastalogError(Exception):
     def __reduce__(self) -> tuple[type[ElastalogError], tuple[tuple[Diagnostic, ...]]]:
         """A worker process hands it on with its diagnostics, not with the text that exceptions are copied by."""
         return type(self), (self.diagnostics,)
+
+
+error = ElastalogError.of
 
 
 class LimitReached(ElastalogError):
@@ -84,12 +125,12 @@ def origin(found: Diagnostic) -> str | None:
 def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """The diagnostic with its source lines, every label underlined; no line break at the end."""
     from elastalog.diagnostics.display import show_text
-    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Ansi, Palette, Plain, arrow, excerpt, remark
+    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Palette, arrow, excerpt, remark
 
-    palette: Palette = Ansi() if color else Plain()
+    palette = Palette(color)
     style = SEVERITIES[diagnostic.severity]
     heading = palette.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
-    lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD if color else '')}"]
+    lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD)}"]
     gutter = 1
     notes = list(diagnostic.notes)
     if diagnostic.source is not None and diagnostic.labels:

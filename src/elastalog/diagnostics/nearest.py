@@ -19,14 +19,14 @@ class Effort:
 
 
 def nearest(name: str, candidates: Iterable[str], effort: Effort | None = None) -> str | None:
-    """The candidate most like `name`, or None when none is near: at most a third of its letters may differ. Ties go to
-    the first in alphabetical order, so that messages do not depend on the order of the candidates. `effort` bounds the
-    work of several calls together."""
+    """The candidate most like `name`, or None when none is near: at most a third of its letters may differ, one of two
+    or three, and of a single letter only its case. Ties go to the first in alphabetical order, so that messages do not
+    depend on the order of the candidates. `effort` bounds the work of several calls together."""
     effort = effort or Effort()
     if len(name) > _LONGEST or effort.left <= 0:
         return None
     best: str | None = None
-    allowed = max(1, len(name) // 3)
+    allowed = max(len(name) > 1, len(name) // 3)
     folded = name.casefold()
     near = {candidate for candidate in candidates if abs(len(candidate) - len(name)) <= allowed and candidate != name}
     for candidate in sorted(near):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar, Token
 from dataclasses import replace
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, LimitReached, finding
 from elastalog.diagnostics.source import Source, Span
 
 
@@ -61,7 +61,7 @@ class Quota:
         """Counts memory that is about to be allocated, less what it replaces. Raises LimitReached beyond the limit."""
         for quota in self._nested():
             if quota._memory is not None and quota._taken + size > quota._memory and size > 0:
-                raise self._reached(_memory_is_used_up(quota._taken + size, quota._memory))
+                raise self._reached(finding("E0663", memory=quota._memory / 2**20, taken=(quota._taken + size) / 2**20))
         for quota in self._nested():
             quota._taken += size
 
@@ -133,12 +133,6 @@ _STOPPED = Diagnostic(
 )
 
 
-def _memory_is_used_up(taken: int, memory: int) -> Diagnostic:
-    told = f"the question needs more than its {memory / 2**20:.3g} MiB: {taken / 2**20:.3g} MiB by now"
-    advice = "ask for less; or allow more: `--question-memory` of a service, in Python `db.engine.within(memory=…)`"
-    return Diagnostic("E0663", told, help=advice)
-
-
 LEAST = 1 << 20
 """Bytes that are worth asking for: what is less is seen when the limit is next looked at."""
 
@@ -160,9 +154,7 @@ def require(size: int, limit: int | None) -> None:
         return
     needed = resident_bytes() + size
     if needed > limit:
-        message = f"the memory limit was reached: {needed >> 20} MiB of {limit >> 20} MiB"
-        advice = "allow more: `--max-memory`, in Python `limits=Limits(memory=…)`; or evaluate on Spark"
-        raise LimitReached([Diagnostic("E0604", message, help=advice)])
+        raise LimitReached.of("E0604", needed=needed >> 20, limit=limit >> 20)
 
 
 def resident_bytes() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.source import Source, Span
 from elastalog.editing.reading import Occurrence, Reading
 from elastalog.editing.scopes import Kind, Place, Scope, Symbol, place_of, verbatim_place
@@ -78,17 +78,7 @@ def _place(reading: Reading, occurrence: Occurrence) -> Place:
     place = verbatim_place(reading.source, occurrence.span)
     name = occurrence.symbol.name
     if place is None or reading.source.text[slice(*occurrence.span)] != name:
-        raise ElastalogError(
-            [
-                Diagnostic(
-                    "E0907",
-                    f"`{name}` cannot be renamed: a macro writes it",
-                    (Label(occurrence.span, "here"),),
-                    help="rename it by hand, where the macro is defined too",
-                    source=reading.source,
-                )
-            ]
-        )
+        raise error("E0907.place", occurrence.span, source=reading.source, name=name)
     return place
 
 
@@ -112,4 +102,4 @@ def _scopes(scope: Scope) -> list[Scope]:
 
 
 def _refused(reason: str, advice: str) -> ElastalogError:
-    return ElastalogError([Diagnostic("E0907", f"nothing was renamed: {reason}", help=advice)])
+    return error("E0907", reason=reason, advice=advice)

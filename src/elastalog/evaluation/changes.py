@@ -8,10 +8,10 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
 from elastalog.relations.facts import Relation

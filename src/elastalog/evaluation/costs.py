@@ -27,9 +27,9 @@ from dataclasses import field
 from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
-from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import Driven, Small
 from elastalog.backends.watch import WITH_REST
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.experience import (
     LEAST_TO_WEIGH,
     Bootstrap,

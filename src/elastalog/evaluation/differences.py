@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import GONE, Backend, ChangedWords, Matrix, StateChanges
 from elastalog.backends.rows import places_in
 from elastalog.diagnostics.display import html_table
+from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.facts import FactWords, Relation

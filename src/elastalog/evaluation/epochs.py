@@ -24,7 +24,7 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, ChangedWords, FactFiles, Matrix, Shifts, impact_of
 from elastalog.backends.watch import BudgetExceeded
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, finding
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
@@ -141,7 +141,7 @@ class Epochs:
         began = time.perf_counter()
         backend = self.backend
         if not backend.is_complete:
-            raise ElastalogError([_cut_short()])
+            raise ElastalogError([finding("E0615")])
         change = update.rules
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
@@ -208,7 +208,7 @@ class Epochs:
     def preview(self, update: Update) -> ChangedWords:
         """What an update would change. Nothing is changed."""
         if not self.backend.is_complete:
-            raise ElastalogError([_cut_short()])
+            raise ElastalogError([finding("E0615")])
         with self._tentatively(update) as rewriting:
             self._evaluate(rewriting)
             return self.backend.changes.facts()
@@ -259,14 +259,6 @@ class Epochs:
         if number != self.number or shift is None or update is None or shifts is None or not shifts.can_make(shift):
             return None
         return Trial.of_past(self.backend, self.strategy, update, shift)
-
-
-def _cut_short() -> Diagnostic:
-    return Diagnostic(
-        "E0615",
-        "the facts cannot be kept up to date: `.limitsize` has cut their evaluation short",
-        help="remove the `.limitsize`, or raise it above the size of the relation",
-    )
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_mapping, require_place, stays_here, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import error, noted
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
@@ -87,7 +87,7 @@ class DraftUpdate(ABC):
     def require_open(self) -> None:
         """Raises ElastalogError once the update has been committed or dropped."""
         if self._end is not None:
-            raise ElastalogError([Diagnostic("E0620", _ENDS[self._end], help="begin another one with `db.update()`")])
+            raise error("E0620", told=_ENDS[self._end])
 
 
 def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
@@ -99,8 +99,7 @@ def by_relation(side: Literal["inserted", "deleted"], given: Mapping[str, Any] |
 def once_committed(found: T | None) -> T:
     """What is known of an update after its commit. Raises ElastalogError before."""
     if found is None:
-        told = "the update has not been committed"
-        raise ElastalogError([Diagnostic("E0611", told, help="leave its `with` block")])
+        raise error("E0611")
     return found
 
 

@@ -15,19 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from elastalog.analysis import program as checked
 from elastalog.analysis.pattern import Free, Pattern, parse_query
-from elastalog.analysis.program import (
-    Aggregation,
-    Atom,
-    Base,
-    CheckedProgram,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    Rule,
-    Variable,
-)
 from elastalog.analysis.query import Query
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.engines import backend_maker
@@ -102,7 +91,7 @@ _ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"]|"(?:[^"\\]|\\
 """What is a pattern if it is a query at all: no literals besides one atom, no nested terms."""
 
 
-def planned_pattern(text: str, program: CheckedProgram, schemas: Mapping[str, Schema]) -> PatternQuery | None:
+def planned_pattern(text: str, program: checked.CheckedProgram, schemas: Mapping[str, Schema]) -> PatternQuery | None:
     """A query of one atom, planned; None for any other. Raises ElastalogError if it is none that can be."""
     if not _ONE_ATOM.fullmatch(text):
         return None
@@ -199,15 +188,15 @@ def facts_needed(query: Query, backend: Backend, dictionary: Dictionary) -> dict
 class _Restriction:
     """Which facts one rule of a query needs."""
 
-    def __init__(self, rule: Rule, backend: Backend, dictionary: Dictionary) -> None:
+    def __init__(self, rule: checked.Rule, backend: Backend, dictionary: Dictionary) -> None:
         self._rule, self._backend, self._dictionary = rule, backend, dictionary
         self._domains: Domains = {}
 
     def facts(self) -> Iterator[tuple[str, Matrix]]:
         for literal in self._rule.body:
-            if isinstance(literal, Comparison):
+            if isinstance(literal, checked.Comparison):
                 self._equate(literal)
-        pending = [literal for literal in self._rule.body if isinstance(literal, Atom)]
+        pending = [literal for literal in self._rule.body if isinstance(literal, checked.Atom)]
         while pending:
             atom = min(pending, key=self._cost)
             pending.remove(atom)
@@ -216,29 +205,33 @@ class _Restriction:
                 self._learn(atom, words)
             yield atom.relation, words
         for literal in self._rule.body:
-            if not isinstance(literal, Atom):
-                for atom in _inner_atoms(literal):
+            if not isinstance(literal, checked.Atom):
+                for atom in checked.inner_atoms(literal):
                     yield atom.relation, self._fitting(atom)
 
-    def _equate(self, literal: Comparison) -> None:
+    def _equate(self, literal: checked.Comparison) -> None:
         """`x = 5`. Floats are left alone: 0.0 and -0.0 are equal, and two words."""
         variable, value = literal.left, literal.right
-        if isinstance(variable, Constant):
+        if isinstance(variable, checked.Constant):
             variable, value = value, variable
-        is_equation = literal.operator == "=" and literal.base in (Base.NUMBER, Base.UNSIGNED, Base.SYMBOL)
-        if is_equation and isinstance(variable, Variable) and isinstance(value, Constant):
+        is_equation = literal.operator == "=" and literal.base in (
+            checked.Base.NUMBER,
+            checked.Base.UNSIGNED,
+            checked.Base.SYMBOL,
+        )
+        if is_equation and isinstance(variable, checked.Variable) and isinstance(value, checked.Constant):
             word = self._dictionary.find_value(value.base, value.value)
             self._domains[variable.name] = np.array([] if word is None else [word], np.int32)
 
-    def _cost(self, atom: Atom) -> tuple[bool, int]:
+    def _cost(self, atom: checked.Atom) -> tuple[bool, int]:
         """What is restricted comes first, then what is small."""
         is_restricted = any(
-            isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self._domains)
+            isinstance(term, checked.Constant) or (isinstance(term, checked.Variable) and term.name in self._domains)
             for term in atom.arguments
         )
         return not is_restricted, self._backend.size(atom.relation)
 
-    def _fitting(self, atom: Atom) -> Matrix:
+    def _fitting(self, atom: checked.Atom) -> Matrix:
         """The facts that agree with the constants of an atom and with what is known of its variables; those that
         generate an equivalence, if they are to stand for it."""
         if self._is_generated(atom):
@@ -247,13 +240,13 @@ class _Restriction:
         key: list[int] = []
         known: list[tuple[int, Vector]] = []
         for position, term in enumerate(atom.arguments):
-            if isinstance(term, Constant):
+            if isinstance(term, checked.Constant):
                 word = self._dictionary.find_value(term.base, term.value)
                 if word is None:
                     return self._backend.facts(atom.relation).words[:0]
                 columns.append(position)
                 key.append(word)
-            elif isinstance(term, Variable) and term.name in self._domains:
+            elif isinstance(term, checked.Variable) and term.name in self._domains:
                 known.append((position, self._domains[term.name]))
         if columns:
             words = self._backend.select(atom.relation, tuple(columns), np.array(key, np.int32)).words
@@ -265,10 +258,10 @@ class _Restriction:
             words = words[np.isin(words[:, position], values)]
         return words
 
-    def _is_generated(self, atom: Atom) -> bool:
+    def _is_generated(self, atom: checked.Atom) -> bool:
         """Whether all of an equivalence is asked for that is kept as classes: its pairs may be very many."""
         is_by_classes = self._backend.program.relations[atom.relation].classes is not None
-        return is_by_classes and not any(isinstance(term, Constant) for term in atom.arguments)
+        return is_by_classes and not any(isinstance(term, checked.Constant) for term in atom.arguments)
 
     def _with_values(self, relation: str, position: int, values: Vector) -> Matrix:
         """The facts with one of some words in a column."""
@@ -278,29 +271,13 @@ class _Restriction:
         blocks = [self._backend.select(relation, (position,), values[i : i + 1]).words for i in range(len(values))]
         return np.concatenate(blocks)
 
-    def _learn(self, atom: Atom, words: Matrix) -> None:
+    def _learn(self, atom: checked.Atom, words: Matrix) -> None:
         if len(words) > SETTINGS.most_values:
             return
         for position, term in enumerate(atom.arguments):
-            if isinstance(term, Variable):
+            if isinstance(term, checked.Variable):
                 self._domains[term.name] = np.unique(words[:, position])
 
 
 def _shortest(known: list[tuple[int, Vector]]) -> int:
     return min(range(len(known)), key=lambda i: len(known[i][1]))
-
-
-def _inner_atoms(literal: Literal) -> Iterator[Atom]:
-    """The atoms that are negated, or inside aggregates."""
-    match literal:
-        case Negation():
-            yield literal.atom
-        case Aggregation():
-            for body in literal.bodies:
-                for inner in body:
-                    if isinstance(inner, Atom):
-                        yield inner
-                    else:
-                        yield from _inner_atoms(inner)
-        case _:
-            pass

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, finding
 from elastalog.folders.addresses import inside, is_address, without_secrets
 
 if TYPE_CHECKING:
@@ -225,13 +225,7 @@ class RemoteFile:
 
 def _unreachable(location: str, error: Exception) -> UnreachableError:
     place = without_secrets(location) if is_address(location) else location
-    told = Diagnostic(
-        "E0877",
-        f"`{place}` cannot be reached",
-        notes=(without_secrets(str(error))[:300],),
-        help="check the address, the endpoint and your rights to it, on every machine that uses it",
-        location=place,
-    )
+    told = finding("E0877", location=place, place=place, why=without_secrets(str(error))[:300])
     return UnreachableError([told])
 
 

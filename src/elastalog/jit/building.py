@@ -23,11 +23,7 @@ from elastalog.jit.operators import Operator
 if TYPE_CHECKING:
     from elastalog.jit.objects import ObjectCode, Processor
 
-PACKAGES = (
-    "elastalog.backends.kernel",
-    "elastalog.backends.spark",
-    "elastalog.relations",
-)
+PACKAGES = ("elastalog.backends.kernel", "elastalog.backends.spark", "elastalog.relations")
 """Where operators lie, in sub-packages too."""
 
 Report = Callable[[int, int], None]

@@ -18,7 +18,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 from elastalog.diagnostics.arguments import MissingPackage
-from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.late import dataclass
 
 PACKAGED = "built"
@@ -108,9 +107,7 @@ def require_compiler() -> None:
     from importlib.util import find_spec
 
     if find_spec("numba") is None:
-        told = "the operators are not compiled for this machine, and numba, which compiles them, is not installed"
-        advice = 'pip install "elastalog[build]"; the first run then compiles them, once, in a minute or two'
-        raise MissingPackage([Diagnostic("E0624", told, help=advice)])
+        raise MissingPackage.of("E0624")
 
 
 def _linux_features() -> set[str]:

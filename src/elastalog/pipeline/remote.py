@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, finding
 from elastalog.folders.addresses import without_secrets
 from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import PATIENCE, UnreachableError, system_at
@@ -68,11 +68,6 @@ class RemoteFolder:
         return self.folder
 
     def _unreadable(self, error: Exception) -> ElastalogError:
-        told = Diagnostic(
-            "E0875",
-            f"`{self.address}` cannot be read",
-            notes=(without_secrets(str(error))[:300],),
-            help="check the address, the endpoint and your rights to it",
-            location=self.address,
-        )
+        why = " ".join(error.diagnostics[0].notes) if isinstance(error, UnreachableError) else str(error)
+        told = finding("E0875", location=self.address, address=self.address, why=without_secrets(why)[:300])
         return ElastalogError([told])

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import ElastalogError, error, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import read_bounded
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
@@ -241,7 +241,7 @@ def column_as(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.Ch
 
 def fault(place: str, message: str, advice: str) -> ElastalogError:
     """What is wrong with rows of changes."""
-    return ElastalogError([Diagnostic("E0904", message, help=advice, location=place)])
+    return error("E0904", location=place, message=message, advice=advice)
 
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ from types import MappingProxyType
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.listing import show_literal
 from elastalog.analysis.program import (
-    Aggregation,
     Apply,
     Atom,
     Attribute,
@@ -36,6 +35,7 @@ from elastalog.analysis.program import (
     Stratum,
     Variable,
     Wildcard,
+    inner_atoms,
     names_of,
 )
 from elastalog.analysis.stratify import collect_dependencies, components, in_order, needed_for
@@ -154,8 +154,8 @@ class _Demand:
             given = tuple(c for c, term in enumerate(atom.arguments) if self._is_asked(term, atom, rule, bound))
             yield atom.relation, () if atom.relation in self.free else given
         for literal in rule.body:
-            for name in _complete(literal):
-                yield name, ()
+            for inner in inner_atoms(literal):
+                yield inner.relation, ()
         for subsumption in self.checked.subsumptions:
             if subsumption.head.relation.removesuffix(MARK) == rule.head.relation:
                 for literal in subsumption.body:
@@ -255,7 +255,7 @@ def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goal
     """Of the relations that goals need, those that must be complete, and all that these read."""
     needed = needed_for(program, goals)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
-    first = {name for rule in rules for literal in rule.body for name in _complete(literal)}
+    first = {inner.relation for rule in rules for literal in rule.body for inner in inner_atoms(literal)}
     first |= {name for name in needed.intersection(program.relations) if _is_special(program.relations[name])}
     for rule in program.subsumptions:
         first.add(rule.head.relation.removesuffix(MARK))
@@ -268,19 +268,6 @@ def _is_special(relation: Relation) -> bool:
     """Whether facts of a relation decide about others."""
     is_limited = any(directive.kind == "limitsize" for directive in relation.directives)
     return bool(relation.choices) or relation.is_equivalence or is_limited
-
-
-def _complete(literal: Literal) -> Iterator[str]:
-    """The relations that a negation or an aggregate reads."""
-    if isinstance(literal, Negation):
-        yield literal.atom.relation
-    elif isinstance(literal, Aggregation):
-        for body in literal.bodies:
-            for inner in body:
-                if isinstance(inner, Atom):
-                    yield inner.relation
-                else:
-                    yield from _complete(inner)
 
 
 def _has_value(term: Expression | Wildcard, bound: Iterable[str]) -> bool:

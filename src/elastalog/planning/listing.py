@@ -9,22 +9,10 @@ from typing import assert_never
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variables import is_wildcard_name
+from elastalog.planning import steps
 from elastalog.planning.equivalences import kept_as_classes, why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
-from elastalog.planning.steps import (
-    Action,
-    Compute,
-    Copy,
-    Fill,
-    Gather,
-    Generate,
-    Keep,
-    KeepConstant,
-    KeepEqual,
-    TakeApart,
-    Variant,
-)
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 from elastalog.syntax.printer import print_comparison
 
@@ -82,7 +70,7 @@ def how_improved(stratum: LogicalStratum) -> str:
     return f"in the order of values, the {best} first; updates follow what they change (by ranks: value, steps)"
 
 
-def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
+def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
     """The variants by which updates and proofs look for derivations of facts: those that are not obvious, of rules that
     are recursive or compute their heads."""
     for clause in stratum.clauses:
@@ -90,7 +78,7 @@ def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterat
             yield plan_backward(clause, statistics)
 
 
-def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
+def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[steps.Variant]:
     """The variants that a bootstrap runs: once, or following the delta of each recursive atom."""
     for clause in stratum.clauses:
         if clause.is_recursive:
@@ -100,7 +88,7 @@ def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterato
             yield plan_full(clause, statistics)
 
 
-def _list_variant(variant: Variant, stratum: LogicalStratum) -> Iterator[str]:
+def _list_variant(variant: steps.Variant, stratum: LogicalStratum) -> Iterator[str]:
     clause = variant.clause
     origin = f"rule {clause.rule.number}" if clause.rule is not None else "hidden rule"
     yield f"  {_atom(clause.head, clause.head_terms)}    // {origin}"
@@ -124,7 +112,7 @@ def _list_variant(variant: Variant, stratum: LogicalStratum) -> Iterator[str]:
         yield from (f"      {_action(action, probe.slots)}" for action in probe.actions)
 
 
-def _start(gather: Gather, clause: Clause, stratum: LogicalStratum) -> str:
+def _start(gather: steps.Gather, clause: Clause, stratum: LogicalStratum) -> str:
     if gather.goal is None:
         return "once" if gather.relation is None else f"derivations of {_atom(clause.head, clause.head_terms)}"
     goal = clause.goals[gather.goal]
@@ -143,25 +131,25 @@ def _term(term: str | Constant | None) -> str:
     return term if isinstance(term, str) else show_value(term.value)
 
 
-def _action(action: Action, slots: object) -> str:
+def _action(action: steps.Action, slots: object) -> str:
     names = {slot: name for name, slot in slots.items()} if isinstance(slots, dict) else {}
     match action:
-        case Fill():
+        case steps.Fill():
             return f"let {names.get(action.slot, f'column {action.slot}')} = {show_value(action.constant.value)}"
-        case Copy():
+        case steps.Copy():
             return f"let column {action.slot} = column {action.source}"
-        case Compute():
+        case steps.Compute():
             return f"let {names.get(action.slot, action.slot)} = {show_expression(action.expression)}"
-        case Generate():
+        case steps.Generate():
             return f"for {names.get(action.slot, action.slot)} in {show_expression(action.expression)}"
-        case Keep():
+        case steps.Keep():
             left, right = show_expression(action.left), show_expression(action.right)
             return f"if {print_comparison(action.operator, left, right)}"
-        case KeepEqual():
+        case steps.KeepEqual():
             return f"if {names.get(action.left, action.left)} = {names.get(action.right, action.right)}"
-        case KeepConstant():
+        case steps.KeepConstant():
             return f"if {names.get(action.slot, action.slot)} = {show_value(action.constant.value)}"
-        case TakeApart():
+        case steps.TakeApart():
             return f"take {names.get(action.slot, action.slot)} apart as {show_expression(action.constructor)}"
         case _:
             assert_never(action)

@@ -13,26 +13,9 @@ from itertools import count
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
+from elastalog.planning import logical
 from elastalog.planning.equivalences import kept_as_classes, told_apart
 from elastalog.planning.goals import bases_of, grounded, names_in, variables_in
-from elastalog.planning.logical import (
-    AUTOINC,
-    GIVEN,
-    HIDDEN,
-    LINKS,
-    AggregateRule,
-    Clause,
-    EquivalenceRule,
-    Goal,
-    LogicalProgram,
-    Origin,
-    Ranked,
-    Scan,
-    StoredRelation,
-    Test,
-    classes_of,
-    guard_of,
-)
 from elastalog.planning.lower_aggregates import Alternative, lower_body
 from elastalog.planning.lower_literals import ZERO, Lowering, Needed, numbered_variable
 from elastalog.planning.ranked import NotRanked, ranked_of
@@ -40,7 +23,7 @@ from elastalog.planning.ranked import NotRanked, ranked_of
 
 def lower(
     program: CheckedProgram, guarded: frozenset[int] = frozenset(), equivalences: Collection[str] | None = None
-) -> LogicalProgram:
+) -> logical.LogicalProgram:
     """The logical form of a checked program, its strata in evaluation order. `guarded`: the numbers of the rules that
     only hold while the one fact of a hidden relation of theirs does (see `guard_of`). `equivalences`: the relations
     that are kept as classes, all that can be unless given."""
@@ -52,14 +35,16 @@ def lower(
 class _ProgramLowering(Lowering):
     """The rules and strata of a program."""
 
-    def run(self) -> LogicalProgram:
+    def run(self) -> logical.LogicalProgram:
         for number in sorted(self.guarded):
-            guard = guard_of(number)
-            self.relations[guard] = StoredRelation(guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number)
+            guard = logical.guard_of(number)
+            self.relations[guard] = logical.StoredRelation(
+                guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number
+            )
             self.add_stratum((guard,))
         for stratum in self.program.strata:
             self.lower_stratum(stratum)
-        return LogicalProgram(self.program, self.relations, tuple(self.strata))
+        return logical.LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def lower_stratum(self, stratum: checked.Stratum) -> None:
         """Appends a stratum; before it those that it needs for itself, behind it those that are made of it."""
@@ -77,7 +62,7 @@ class _ProgramLowering(Lowering):
         clauses += [self.handing_on(clause.head.removesuffix(MARK)) for clause in _one_each(dominance)]
         relations = (*own, *(needed.relation for needed in inside))
         clauses += [self.needing(needed, own) for needed in inside]
-        merges = tuple(EquivalenceRule(classes_of(name), name) for name in own if name in self.merged)
+        merges = tuple(logical.EquivalenceRule(logical.classes_of(name), name) for name in own if name in self.merged)
         is_recursive = stratum.is_recursive and (not by_classes or bool(merges))
         ranked, why = self.rank(relations, clauses, dominance)
         self.add_stratum(
@@ -85,14 +70,16 @@ class _ProgramLowering(Lowering):
         )
         for name in by_classes - self.merged:
             self.add_classes(name)
-            self.add_stratum((classes_of(name),), equivalence=EquivalenceRule(classes_of(name), name))
+            self.add_stratum(
+                (logical.classes_of(name),), equivalence=logical.EquivalenceRule(logical.classes_of(name), name)
+            )
         for needed in above:
             self.add_stratum((needed.relation,), [self.needing(needed, ())])
         self.needed.clear()
 
     def rank(
-        self, relations: tuple[str, ...], clauses: list[Clause], dominance: list[Clause]
-    ) -> tuple[Ranked | None, str]:
+        self, relations: tuple[str, ...], clauses: list[logical.Clause], dominance: list[logical.Clause]
+    ) -> tuple[logical.Ranked | None, str]:
         """How a stratum is evaluated in the order of values, or why it is not."""
         if not dominance:
             return None, ""
@@ -101,50 +88,50 @@ class _ProgramLowering(Lowering):
         except NotRanked as error:
             return None, str(error)
 
-    def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
+    def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[logical.Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
         self.handled.clear()
         clauses = []
         for alternative in _with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
             head_terms, extra = self.lower_arguments(rule.head)
             body = (*alternative.goals, *extra, *self.handled, *self.guard(rule))
-            origin = Origin(rule.body, alternative.scans)
+            origin = logical.Origin(rule.body, alternative.scans)
             clauses.append(self.clause(rule.head.relation, head_terms, body, _recursive(body, own), rule, origin))
         return clauses
 
-    def handing_on(self, relation: str) -> Clause:
+    def handing_on(self, relation: str) -> logical.Clause:
         """The clause that hands explicit facts of a relation on to it."""
-        given, stored = GIVEN + relation, self.relations[relation]
+        given, stored = logical.GIVEN + relation, self.relations[relation]
         self.relations[relation] = replace(stored, given=given)
-        self.relations[given] = StoredRelation(given, stored.bases, is_hidden=True)
+        self.relations[given] = logical.StoredRelation(given, stored.bases, is_hidden=True)
         self.add_stratum((given,))
         terms = tuple(f"x{column}" for column in range(stored.width))
-        return self.clause(relation, terms, (Scan(given, terms),))
+        return self.clause(relation, terms, (logical.Scan(given, terms),))
 
-    def needing(self, needed: Needed, own: tuple[str, ...]) -> Clause:
+    def needing(self, needed: Needed, own: tuple[str, ...]) -> logical.Clause:
         """The clause that says which groups a rule needs, in a stratum of which some relations are `own`."""
         return self.clause(needed.relation, needed.names, needed.goals, _recursive(needed.goals, own))
 
-    def links(self, clause: Clause, names: Sequence[str], goals: tuple[Goal, ...]) -> str:
+    def links(self, clause: logical.Clause, names: Sequence[str], goals: tuple[logical.Goal, ...]) -> str:
         """The hidden relation of some variables of a clause, for which goals hold."""
         assert clause.rule is not None
         number = clause.rule.number
-        relation = next(n for i in count(1) if (n := f"{LINKS}{number}.{i}") not in self.relations)
+        relation = next(n for i in count(1) if (n := f"{logical.LINKS}{number}.{i}") not in self.relations)
         bases = bases_of(goals, self.relations)
         columns = tuple(bases[name] for name in names) or (Base.NUMBER,)
-        self.relations[relation] = StoredRelation(relation, columns, is_hidden=True, rule=number)
+        self.relations[relation] = logical.StoredRelation(relation, columns, is_hidden=True, rule=number)
         self.add_stratum((relation,), [self.clause(relation, tuple(names) or (ZERO,), goals)])
         return relation
 
 
-def _one_each(clauses: list[Clause]) -> Iterable[Clause]:
+def _one_each(clauses: list[logical.Clause]) -> Iterable[logical.Clause]:
     """The first clause for each head."""
     return {clause.head: clause for clause in reversed(clauses)}.values()
 
 
-def _recursive(goals: tuple[Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:
+def _recursive(goals: tuple[logical.Goal, ...], own: tuple[str, ...]) -> tuple[int, ...]:
     """The scans of relations of a clause's own stratum."""
-    return tuple(i for i, goal in enumerate(goals) if isinstance(goal, Scan) and goal.relation in own)
+    return tuple(i for i, goal in enumerate(goals) if isinstance(goal, logical.Scan) and goal.relation in own)
 
 
 # --- numbers of derivations ------------------------------------------------------------------------------------------
@@ -162,22 +149,22 @@ def _with_numbers(lowering: Lowering, rule: Rule, alternatives: list[Alternative
     return [Alternative((*alternative.goals, *scans), alternative.scans) for alternative in alternatives]
 
 
-def _without(goals: tuple[Goal, ...], names: set[str]) -> tuple[Goal, ...]:
+def _without(goals: tuple[logical.Goal, ...], names: set[str]) -> tuple[logical.Goal, ...]:
     """The goals that do not depend on numbers: they say which derivations there are."""
     kept = tuple(goal for goal in goals if names.isdisjoint(names_in(goal)))
     bound = grounded(kept)
     return tuple(goal for goal in kept if bound.issuperset(names_in(goal)))
 
 
-def _columns(lowering: Lowering, conjunctions: list[tuple[Goal, ...]]) -> dict[str, Base]:
+def _columns(lowering: Lowering, conjunctions: list[tuple[logical.Goal, ...]]) -> dict[str, Base]:
     """The variables that tell derivations apart, in the order in which they are written, and their types. What an
     argument computes follows from them. A wildcard in an atom of an equivalence only says that there is a class,
     however the equivalence is kept."""
     found: dict[str, Base] = {}
     for goal in conjunctions[0]:
-        if isinstance(goal, Test):
+        if isinstance(goal, logical.Test):
             found.update({v.name: v.base for v in variables_in(goal) if v.name not in found})
-        elif isinstance(goal, Scan):
+        elif isinstance(goal, logical.Scan):
             bases = lowering.relations[goal.relation].bases
             written = goal.relation in lowering.program.relations
             is_equivalence = written and lowering.program.relations[goal.relation].is_equivalence
@@ -190,21 +177,27 @@ def _columns(lowering: Lowering, conjunctions: list[tuple[Goal, ...]]) -> dict[s
 def _numbers(
     lowering: Lowering,
     rule: Rule,
-    conjunctions: list[tuple[Goal, ...]],
+    conjunctions: list[tuple[logical.Goal, ...]],
     columns: dict[str, Base],
     variable: Variable,
-) -> Scan:
+) -> logical.Scan:
     """Collects the derivations of a rule, gives them numbers, and reads the number of one."""
     label = lowering.label(rule)
-    derivations, name = f"{HIDDEN}derivations.{label}", f"{HIDDEN}{AUTOINC}.{label}"
+    derivations, name = f"{logical.HIDDEN}derivations.{label}", f"{logical.HIDDEN}{logical.AUTOINC}.{label}"
     bases = tuple(columns.values()) or (Base.NUMBER,)
     terms: tuple[str | Constant, ...] = tuple(columns) or (ZERO,)
     number = rule.number or None
-    lowering.relations[derivations] = StoredRelation(derivations, bases, is_hidden=True, is_flat=True, rule=number)
+    lowering.relations[derivations] = logical.StoredRelation(
+        derivations, bases, is_hidden=True, is_flat=True, rule=number
+    )
     guard = lowering.guard(rule)
     clauses = [lowering.clause(derivations, terms, (*goals, *guard)) for goals in conjunctions]
     lowering.add_stratum((derivations,), clauses)
-    lowering.relations[name] = StoredRelation(name, (*bases, Base.NUMBER), is_hidden=True, is_flat=True, rule=number)
-    numbering = AggregateRule(name, derivations, len(bases), AUTOINC, None, Base.NUMBER, Base.NUMBER, rule)
+    lowering.relations[name] = logical.StoredRelation(
+        name, (*bases, Base.NUMBER), is_hidden=True, is_flat=True, rule=number
+    )
+    numbering = logical.AggregateRule(
+        name, derivations, len(bases), logical.AUTOINC, None, Base.NUMBER, Base.NUMBER, rule
+    )
     lowering.add_stratum((name,), aggregate=numbering)
-    return Scan(name, (*terms, variable.name))
+    return logical.Scan(name, (*terms, variable.name))

@@ -10,7 +10,7 @@ variables that the aggregate only tests see `needed_groups`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Final, assert_never
 
@@ -19,7 +19,7 @@ from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Val
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variables import is_implied_name, written_name
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.late import dataclass
 from elastalog.planning.goals import assigned_variables, grounded
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Goal, Origin, Scan, StoredRelation, Term, Test
@@ -100,30 +100,21 @@ def _has_default(literal: checked.Aggregation) -> bool:
     return literal.operator in ("count", "sum")
 
 
+@dataclass(slots=True)
 class _BodyWithAggregates:
-    """One body while its aggregates become goals."""
+    """One body while its aggregates become goals. `plain`: the goals of all other literals, for each choice among their
+    alternatives. `groupings`: the counts and sums that have alternatives; those grouped by the same variables have one
+    together. `present`: the hidden relation of the groups that have members, for each of these."""
 
-    def __init__(
-        self,
-        lowering: Lowering,
-        rule: Rule,
-        body: tuple[checked.Literal, ...],
-        plain: list[dict[int, list[Goal]]],
-        aggregations: dict[int, checked.Aggregation],
-        scope: Scope,
-    ) -> None:
-        self.lowering = lowering
-        self.rule = rule
-        self.body = body
-        self.plain = plain
-        """The goals of all other literals, for each choice among their alternatives."""
-        self.goals: dict[int, list[Goal]] = {}
-        self.aggregations = aggregations
-        self.scope = scope
-        self.groupings: dict[tuple[str, ...], list[int]] = {}
-        """The counts and sums that have alternatives: those grouped by the same variables have one together."""
-        self.present: dict[tuple[str, ...], str] = {}
-        """The hidden relation of the groups that have members, for each of `groupings`."""
+    lowering: Lowering
+    rule: Rule
+    body: tuple[checked.Literal, ...]
+    plain: list[dict[int, list[Goal]]]
+    aggregations: dict[int, checked.Aggregation]
+    scope: Scope
+    goals: dict[int, list[Goal]] = field(default_factory=dict)
+    groupings: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    present: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def alternatives(self) -> list[Alternative]:
         has_several = sum(map(_has_default, self.aggregations.values())) > 1
@@ -333,14 +324,7 @@ def _blank(base: Base) -> Value:
 
 
 def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
-    return Diagnostic(
-        "E0228",
-        f"counts and sums over {number} lists of variables that only the judged facts give values",
-        (Label(rule.span, "this subsumption"),),
-        (f"it may have {MOST_JUDGED}: each can be 0 of nothing, which doubles the rules that it stands for",),
-        help="give some of them relations of their own, and join these",
-        source=program.source,
-    )
+    return finding("E0228", rule.span, source=program.source, number=number, most=MOST_JUDGED)
 
 
 def _unbound_group(
@@ -348,16 +332,9 @@ def _unbound_group(
 ) -> Diagnostic:
     listed = ", ".join(f"`{written_name(name)}`" for name in names)
     them = "it" if len(names) == 1 else "them"
-    labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
+    labels = []
     for atom in recursive:
         binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
         if binds:
             labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here", primary=False))
-    return Diagnostic(
-        "E0602",
-        f"the aggregate only tests {listed}, and only the facts that are judged bind {them}",
-        tuple(labels),
-        ("an aggregate of a subsumption is evaluated before, once for every value of what it tests",),
-        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom of another relation",
-        source=program.source,
-    )
+    return finding("E0602", literal.span, *labels, source=program.source, listed=listed, them=them)

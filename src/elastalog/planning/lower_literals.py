@@ -11,25 +11,8 @@ from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Ru
 from elastalog.analysis.subsumptions import MARK
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
+from elastalog.planning import logical
 from elastalog.planning.equivalences import depends_on_itself, told_apart
-from elastalog.planning.logical import (
-    AUTOINC,
-    HIDDEN,
-    Absent,
-    AggregateRule,
-    Clause,
-    EquivalenceRule,
-    Goal,
-    LogicalStratum,
-    Origin,
-    Ranked,
-    Scan,
-    StoredRelation,
-    Term,
-    Test,
-    classes_of,
-    guard_of,
-)
 from elastalog.syntax.keywords import NOT
 
 NOWHERE = Span(0, 0)
@@ -42,7 +25,7 @@ class Needed:
 
     relation: str
     names: tuple[str, ...]
-    goals: tuple[Goal, ...]
+    goals: tuple[logical.Goal, ...]
 
 
 class Lowering:
@@ -52,16 +35,16 @@ class Lowering:
         self.program = program
         self.guarded = guarded
         self.relations = {
-            relation.name: StoredRelation(
+            relation.name: logical.StoredRelation(
                 relation.name,
                 tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
                 is_hidden=False,
                 choices=relation.choices,
-                classes=classes_of(relation.name) if relation.name in equivalences else None,
+                classes=logical.classes_of(relation.name) if relation.name in equivalences else None,
             )
             for relation in program.relations.values()
         }
-        self.strata: list[LogicalStratum] = []
+        self.strata: list[logical.LogicalStratum] = []
         self.merged = frozenset(
             name for name in equivalences if name in program.relations and depends_on_itself(name, program)
         )
@@ -72,38 +55,38 @@ class Lowering:
         self.clauses = 0
         self.aggregates = 0
         self.fresh = 0
-        self.handled: list[Scan] = []
+        self.handled: list[logical.Scan] = []
         """What the rule that is being lowered holds for and nothing else: see `needed_groups`."""
         self.needed: list[Needed] = []
         """What rules of the stratum that is being lowered need."""
 
     def with_merged(self, relations: tuple[str, ...]) -> tuple[str, ...]:
         """The relations of a stratum, and the classes that are formed in it."""
-        return (*relations, *(classes_of(name) for name in relations if name in self.merged))
+        return (*relations, *(logical.classes_of(name) for name in relations if name in self.merged))
 
     def add_stratum(
         self,
         relations: tuple[str, ...],
-        clauses: Iterable[Clause] = (),
-        aggregate: AggregateRule | None = None,
+        clauses: Iterable[logical.Clause] = (),
+        aggregate: logical.AggregateRule | None = None,
         is_recursive: bool = False,
-        dominance: Iterable[Clause] = (),
-        equivalence: EquivalenceRule | None = None,
-        merges: tuple[EquivalenceRule, ...] = (),
-        ranked: Ranked | None = None,
+        dominance: Iterable[logical.Clause] = (),
+        equivalence: logical.EquivalenceRule | None = None,
+        merges: tuple[logical.EquivalenceRule, ...] = (),
+        ranked: logical.Ranked | None = None,
         why: str = "",
     ) -> None:
         number, own = len(self.strata), tuple(clauses)
         self.strata.append(
-            LogicalStratum(
+            logical.LogicalStratum(
                 number, relations, own, aggregate, is_recursive, tuple(dominance), equivalence, merges, ranked, why
             )
         )
 
     def add_classes(self, relation: str) -> None:
         """The relation of the classes of an equivalence."""
-        classes = classes_of(relation)
-        self.relations[classes] = StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
+        classes = logical.classes_of(relation)
+        self.relations[classes] = logical.StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
 
     def own_of(self, rule: Rule) -> tuple[str, ...]:
         """The relations of the stratum of a rule's head."""
@@ -118,25 +101,25 @@ class Lowering:
         self.aggregates += 1
         return f"{self.rule_label(rule)}.{self.aggregates}"
 
-    def guard(self, rule: Rule) -> tuple[Goal, ...]:
+    def guard(self, rule: Rule) -> tuple[logical.Goal, ...]:
         """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
-        return (Scan(guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
+        return (logical.Scan(logical.guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
 
     def clause(
         self,
         head: str,
         head_terms: tuple[str | Constant, ...],
-        goals: tuple[Goal, ...],
+        goals: tuple[logical.Goal, ...],
         recursive_goals: tuple[int, ...] = (),
         rule: Rule | None = None,
-        origin: Origin | None = None,
-    ) -> Clause:
+        origin: logical.Origin | None = None,
+    ) -> logical.Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
+        return logical.Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
 
     def lower_literal(
         self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
-    ) -> list[list[Goal]]:
+    ) -> list[list[logical.Goal]]:
         """The alternatives of one literal: one, but for a negated equivalence, and a negated atom whose arguments may
         have no value. Where a fact is read for it, that is the first goal. `is_counted`: every value of a wildcard
         counts."""
@@ -146,7 +129,7 @@ class Lowering:
                 classes = self.relations[literal.relation].classes
                 if classes is not None:
                     return [[*self.through_representative(classes, terms, is_counted), *tests]]
-                return [[Scan(literal.relation, terms), *tests]]
+                return [[logical.Scan(literal.relation, terms), *tests]]
             case checked.Negation():
                 classes = self.relations[literal.atom.relation].classes
                 if classes is not None:
@@ -155,14 +138,14 @@ class Lowering:
             case checked.Comparison():
                 if numbered_variable(literal) is not None:
                     return [[]]  # see `with_numbers`
-                return [[Test(literal.operator, literal.base, literal.left, literal.right)]]
+                return [[logical.Test(literal.operator, literal.base, literal.left, literal.right)]]
             case _:
                 assert_never(literal)
 
-    def lower_arguments(self, atom: checked.Atom) -> tuple[tuple[str | Constant, ...], list[Goal]]:
+    def lower_arguments(self, atom: checked.Atom) -> tuple[tuple[str | Constant, ...], list[logical.Goal]]:
         """Terms of an atom without wildcards; arguments that are computed become variables with an equation."""
         terms: list[str | Constant] = []
-        tests: list[Goal] = []
+        tests: list[logical.Goal] = []
         for argument in atom.arguments or (ZERO,):
             match argument:
                 case Variable():
@@ -172,7 +155,7 @@ class Lowering:
                 case Apply():
                     variable = self.variable(argument.base)
                     terms.append(variable.name)
-                    tests.append(Test("=", argument.base, variable, argument))
+                    tests.append(logical.Test("=", argument.base, variable, argument))
                 case checked.Wildcard():
                     raise AssertionError("wildcards of positive atoms are variables in a checked program")
                 case _:
@@ -185,58 +168,66 @@ class Lowering:
 
     # --- equivalences ---------------------------------------------------------------------------------------------
 
-    def through_representative(self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool) -> list[Goal]:
+    def through_representative(
+        self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool
+    ) -> list[logical.Goal]:
         """That two values are in one class; of one value, that it is in some class."""
         representative = self.variable(self.relations[classes].bases[1]).name
         said = terms if is_counted else told_apart(terms)
-        return [Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
+        return [logical.Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
 
-    def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[Goal]]:
+    def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[logical.Goal]]:
         """That two values are not in one class: the first is in none, or the second is not in that of the first."""
         kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
         terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
         if not kept:
-            return [[Absent(self.projection(classes, ()), (ZERO,))]]
-        in_none: list[Goal] = [*tests, Absent(self.projection(classes, (0,)), terms[:1])]
+            return [[logical.Absent(self.projection(classes, ()), (ZERO,))]]
+        in_none: list[logical.Goal] = [*tests, logical.Absent(self.projection(classes, (0,)), terms[:1])]
         if len(set(terms)) == 1:
             return [*_without_value(tests), in_none]
         representative = self.variable(self.relations[classes].bases[1]).name
         return [
             *_without_value(tests),
             in_none,
-            [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
+            [
+                *tests,
+                logical.Scan(classes, (terms[0], representative)),
+                logical.Absent(classes, (terms[1], representative)),
+            ],
         ]
 
     # --- negation -------------------------------------------------------------------------------------------------
 
-    def lower_negation(self, atom: checked.Atom) -> list[list[Goal]]:
+    def lower_negation(self, atom: checked.Atom) -> list[list[logical.Goal]]:
         kept = [i for i, argument in enumerate(atom.arguments) if not isinstance(argument, checked.Wildcard)]
         relation = atom.relation
         if len(kept) < len(atom.arguments):
             relation = self.projection(relation, tuple(kept))
             atom = checked.Atom(relation, tuple(atom.arguments[i] for i in kept), atom.span)
         terms, tests = self.lower_arguments(atom)
-        return [[*tests, Absent(relation, terms)], *_without_value(tests)]
+        return [[*tests, logical.Absent(relation, terms)], *_without_value(tests)]
 
     def projection(self, relation: str, columns: tuple[int, ...]) -> str:
         """The hidden relation of the values in some columns."""
-        name = f"{HIDDEN}{relation}/{','.join(map(str, columns))}"
+        name = f"{logical.HIDDEN}{relation}/{','.join(map(str, columns))}"
         if name not in self.relations:
             source = self.relations[relation]
             bases = tuple(source.bases[c] for c in columns)
-            self.relations[name] = StoredRelation(name, bases or (Base.NUMBER,), is_hidden=True, rule=source.rule)
-            terms: tuple[Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
+            self.relations[name] = logical.StoredRelation(
+                name, bases or (Base.NUMBER,), is_hidden=True, rule=source.rule
+            )
+            terms: tuple[logical.Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
-            self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
+            self.add_stratum((name,), [self.clause(name, head, (logical.Scan(relation, terms),))])
         return name
 
 
-def _without_value(computed: list[Goal]) -> list[list[Goal]]:
+def _without_value(computed: list[logical.Goal]) -> list[list[logical.Goal]]:
     """That one of some arguments has no value, and those before it do."""
     return [
-        [*computed[:i], Test(NOT + "=", test.base, test.right, test.right)]
+        [*computed[:i], logical.Test(NOT + "=", test.base, test.right, test.right)]
         for i, test in enumerate(computed)
-        if isinstance(test, Test) and may_lack_value(test.right)
+        if isinstance(test, logical.Test) and may_lack_value(test.right)
     ]
 
 
@@ -244,6 +235,6 @@ def numbered_variable(literal: checked.Literal) -> Variable | None:
     """The variable of a literal `variable = autoinc()`; None for any other."""
     if isinstance(literal, checked.Comparison) and isinstance(literal.left, Variable):
         right = literal.right
-        if isinstance(right, Apply) and right.functor == AUTOINC:
+        if isinstance(right, Apply) and right.functor == logical.AUTOINC:
             return literal.left
     return None

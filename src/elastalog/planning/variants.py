@@ -18,6 +18,7 @@ from typing import assert_never
 
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
 from elastalog.late import dataclass
+from elastalog.planning import steps
 from elastalog.planning.goals import can_fail, variables_in
 from elastalog.planning.logical import Absent, Clause, Scan, Term, Test
 from elastalog.planning.order import (
@@ -32,30 +33,15 @@ from elastalog.planning.order import (
     goal_of,
     order_goals,
 )
-from elastalog.planning.steps import (
-    ROW,
-    Action,
-    Compute,
-    Copy,
-    Fill,
-    Gather,
-    Generate,
-    Keep,
-    KeepConstant,
-    KeepEqual,
-    Probe,
-    TakeApart,
-    Variant,
-)
 from elastalog.settings import SETTINGS
 
 
-def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at the facts of one goal, a scan or a negated atom."""
     return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
 
 
-def plan_again(variant: Variant, statistics: Statistics) -> Variant:
+def plan_again(variant: steps.Variant, statistics: Statistics) -> steps.Variant:
     """The variant that starts at the facts of the same goal and gives the same results, now that sizes are others; it
     is the same one if nothing comes of that."""
     clause, goal = variant.clause, variant.gather.goal
@@ -67,28 +53,28 @@ def plan_again(variant: Variant, statistics: Statistics) -> Variant:
     return lay_out(clause, visits, variant.results)
 
 
-def plan_by_way_of(variant: Variant, goal: int, statistics: Statistics) -> Variant:
+def plan_by_way_of(variant: steps.Variant, goal: int, statistics: Statistics) -> steps.Variant:
     """The variant with the same start and results that joins a certain scan before all others."""
     clause, start = variant.clause, variant.gather.goal
     scans = [i for i, literal in enumerate(clause.goals) if isinstance(literal, Scan)]
     return _plan(clause, start, set(), statistics, variant.results, hint=(scans.index(goal),))
 
 
-def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> Variant:
+def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> steps.Variant:
     """The variant that starts at the facts of one goal, for clauses that differ in their heads only: its results are
     the terms of all heads, each once."""
     results = tuple(dict.fromkeys(term for clause in clauses for term in clause.head_terms))
     return _plan(clauses[0], goal, set(), statistics, results)
 
 
-def plan_full(clause: Clause, statistics: Statistics) -> Variant:
+def plan_full(clause: Clause, statistics: Statistics) -> steps.Variant:
     """The variant that enumerates all derivations."""
     hint = _hint(clause, None)
     start = first_scan(clause, statistics, hint)
     return _plan(clause, start, set(), statistics, clause.head_terms, hint=hint)
 
 
-def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> steps.Variant:
     """The variant that starts at facts of the head; its results begin with the head's row number."""
     bound = {term for term in clause.head_terms if isinstance(term, str)}
     results: tuple[str | Constant, ...] = (HEAD_ROW,)
@@ -97,7 +83,7 @@ def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = F
     return _plan(clause, None, bound, statistics, results, from_head=True)
 
 
-def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> Variant:
+def plan_wanted(clause: Clause, wanted: Scan, statistics: Statistics) -> steps.Variant:
     """The variant that starts at the facts of another goal, which tells what is wanted of heads: it finds what is
     derived of that. As backwards, what overflows leads to nothing: it may do so before it is known to be derived."""
     asking = replace(
@@ -131,7 +117,7 @@ def _plan(
     hint: tuple[int, ...] = (),
     from_head: bool = False,
     is_sought: bool = False,
-) -> Variant:
+) -> steps.Variant:
     is_sought = is_sought or from_head
     visits = order_goals(clause, start, bound, statistics, hint, solves=is_sought)
     return lay_out(clause, visits, results, from_head=from_head, is_sought=is_sought)
@@ -174,8 +160,8 @@ class _Layout:
     slots: dict[str, int] = field(default_factory=dict)
     keep: list[tuple[int, int]] = field(default_factory=list)
     take: list[tuple[int, int]] = field(default_factory=list)
-    fills: list[Action] = field(default_factory=list)
-    copies: list[Action] = field(default_factory=list)
+    fills: list[steps.Action] = field(default_factory=list)
+    copies: list[steps.Action] = field(default_factory=list)
 
 
 def lay_out(
@@ -185,7 +171,7 @@ def lay_out(
     *,
     from_head: bool = False,
     is_sought: bool = False,
-) -> Variant:
+) -> steps.Variant:
     """The variant that visits goals in this order. `is_sought`: what overflows leads to nothing."""
     drafts = _draft_all(clause, visits, results, from_head)
     needs = _needed_after(drafts, results)
@@ -202,7 +188,7 @@ def lay_out(
         assert draft.goal is not None
         atom = _atom(clause, draft.goal)
         probes.append(
-            Probe(
+            steps.Probe(
                 relation=atom.relation,
                 goal=draft.goal,
                 is_negated=isinstance(atom, Absent),
@@ -218,7 +204,7 @@ def lay_out(
             )
         )
         slots = layout.slots
-    return Variant(clause, gather, tuple(probes), results)
+    return steps.Variant(clause, gather, tuple(probes), results)
 
 
 def _atom(clause: Clause, goal: int) -> Scan | Absent:
@@ -242,12 +228,12 @@ def _draft_all(
             assert visit.goal is not None
             _look_for(draft, visit.goal, _atom(clause, visit.goal).terms, known, drafts[-1])
         elif from_head:
-            draft.taken[HEAD_ROW] = ROW
+            draft.taken[HEAD_ROW] = steps.ROW
             _take_columns(draft, clause.head_terms)
         if visit.goal is not None and (not drafts or isinstance(clause.goals[visit.goal], Scan)):
             _take_columns(draft, _atom(clause, visit.goal).terms)
             if visit.goal in rows:
-                draft.taken[rows[visit.goal]] = ROW
+                draft.taken[rows[visit.goal]] = steps.ROW
         known.update(draft.taken, draft.given)
         drafts.append(draft)
     return drafts
@@ -333,7 +319,7 @@ def _place(draft: _Draft, before: Mapping[str, int], needed: set[str], results: 
     slots, taken = layout.slots, draft.taken
     for slot, name in enumerate(order):
         if isinstance(name, Constant):
-            layout.fills.append(Fill(slot, name))
+            layout.fills.append(steps.Fill(slot, name))
         elif name in taken:
             layout.take.append((taken[name], slot))
             slots.setdefault(name, slot)
@@ -341,20 +327,22 @@ def _place(draft: _Draft, before: Mapping[str, int], needed: set[str], results: 
             layout.keep.append((before[name], slot))
             slots.setdefault(name, slot)
         elif name in slots:
-            layout.copies.append(Copy(slots[name], slot))
+            layout.copies.append(steps.Copy(slots[name], slot))
         else:
             slots[name] = slot
     return layout
 
 
-def _gather(relation: str | None, draft: _Draft, layout: _Layout, actions: tuple[Action, ...], is_last: bool) -> Gather:
+def _gather(
+    relation: str | None, draft: _Draft, layout: _Layout, actions: tuple[steps.Action, ...], is_last: bool
+) -> steps.Gather:
     """The start, of which the relation's own matrix serves if nothing is to be done."""
     goal, take, slots = draft.goal, layout.take, layout.slots
-    if relation is None or actions or is_last or ROW in [column for column, _ in take]:
-        return Gather(relation, goal, tuple(take), slots, layout.width, actions, is_direct=False)
+    if relation is None or actions or is_last or steps.ROW in [column for column, _ in take]:
+        return steps.Gather(relation, goal, tuple(take), slots, layout.width, actions, is_direct=False)
     slots = {name: column for name, column in draft.taken.items() if name in slots}
     columns = slots.values()
-    return Gather(
+    return steps.Gather(
         relation, goal, tuple([(c, c) for c in columns]), slots, max(columns, default=-1) + 1, actions, is_direct=True
     )
 
@@ -362,11 +350,11 @@ def _gather(relation: str | None, draft: _Draft, layout: _Layout, actions: tuple
 # --- actions -------------------------------------------------------------------------------------------------------
 
 
-def _actions(draft: _Draft, layout: _Layout, is_sought: bool) -> tuple[Action, ...]:
+def _actions(draft: _Draft, layout: _Layout, is_sought: bool) -> tuple[steps.Action, ...]:
     slots, actions = layout.slots, layout.fills
-    actions += [KeepConstant(slots[name], constant) for name, constant in draft.fixed]
-    actions += [KeepEqual(slots[left], slots[right]) for left, right in draft.same]
-    actions += [Fill(slots[name], constant) for name, constant in draft.fills.items()]
+    actions += [steps.KeepConstant(slots[name], constant) for name, constant in draft.fixed]
+    actions += [steps.KeepEqual(slots[left], slots[right]) for left, right in draft.same]
+    actions += [steps.Fill(slots[name], constant) for name, constant in draft.fills.items()]
     for ready, test in draft.tests:
         match ready:
             case Apart():
@@ -382,13 +370,13 @@ def _actions(draft: _Draft, layout: _Layout, is_sought: bool) -> tuple[Action, .
     return (*actions, *layout.copies)
 
 
-def _solve(goal: Test, solve: Solve, slots: dict[str, int]) -> list[Action]:
+def _solve(goal: Test, solve: Solve, slots: dict[str, int]) -> list[steps.Action]:
     found = solve.solution
-    compute = Compute(slots[found.variable.name], found.expression, drops_errors=True, is_sought=True)
+    compute = steps.Compute(slots[found.variable.name], found.expression, drops_errors=True, is_sought=True)
     return [compute] if found.is_exact else [compute, _test_action(goal, None, slots, drops_errors=True)]
 
 
-def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> Action:
+def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> steps.Action:
     assert isinstance(goal.left, Variable)
     assert isinstance(goal.right, Apply)
     unknown = {variable.name for variable in apart.variables}
@@ -402,16 +390,16 @@ def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> Action:
             # Of a variable that stands twice the second place is compared with the first.
             (taken if part.name in unknown else checked).append((position, slots[part.name]))
             unknown.discard(part.name)
-    return TakeApart(slots[goal.left.name], goal.right, tuple(taken), tuple(checked), tuple(fixed))
+    return steps.TakeApart(slots[goal.left.name], goal.right, tuple(taken), tuple(checked), tuple(fixed))
 
 
-def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> Action:
+def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> steps.Action:
     if binds is None:
-        return Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
+        return steps.Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
     expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
     if isinstance(expression, Apply) and expression.functor == "range":
-        return Generate(slots[binds], expression, drops_errors)
-    return Compute(slots[binds], expression, drops_errors)
+        return steps.Generate(slots[binds], expression, drops_errors)
+    return steps.Compute(slots[binds], expression, drops_errors)
 
 
 def _is_variable(expression: Expression, name: str) -> bool:
@@ -430,13 +418,13 @@ _HANDICAP = 4
 """How many times less a fact must meet at first on another way that is long, of which only the plan knows the rest."""
 
 
-def handicap(variant: Variant) -> int:
+def handicap(variant: steps.Variant) -> int:
     """How many times less a fact must meet in the first join of another way than in that of this one. After two joins
     both ways have found the same."""
     return 1 if len(variant.probes) == 2 else _HANDICAP
 
 
-def first_key(variant: Variant) -> tuple[int, ...] | None:
+def first_key(variant: steps.Variant) -> tuple[int, ...] | None:
     """The columns of the fact which a variant starts at that its first join, by an index, looks for; None if it looks
     for anything else."""
     if not variant.probes or variant.probes[0].is_filter:
@@ -446,7 +434,7 @@ def first_key(variant: Variant) -> tuple[int, ...] | None:
     return columns if columns and min(columns) >= 0 and not variant.gather.actions else None
 
 
-def other_ways(variant: Variant, statistics: Statistics) -> Iterator[Variant]:
+def other_ways(variant: steps.Variant, statistics: Statistics) -> Iterator[steps.Variant]:
     """Variants with the same start and results that join another goal first, the most promising first."""
     clause, start = variant.clause, variant.gather.goal
     if start is None or len(variant.probes) < 2 or first_key(variant) is None:

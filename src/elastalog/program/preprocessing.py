@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from elastalog.diagnostics.arguments import require_path, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.diagnostics.source import Piece, Source, Span
 from elastalog.late import dataclass
 from elastalog.program.macros import COMMENT_OR_STRING, MacroError, Macros, without_comments
@@ -53,7 +54,7 @@ def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     if not is_needed and not (options.is_on and options.macros) and not is_used:
         return source
     run = _Run(options, read)
-    run.file(source, ())
+    run.file(source, (), source.name)
     if run.errors:
         raise ElastalogError(run.errors)
     return run.expansion.source(source.name)
@@ -86,19 +87,21 @@ class _Run:
             try:
                 self.macros.define(f"{name} {text}", None)
             except MacroError as fault:
-                self.errors.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
+                self.errors.append(finding("E0126.given", name=name, reason=fault))
 
-    def file(self, source: Source, notes: tuple[str, ...]) -> None:
-        self.macros.define(f'__FILE__ "{source.name}"', None)
-        _File(self, source, notes).obey()
+    def file(self, source: Source, notes: tuple[str, ...], written: str) -> None:
+        """`written`: how the file is named where it is included, so that `__FILE__` is the same wherever it lies."""
+        self.macros.define(f'__FILE__ "{written}"', None)
+        _File(self, source, notes, written).obey()
 
 
 class _File:
     """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
 
-    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...]) -> None:
+    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...], written: str) -> None:
         self.run = run
         self.source = source
+        self.written = written
         self.path = Path(source.name)
         self.text = source.text
         self.shift = 0  # where `source` begins in `text`
@@ -125,19 +128,16 @@ class _File:
                 done = max(done, self.shift)
         self.stretch(done, len(self.text))
         for condition in self.conditions:
-            self.fault(_not_closed(self.source, condition.span, condition.word))
+            self.fault("E0126.open", condition.span, word=condition.word)
 
     def span(self, found: re.Match[str]) -> Span:
         start = found.start() + len(found[0]) - len(found[0].lstrip())
         return Span(start - self.shift, max(found.end(), start + 1) - self.shift)
 
-    def fault(self, fault: Diagnostic) -> None:
-        fault = Diagnostic(
-            fault.code, fault.message, fault.labels, (*fault.notes, *self.notes), fault.help, fault.severity,
-            fault.source,
-        )  # fmt: skip
+    def fault(self, key: str, span: Span, **values: Any) -> None:
+        fault = finding(key, span, source=self.source, **values)
         if len(self.run.errors) < 50:
-            self.run.errors.append(fault)
+            self.run.errors.append(replace(fault, notes=(*fault.notes, *self.notes)))
 
     # --- text ------------------------------------------------------------------------------------------------------
 
@@ -152,11 +152,11 @@ class _File:
             span = Span(use.span.start - shift, use.span.end - shift)
             place = run.macros.places.get(use.macro)
             if use.fault is not None:
-                self.fault(_wrong_use(source, span, use.macro, use.fault, place))
+                self.fault("E0128.use", span, macro=use.macro, reason=use.fault, place=place)
                 continue
             run.made += len(use.text)
             if run.made > LARGEST:
-                run.errors.append(_too_large(source, span, LARGEST))
+                run.errors.append(finding("E0128", span, source=source, size=LARGEST // 2**20))
                 raise ElastalogError(run.errors)
             run.expansion.copy(source, done - shift, span.start, self.notes)
             way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
@@ -184,7 +184,7 @@ class _File:
                 self.branch(word, rest, span)
             case "endif":
                 if not self.conditions:
-                    self.fault(_wrong_line(self.source, span, "`#endif` closes no `#if`"))
+                    self.fault("E0126", span, told="`#endif` closes no `#if`")
                 else:
                     self.is_active = self.conditions.pop().was_active
             case _ if self.is_active:
@@ -200,16 +200,16 @@ class _File:
                 raise MacroError(f"`#{word}` needs the name of a macro")
             return self.run.macros.is_defined(name[0]) == (word == "ifdef")
         except MacroError as fault:
-            self.fault(_wrong_line(self.source, span, f"this condition cannot be judged: {fault}"))
+            self.fault("E0126", span, told=f"this condition cannot be judged: {fault}")
             return False
 
     def branch(self, word: str, rest: str, span: Span) -> None:
         if not self.conditions:
-            self.fault(_wrong_line(self.source, span, f"`#{word}` belongs to no `#if`"))
+            self.fault("E0126", span, told=f"`#{word}` belongs to no `#if`")
             return
         current = self.conditions[-1]
         if current.has_else:
-            self.fault(_wrong_line(self.source, span, f"`#{word}` follows the `#else` of the same `#if`"))
+            self.fault("E0126", span, told=f"`#{word}` follows the `#else` of the same `#if`")
             return
         current.has_else = word == "else"
         may = current.was_active and not current.is_taken
@@ -232,17 +232,16 @@ class _File:
                     if rest.split() == ["once"]:
                         self.run.once.add(_identity(self.path))
                 case "error":
-                    self.fault(_wrong_line(self.source, span, f"`#error`: {rest.strip() or 'without a text'}"))
+                    self.fault("E0126", span, told=f"`#error`: {rest.strip() or 'without a text'}")
                 case "warning" | "ident" | "":
                     pass
                 case _ if word.isdecimal():  # what compilers write for `#line`
                     self.line(word + rest, span, end)
                 case _:
-                    advice = "comments start with `//`"
-                    message = f"unknown preprocessor line `#{word[:40]}`"
-                    self.fault(_wrong_line(self.source, span, message, advice))
+                    told = f"unknown preprocessor line `#{word[:40]}`"
+                    self.fault("E0126", span, told=told, advice="comments start with `//`")
         except MacroError as fault:
-            self.fault(_wrong_line(self.source, span, f"`#{word}` is wrong: {fault}"))
+            self.fault("E0126", span, told=f"`#{word}` is wrong: {fault}")
 
     def line(self, rest: str, span: Span, end: int) -> None:
         """`#line 12 "file"`: what follows counts as line 12 of that file."""
@@ -269,25 +268,27 @@ class _File:
         folders += run.options.include
         found = next((path for folder in folders if _is_file(path := Path(folder) / name)), None)
         if found is None:
-            self.fault(_not_found(self.source, span, name, folders))
+            places = ", ".join(f"`{folder}`" for folder in folders[:8])
+            self.fault("E0125", span, name=name, places=places or None)
             return
         if _identity(found) in run.once:
             return
         if run.depth >= DEEPEST:
-            run.errors.append(_too_deep(self.source, span, name, DEEPEST))
+            run.errors.append(finding("E0127", span, source=self.source, depth=DEEPEST, name=name))
             raise ElastalogError(run.errors[-1:])
         try:
             text = run.read(str(found))
         except ElastalogError as error:
-            self.fault(_unreadable(self.source, span, name, error.diagnostics[0].message.partition(": ")[2]))
+            reason = error.diagnostics[0].message.partition(": ")[2]
+            self.fault("E0125.unreadable", span, name=name, reason=reason)
             return
         run.depth += 1
         line, _ = self.source.locate(span.start)
         included = Source(str(found), text)
         run.expansion.end_line(self.source, span.start, self.notes)
-        run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
+        run.file(included, (f"included from {self.source.name}:{line}", *self.notes), name)
         run.expansion.end_line(included, len(text), self.notes)
-        run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.macros.define(f'__FILE__ "{self.written}"', None)
         run.depth -= 1
 
 
@@ -371,65 +372,3 @@ def preprocessing(
 def _text(value: object) -> str:
     """The text of a macro: a flag is 1 when true and empty when None, as with `-M NAME`."""
     return "" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
-
-
-# --- errors ----------------------------------------------------------------------------------------------------------
-
-
-def _not_found(source: Source, span: Span, name: str, searched: list[str]) -> Diagnostic:
-    """E0125."""
-    places = ", ".join(f"`{folder}`" for folder in searched[:8])
-    return Diagnostic(
-        "E0125",
-        f"there is no file `{name}` to include",
-        (Label(span, "not found"),),
-        (f"searched in {places}",) if places else (),
-        "check the name, or give the folder that holds it with `-I DIR` (`include=[…]` in Python)",
-        source=source,
-    )
-
-
-def _unreadable(source: Source, span: Span, name: str, reason: str) -> Diagnostic:
-    """E0125."""
-    message = f"`{name}` cannot be included: {reason}"
-    return Diagnostic("E0125", message, (Label(span, "included here"),), source=source)
-
-
-def _too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
-    """E0127."""
-    return Diagnostic(
-        "E0127",
-        f"files include each other more than {depth} deep",
-        (Label(span, f"`{name}` once more"),),
-        help="write `.once` or `#pragma once` into a file that should be included only once",
-        source=source,
-    )
-
-
-def _wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
-    """E0126."""
-    return Diagnostic("E0126", message, (Label(span),), help=advice, source=source)
-
-
-def _not_closed(source: Source, span: Span, word: str) -> Diagnostic:
-    """E0126."""
-    label = Label(span, "opened here")
-    return Diagnostic("E0126", f"`#{word}` is not closed", (label,), help="close it with `#endif`", source=source)
-
-
-def _wrong_use(source: Source, span: Span, macro: str, reason: str, place: str | None) -> Diagnostic:
-    """E0128."""
-    notes = (f"`{macro}` is defined at {place}",) if place else ()
-    message = f"macro `{macro}` cannot be expanded: {reason}"
-    return Diagnostic("E0128", message, (Label(span, "used here"),), notes, source=source)
-
-
-def _too_large(source: Source, span: Span, size: int) -> Diagnostic:
-    """E0128."""
-    return Diagnostic(
-        "E0128",
-        f"macros make the program larger than {size // 2**20} MiB",
-        (Label(span, "reached here"),),
-        help="use macros that are replaced by less text",
-        source=source,
-    )

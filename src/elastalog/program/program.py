@@ -13,25 +13,14 @@ from typing import Any, Final, TypeVar, cast
 from elastalog.analysis.check import check, flatten, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_one_of, require_path, require_text, stays_here
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass, function
 from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.parser import parse, without_collection
 from elastalog.syntax.printer import print_item, print_tree
-from elastalog.syntax.tree import (
-    Atom,
-    Call,
-    Clause,
-    Instance,
-    Item,
-    RelationDeclaration,
-    Tree,
-    Variable,
-    Wildcard,
-    nodes_of,
-)
+from elastalog.syntax.tree import Atom, Call, Clause, Item, RelationDeclaration, Tree, Variable, Wildcard, nodes_of
 
 T = TypeVar("T")
 
@@ -163,11 +152,7 @@ def _divisions_by_zero(tree: Tree) -> Iterator[Diagnostic]:
     if _BY_ZERO.search(tree.source.text):  # most programs have none, and need not be gone through
         for call in nodes_of(Call, tree.items):
             if call.functor in ("/", "%") and getattr(call.arguments[-1], "value", None) == 0:
-                labels = (Label(call.arguments[-1].span, "this is zero"),)
-                advice = "leave it out, or divide by something else: a division by zero derives nothing"
-                yield Diagnostic(
-                    "E0325", "this divides by zero", labels, help=advice, severity="warning", source=tree.source
-                )
+                yield finding("E0325", call.arguments[-1].span, severity="warning", source=tree.source)
 
 
 _BY_ZERO = re.compile(r"[/%]\s*0")
@@ -255,8 +240,7 @@ def read_program_text(path: str) -> str:
 
 
 def _unreadable(path: str, reason: str, advice: str) -> ElastalogError:
-    message = f"the program cannot be read: {reason}"
-    return ElastalogError((Diagnostic("E0230", message, help=advice, location=path),))
+    return error("E0230", location=path, reason=reason, advice=advice)
 
 
 def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
@@ -264,17 +248,7 @@ def _not_utf8(path: str, data: bytes, offset: int) -> ElastalogError:
     start = len(data[:offset].decode("utf-8"))
     source = Source(path, data.decode("utf-8", errors="replace"))
     likely = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
-    return ElastalogError(
-        (
-            Diagnostic(
-                "E0231",
-                f"the program is not UTF-8: byte 0x{data[offset]:02x} at offset {offset}",
-                (Label(Span(start, start + 1), "no character in UTF-8"),),
-                help=f"save the file in UTF-8, for example with `iconv -f {likely} -t utf-8`",
-                source=source,
-            ),
-        )
-    )
+    return error("E0231", Span(start, start + 1), source=source, byte=data[offset], offset=offset, likely=likely)
 
 
 # --- equivalence relations: `eqrel` stands for the three rules that close one ----------------------------------------
@@ -309,23 +283,13 @@ def _closed(items: tuple[Item, ...]) -> Iterator[Item]:
         yield item
         span = _equivalence(item)
         if span is not None and isinstance(item, RelationDeclaration) and len(item.attributes) == 2:
-            x, y, z = (Variable(name, span) for name in ("x", "y", "z"))
-            pair = _atom(item.name, x, y, span)
-            made_for = item.instance
-            yield _rule(_atom(item.name, x, x, span), (_atom(item.name, x, Wildcard(span), span),), span, made_for)
-            yield _rule(_atom(item.name, y, x, span), (pair,), span, made_for)
-            yield _rule(_atom(item.name, x, z, span), (pair, _atom(item.name, y, z, span)), span, made_for)
+            x, y, z, any_value = (*(Variable(name, span) for name in ("x", "y", "z")), Wildcard(span))
+            for head, *body in (((x, x), (x, any_value)), ((y, x), (x, y)), ((x, z), (x, y), (y, z))):
+                first, *rest = (Atom(item.name, terms, span, span) for terms in (head, *body))
+                yield Clause((first,), tuple(rest), None, span, item.instance)
 
 
 def _equivalence(item: Item) -> Span | None:
     if not isinstance(item, RelationDeclaration):
         return None
     return next((span for word, span in item.qualifiers if word == "eqrel"), None)
-
-
-def _atom(relation: str, left: Variable, right: Variable | Wildcard, span: Span) -> Atom:
-    return Atom(relation, (left, right), span, span)
-
-
-def _rule(head: Atom, body: tuple[Atom, ...], span: Span, instance: Instance | None) -> Clause:
-    return Clause((head,), body, None, span, instance)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.program import Fact
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -151,7 +151,7 @@ def single_rule(text: str) -> str:
     tree = _parsed(_with_end(text), REMOVED)
     rules = single_rules(tree.items, tree.source)
     if len(rules) != 1:
-        raise ElastalogError([_not_one_rule(text)])
+        raise error("E0616.several", text=text)
     return rules[0].shown
 
 
@@ -182,22 +182,23 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule], judged: 
     for wanted in removed:
         if isinstance(wanted, int):
             if not 1 <= wanted <= len(rules):
-                raise ElastalogError([_no_number(wanted, len(rules))])
+                raise error("E0616.number", number=wanted, last=len(rules) or None)
             if wanted not in found:
                 found.append(wanted)
             continue
         if not wanted.strip() or wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
-            raise ElastalogError([_not_a_rule(wanted.strip())])
+            is_declaration = wanted.lstrip().startswith(".")
+            raise error("E0616.declaration" if is_declaration else "E0616.rule", text=wanted.strip())
         tree = _parsed(_with_end(wanted), REMOVED)
         named = single_rules(tree.items, tree.source, judged)
         if any(isinstance(item, Subsumption) for item in tree.items):
-            raise ElastalogError([_a_subsumption(wanted.strip())])
+            raise error("E0616.subsumption", text=wanted.strip())
         if not named:
-            raise ElastalogError([_no_rule(wanted.strip(), known)])
+            raise _no_rule(wanted.strip(), known)
         for rule in named:
             numbers = [n for n, shown in enumerate(known, 1) if shown == rule.shown]
             if not numbers:
-                raise ElastalogError([_no_rule(rule.shown, known)])
+                raise _no_rule(rule.shown, known)
             found += [n for n in numbers if n not in found][:1]
     return sorted(found)
 
@@ -207,7 +208,7 @@ def _refuse_closures(program: Tree, gone: Iterable[SingleRule]) -> None:
     words = closing_words(program)
     for rule in gone:
         if is_closure(rule.clause, words):
-            raise ElastalogError([_a_closure(rule.shown)])
+            raise error("E0616.closure", text=rule.shown)
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------
@@ -297,48 +298,8 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
         ) from None
 
 
-# --- errors (E0616) -------------------------------------------------------------------------------------------------
-
-
-def _no_number(number: int, rules: int) -> Diagnostic:
-    """A number that no rule has."""
-    known = f"give a number from 1 to {rules}, as `elastalog show` lists them"
-    return _error(f"there is no rule {number} to remove", known if rules else "the program has no rules")
-
-
-def _no_rule(text: str, rules: Sequence[str]) -> Diagnostic:
-    """A rule that is not among those of the program."""
+def _no_rule(text: str, rules: Sequence[str]) -> ElastalogError:
+    """A rule is not among those of the program."""
     head = text.partition("(")[0].strip()
-    close = nearest(text, rules) or next((rule for rule in rules if rule.partition("(")[0] == head), None)
-    advice = f"did you mean `{close}`?" if close else "`elastalog show` lists the rules with their numbers"
-    return _error(f"there is no rule `{text[:200]}` to remove", advice)
-
-
-def _not_a_rule(text: str) -> Diagnostic:
-    """A text that is no rule at all."""
-    advice = "write the rule itself; only `removerule` and Python, as an `int`, take its number"
-    if text.startswith("."):
-        advice = "only rules can be removed; relations stay declared"
-    return _error(f"`{text[:200]}` is not the text of a rule", advice)
-
-
-def _not_one_rule(text: str) -> Diagnostic:
-    """A text of none, or of several."""
-    return _error(f"`{text[:200]}` is not one rule", "give one rule at a time")
-
-
-def _a_subsumption(text: str) -> Diagnostic:
-    """A subsumption to remove."""
-    advice = "declare another relation, and write the rules that it shall have"
-    note = "the facts that it has taken away would have to come back"
-    return _error(f"`{text[:200]}` is a subsumption, which cannot be removed", advice, note)
-
-
-def _a_closure(text: str) -> Diagnostic:
-    """A rule to remove that is not written, but follows from `eqrel`."""
-    advice = "declare another relation without `eqrel`, and write the rules that it shall have"
-    return _error(f"`{text}` is one of the rules that `eqrel` stands for", advice)
-
-
-def _error(message: str, advice: str, *notes: str) -> Diagnostic:
-    return Diagnostic("E0616", message, notes=notes, help=advice)
+    near = nearest(text, rules) or next((rule for rule in rules if rule.partition("(")[0] == head), None)
+    return error("E0616.text", text=text, near=near)

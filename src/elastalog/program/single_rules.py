@@ -15,20 +15,8 @@ from elastalog.analysis.negation import alternatives_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
+from elastalog.syntax import tree
 from elastalog.syntax.printer import print_clause
-from elastalog.syntax.tree import (
-    Aggregate,
-    Atom,
-    Call,
-    Cast,
-    Clause,
-    Item,
-    RelationDeclaration,
-    String,
-    Subsumption,
-    Term,
-    Truth,
-)
 
 _NOWHERE = Span(0, 0)
 
@@ -39,9 +27,9 @@ class SingleRule:
     `clause`: what it was written in, with `head` among its heads."""
 
     text: str
-    alone: Clause
-    clause: Clause
-    head: Atom
+    alone: tree.Clause
+    clause: tree.Clause
+    head: tree.Atom
 
     @property
     def shown(self) -> str:
@@ -53,25 +41,25 @@ def shown_rule(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def single_rules(items: Iterable[Item], source: Source, judged: frozenset[str] = frozenset()) -> list[SingleRule]:
+def single_rules(items: Iterable[tree.Item], source: Source, judged: frozenset[str] = frozenset()) -> list[SingleRule]:
     """The rules of a tree without errors, in the order of their numbers. What it says of the relations that are judged
     is a rule too."""
-    return [rule for item in items if isinstance(item, Clause) for rule in _of_clause(item, source, judged)]
+    return [rule for item in items if isinstance(item, tree.Clause) for rule in _of_clause(item, source, judged)]
 
 
-def judged_in(items: Iterable[Item]) -> frozenset[str]:
+def judged_in(items: Iterable[tree.Item]) -> frozenset[str]:
     """The relations that a tree gives a choice domain, a subsumption or a column that improves: what is written of
     them are candidates, rules without a body."""
     found = set()
     for item in items:
-        if isinstance(item, Subsumption):
+        if isinstance(item, tree.Subsumption):
             found.add(item.dominated.relation)
-        elif isinstance(item, RelationDeclaration) and (item.choices or item.improves):
+        elif isinstance(item, tree.RelationDeclaration) and (item.choices or item.improves):
             found.add(item.name)
     return frozenset(found)
 
 
-def facts_beside(clause: Clause, own: Sequence[SingleRule]) -> list[str]:
+def facts_beside(clause: tree.Clause, own: Sequence[SingleRule]) -> list[str]:
     """What a clause says besides its rules: the facts `q(2)` of `p(1 + 1), q(2).`"""
     if clause.body:
         return []
@@ -79,33 +67,33 @@ def facts_beside(clause: Clause, own: Sequence[SingleRule]) -> list[str]:
     return [print_clause(replace(clause, heads=(head,))) for head in clause.heads if id(head) not in rules]
 
 
-def _is_computed(term: Term) -> bool:
+def _is_computed(term: tree.Term) -> bool:
     match term:
-        case Call():
+        case tree.Call():
             if is_constructor(term.functor):
                 return any(map(_is_computed, term.arguments))
             return negated_literal(term) is None
-        case Cast():
-            return isinstance(term.term, String) or _is_computed(term.term)
+        case tree.Cast():
+            return isinstance(term.term, tree.String) or _is_computed(term.term)
         case _:
-            return isinstance(term, Aggregate)
+            return isinstance(term, tree.Aggregate)
 
 
-def _of_clause(clause: Clause, source: Source, judged: frozenset[str]) -> list[SingleRule]:
+def _of_clause(clause: tree.Clause, source: Source, judged: frozenset[str]) -> list[SingleRule]:
     found = []
     alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, Findings(source))
     for head in clause.heads:
         if not (clause.body or head.relation in judged or any(map(_is_computed, head.arguments))):
             continue
         for alternative in alternatives:
-            if not any(isinstance(literal, Truth) and not literal.value for literal in alternative):
-                body = tuple(alternative) or (Truth(True, _NOWHERE),)
+            if not any(isinstance(literal, tree.Truth) and not literal.value for literal in alternative):
+                body = tuple(alternative) or (tree.Truth(True, _NOWHERE),)
                 alone = replace(clause, heads=(head,), body=body)
                 found.append(SingleRule(print_clause(alone), alone, clause, head))
     return found
 
 
-def span_of(clause: Clause) -> Span:
+def span_of(clause: tree.Clause) -> Span:
     """Where a clause is written, its plan included."""
     return clause.span if clause.plan is None else Span(clause.span.start, clause.plan.span.end)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from elastalog.analysis.program import Relation, Value
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.program.program import Program
 from elastalog.program.rule_change import rule_texts
@@ -38,10 +38,10 @@ def difference(before: Program, after: Program) -> ProgramDifference:
     old, new = before.checked.relations, after.checked.relations
     changed = [name for name in new if name in old and _is_otherwise(new[name], old[name])]
     if changed:
-        raise ElastalogError([_redeclared(name) for name in changed])
+        raise ElastalogError([finding("E0820", name=name) for name in changed])
     gone = {print_item(i) for i in _subsumptions(before)} - {print_item(i) for i in _subsumptions(after)}
     if gone:
-        raise ElastalogError([_subsumes_no_more(text) for text in sorted(gone)])
+        raise ElastalogError([finding("E0820.subsumption", subsumption=text) for text in sorted(gone)])
     old_rules, new_rules = (Counter(map(shown_rule, rule_texts(program))) for program in (before, after))
     written = {print_item(item) for item in before.tree.items}
     declarations = tuple(
@@ -80,21 +80,3 @@ def _by_relation(facts: set[tuple[str, tuple[Value, ...]]]) -> Facts:
     for relation, values in sorted(facts, key=repr):
         found.setdefault(relation, []).append(values)
     return found
-
-
-def _redeclared(name: str) -> Diagnostic:
-    return Diagnostic(
-        "E0820",
-        f"the new program declares `{name}` with other attributes, or another choice domain",
-        notes=("its facts would have to be others",),
-        help="give the new relation another name, and derive it from the old one",
-    )
-
-
-def _subsumes_no_more(text: str) -> Diagnostic:
-    return Diagnostic(
-        "E0820",
-        f"the new program is without `{text}`",
-        notes=("the facts that it has taken away would have to come back",),
-        help="give the new relation another name",
-    )

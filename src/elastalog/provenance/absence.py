@@ -7,11 +7,10 @@ from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole, stays_here
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.diagnostics.display import cut, show_lines
+from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
+from elastalog.provenance.proof import Proof, Rendered
 
 Status = Literal["holds", "fails", "open"]
 _MARKS: dict[Status, str] = {"holds": "✓", "fails": "X", "open": "?"}
@@ -68,8 +67,8 @@ class Instantiation:
         return len(self.failing), -self.present, len(self.free), self.rule.number, texts
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+@dataclass(frozen=True, slots=True, repr=False)
+class Absence(Rendered):
     """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
     with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else
     keeps it away: a fact that was chosen, or that supersedes it; classes that are apart."""
@@ -115,67 +114,27 @@ class Absence:
         for position in (instantiation, 0 if literal is None else literal):
             require_whole("a position is a number", position, "give it counted from 0")
         if not 0 <= instantiation < len(self.instantiations):
-            raise _nothing_there(f"there is no instantiation {instantiation}")
+            raise error("E0706", reason=f"there is no instantiation {instantiation}")
         literals = self.instantiations[instantiation].literals
         if literal is None:
             failing = [i for i, found in enumerate(literals) if found.status == "fails" and found.fact is not None]
             if not failing:
-                raise _nothing_there("no failing literal is about a single fact")
+                raise error("E0706", reason="no failing literal is about a single fact")
             literal = failing[0]
         if not 0 <= literal < len(literals):
-            raise _nothing_there(f"there is no literal {literal}")
+            raise error("E0706", reason=f"there is no literal {literal}")
         chosen = literals[literal]
         if chosen.fact is None or self.source is None:
-            raise _nothing_there(f"`{chosen.text}` is not about a single fact")
+            raise error("E0706", reason=f"`{chosen.text}` is not about a single fact")
         is_present = (chosen.status == "holds") == (chosen.kind == "atom")
         return self.source.explain(chosen.fact) if is_present else self.source.explain_absence(chosen.fact)
 
     def __str__(self) -> str:
         return self.to_text()
 
-    def __repr__(self) -> str:
-        return cut(str(self))
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_text(self) -> str:
-        """Each instantiation as a rule application."""
-        from elastalog.provenance.rendering.text import render_absence
-
-        return show_lines(render_absence(self))
-
-    def to_tree(self) -> str:
-        """A literal a line."""
-        from elastalog.provenance.rendering.text import render_absence_tree
-
-        return show_lines(render_absence_tree(self))
-
-    def to_json(self) -> str:
-        """A JSON object."""
-        from elastalog.provenance.rendering.markup import render_absence_json
-
-        return render_absence_json(self)
-
-    def to_dot(self) -> str:
-        """A graph for Graphviz."""
-        from elastalog.provenance.rendering.markup import render_dot
-
-        return show_lines(render_dot(self))
-
-    def to_mermaid(self) -> str:
-        """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.markup import render_mermaid
-
-        return show_lines(render_mermaid(self))
-
-    def to_html(self, page: bool = False) -> str:
-        """Collapsible HTML: a piece to put into a page, or a whole page."""
-        from elastalog.provenance.rendering.markup import page as page_of
-        from elastalog.provenance.rendering.markup import render_absence_html
-
-        piece = show_lines(render_absence_html(self))
-        return page_of(f"Why {self.subject} does not hold", piece) if page else piece
+    @property
+    def title(self) -> str:
+        return f"Why {self.subject} does not hold"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -203,8 +162,3 @@ class PatternAbsence(Absence):
         if self.impossible:
             return f"{self.pattern}: {fit}; no rule could derive another:"
         return f"{self.pattern}: {fit}; no derivation of another comes near, so others hold only if they are given"
-
-
-def _nothing_there(reason: str) -> ElastalogError:
-    advice = "choose a failing literal whose values are all known; `bindings` gives values to free variables"
-    return ElastalogError([Diagnostic("E0706", f"nothing to go down into: {reason}", help=advice)])

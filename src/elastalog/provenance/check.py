@@ -27,7 +27,7 @@ from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import private_value
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, is_numbering, no_ordinal, same, solve
+from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, is_numbering, no_ordinal, same
 from elastalog.provenance.joins import (
     Pattern,
     are_met,
@@ -38,6 +38,7 @@ from elastalog.provenance.joins import (
     match_atom,
     members_of,
     show,
+    solve,
 )
 from elastalog.provenance.proof import (
     AggregatePremise,

@@ -25,7 +25,7 @@ from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variables import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.program import Program, judged_in, removable_rules, rule_clauses
 from elastalog.provenance.absence import Absence, PatternAbsence
@@ -37,7 +37,7 @@ from elastalog.provenance.ranks import ComputedSteps, Neighbourhood, Scope
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Alternatives, Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps, Superseded
-from elastalog.provenance.why_not import explain_absence, explain_pattern
+from elastalog.provenance.why_not import WhyNot
 from elastalog.relations.facts import Relation
 from elastalog.relations.words import Dictionary
 from elastalog.syntax import tree as syntax
@@ -147,14 +147,13 @@ class _OfEpoch:
 
     def prove(self, fact: Fact, depth: int | None) -> Proof:
         if depth is not None and not (is_whole(depth) and depth >= 0):
-            advice = "give a whole number, 0 or more, or None for all"
-            raise ElastalogError([Diagnostic("E0708", f"{depth!r} is no depth", help=advice)])
+            raise error("E0708", depth=depth)
         with self._asking():
             root = self._present(fact)
             try:
                 return self._assembly.prove(root, depth)
-            except ElastalogError as error:
-                if not self._is_annotated or error.diagnostics[0].code != "E0740":
+            except ElastalogError as found:
+                if not self._is_annotated or found.diagnostics[0].code != "E0740":
                     raise
             # The levels of facts that subsumption leaves say when they came, and what they came from may be gone in a
             # way that evaluating anew does not show: their heights are found from all derivations then.
@@ -187,30 +186,23 @@ class _OfEpoch:
         is_there = words is not None and self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]
         # A premise that was superseded can be gone down into.
         if words is None or not (is_there or self._assembly.is_superseded(words)):
-            advice = "`why_not` (as a command: `whynot`) says what is missing for it"
-            raise ElastalogError([Diagnostic("E0701", f"{fact} does not hold", help=advice)])
+            raise error("E0701", fact=fact)
         return words
 
     def _require_epoch(self) -> None:
         if self._epoch() != self.number:
-            message = f"this is an explanation of epoch {self.number}, and the session is at epoch {self._epoch()}"
-            advice = "ask for a new explanation; of the old one, only what has been expanded can be read"
-            raise ElastalogError([Diagnostic("E0709", message, help=advice)])
+            raise error("E0709", epoch=self.number, now=self._epoch())
 
     # --- absence ---------------------------------------------------------------------------------------------------
 
     def absence(self, fact: Fact, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> Absence:
         self._require_epoch()
         if self._reading.is_present(fact.relation, fact.values):
-            advice = "`explain` says why"
-            raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
-        program = self._setting.program
-        rules, bound = self._restricted(fact.relation, rule, bindings)
-        declared = program.relations[fact.relation]
-        found = explain_absence(
-            fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
-            competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
-        )  # fmt: skip
+            raise error("E0702", fact=fact)
+        declared = self._setting.program.relations[fact.relation]
+        competes = bool(declared.choices) or fact.relation in self._reading.subsumed
+        asked = self._why_not(fact.relation, limit, rule, bindings)
+        found = asked.fact(fact, self._setting.backend.is_complete, competes)
         words = self._reading.words(fact)
         is_given = words is not None and bool(
             self._setting.backend.is_explicit(words[0], np.array([words[1]], np.int32))[0]
@@ -222,19 +214,15 @@ class _OfEpoch:
         self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
     ) -> PatternAbsence:
         self._require_epoch()
-        rules, bound = self._restricted(pattern.relation, rule, bindings)
-        present = self._reading.count(pattern)
-        return explain_pattern(
-            pattern, written, present, rules, self._look_up, self._reading.ordinal, limit, bound, self
-        )
+        asked = self._why_not(pattern.relation, limit, rule, bindings)
+        return asked.pattern(pattern, written, self._reading.count(pattern))
 
-    def _restricted(
-        self, relation: str, rule: int | None, bindings: Mapping[str, Value]
-    ) -> tuple[tuple[Rule, ...], dict[str, Value]]:
-        """The rules that are looked at, and the values given to their variables, as facts have them."""
+    def _why_not(self, relation: str, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> WhyNot:
+        """Asks the rules of a relation, or one of them, with values of variables as facts have them."""
         rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
         rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
-        return rules, {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
+        given = {name: value_of_variable(rules, name, value) for name, value in bindings.items()}
+        return WhyNot(rules, self._look_up, self._reading.ordinal, limit, given, self)
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""
@@ -271,7 +259,7 @@ def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
         if rule.number_in_relation == number:
             return rule
     listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
-    raise ElastalogError([Diagnostic("E0710", f"`{relation}` has no rule {number}", help=f"its rules are: {listed}")])
+    raise error("E0710", relation=relation, number=number, rules=listed)
 
 
 def _in_class(value: Value, size: int) -> str:
@@ -293,13 +281,10 @@ def value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Valu
     known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
     base = known.get(name)
     if base is None:
-        advice = did_you_mean(str(name), known) or "its variables are: " + ", ".join(known)
-        raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
+        raise error("E0711.variable", name=name, advice=did_you_mean(str(name), known), variables=", ".join(known))
     found = _value_of(base, value)
     if found is None:
-        raise ElastalogError(
-            [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
-        )
+        raise error("E0711.type", name=name, type=base.value, value=value)
     return found
 
 

@@ -259,54 +259,6 @@ def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordi
         return False
 
 
-def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
-    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
-    `range` gives more than one. Comparisons that stay without values are left out."""
-    pending = [comparison for comparison in comparisons if not is_numbering(comparison)]
-    known = dict(bindings)
-    while True:
-        waiting: list[Comparison] = []
-        for comparison in pending:
-            try:
-                parts = take_apart(comparison, known)
-            except NoValue:
-                return
-            if parts is not None:
-                known.update(parts)
-                continue
-            defined = _definition(comparison, known)
-            if defined is not None:
-                name, expression = defined
-                if isinstance(expression, Apply) and expression.functor == "range":
-                    try:
-                        values = list(range_of(expression, known, ordinal))
-                    except Unbound:
-                        waiting.append(comparison)
-                        continue
-                    except NoValue:
-                        return
-                    rest = [other for other in pending if other is not comparison]
-                    for value in values:
-                        yield from solve(rest, {**known, name: value}, ordinal)
-                    return
-                try:
-                    known[name] = value_of(expression, known, ordinal)
-                except Unbound:
-                    waiting.append(comparison)
-                except NoValue:
-                    return
-                continue
-            try:
-                if not holds(comparison, known, ordinal):
-                    return
-            except Unbound:
-                waiting.append(comparison)
-        if len(waiting) == len(pending):
-            yield known
-            return
-        pending = waiting
-
-
 def is_numbering(comparison: Comparison) -> bool:
     """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any that a
     derivation has is right."""

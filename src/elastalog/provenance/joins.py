@@ -40,6 +40,7 @@ from elastalog.provenance.ground import (
     compare,
     fold,
     holds,
+    is_numbering,
     no_ordinal,
     range_of,
     take_apart,
@@ -98,16 +99,33 @@ def matches(
 
 
 def assignments(
-    body: Sequence[Literal], bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
+    body: Sequence[Literal],
+    bindings: Bindings,
+    look_up: LookUp,
+    ordinal: Ordinal = no_ordinal,
+    *,
+    leaves_open: bool = False,
 ) -> Iterator[Bindings]:
-    """Every way to give all variables of a body values so that it holds."""
-    if not body:
+    """Every way to give all variables of a body values so that it holds. `leaves_open`: literals whose variables get
+    none are left out."""
+    chosen = min(body, key=lambda literal: _cost(literal, bindings), default=None)
+    if chosen is None or (leaves_open and _cost(chosen, bindings) >= _OPEN):
         yield bindings
         return
-    chosen = min(body, key=lambda literal: _cost(literal, bindings))
     rest = [literal for literal in body if literal is not chosen]
     for extended in _extended(chosen, bindings, look_up, ordinal):
-        yield from assignments(rest, extended, look_up, ordinal)
+        yield from assignments(rest, extended, look_up, ordinal, leaves_open=leaves_open)
+
+
+def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
+    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
+    `range` gives more than one."""
+    known = [comparison for comparison in comparisons if not is_numbering(comparison)]
+    return assignments(known, bindings, lambda *_: (), ordinal, leaves_open=True)
+
+
+_OPEN = 10_000
+"""What a literal costs some of whose variables have no value yet, and that gives them none."""
 
 
 def _cost(literal: Literal, bindings: Bindings) -> int:
@@ -123,9 +141,9 @@ def _cost(literal: Literal, bindings: Bindings) -> int:
                     return 0
                 if isinstance(side, Variable) and side.name in bindings and _is_constructed(other):
                     return 0
-            return 10_000 if missing else 0
+            return _OPEN if missing else 0
         case Comparison() | Negation() | Aggregation():
-            return 10_000 if missing else 0
+            return _OPEN if missing else 0
         case _:
             assert_never(literal)
 
@@ -142,25 +160,7 @@ def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Or
             if not is_matched(literal.atom, bindings, look_up, ordinal):
                 yield bindings
         case Comparison():
-            try:
-                parts = take_apart(literal, bindings)
-            except NoValue:
-                return
-            if parts is not None:
-                yield {**bindings, **parts}
-                return
-            for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if literal.operator == "=" and isinstance(side, Variable) and side.name not in bindings:
-                    try:
-                        is_range = isinstance(other, Apply) and other.functor == "range"
-                        values = range_of(other, bindings, ordinal) if is_range and isinstance(other, Apply) else None
-                        for value in [value_of(other, bindings, ordinal)] if values is None else values:
-                            yield {**bindings, side.name: value}
-                    except NoValue:
-                        pass
-                    return
-            if holds(literal, bindings, ordinal):
-                yield bindings
+            yield from _compared(literal, bindings, ordinal)
         case Aggregation():
             result = aggregate_value(literal, bindings, look_up, ordinal)
             if result is None:
@@ -172,6 +172,26 @@ def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Or
                 yield bindings
         case _:
             assert_never(literal)
+
+
+def _compared(comparison: Comparison, bindings: Bindings, ordinal: Ordinal) -> Iterator[Bindings]:
+    """The bindings where a comparison holds, extended by the variable that it gives a value, or by the parts of one."""
+    try:
+        parts = take_apart(comparison, bindings)
+        if parts is not None:
+            yield {**bindings, **parts}
+            return
+        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+            if comparison.operator == "=" and isinstance(side, Variable) and side.name not in bindings:
+                is_range = isinstance(other, Apply) and other.functor == "range"
+                values = range_of(other, bindings, ordinal) if is_range and isinstance(other, Apply) else None
+                for value in [value_of(other, bindings, ordinal)] if values is None else values:
+                    yield {**bindings, side.name: value}
+                return
+    except NoValue:
+        return
+    if holds(comparison, bindings, ordinal):
+        yield bindings
 
 
 def is_matched(atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal) -> bool:

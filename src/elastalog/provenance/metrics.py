@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import product
 
 from elastalog.diagnostics.arguments import require_one_of
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 
 MOST = (1 << 63) - 1
@@ -51,9 +51,17 @@ def check_metric(metric: Metric, samples: Sequence[int] = (0, 1, 2, 3, 5, 9), wi
         for values in product(samples, repeat=width):
             result = metric.derived(values)
             if result < 0:
-                raise _unfit(metric, f"its value for {values} is no natural number, so values are not well-ordered")
+                raise error(
+                    "E0707",
+                    metric=metric.name,
+                    reason=f"its value for {values} is no natural number, so values are not well-ordered",
+                )
             if any(result <= value for value in values):
-                raise _unfit(metric, f"its value for {values} is {result}, not above every one of them")
+                raise error(
+                    "E0707",
+                    metric=metric.name,
+                    reason=f"its value for {values} is {result}, not above every one of them",
+                )
             for position, greater in product(range(width), samples):
                 if greater > values[position]:
                     raised = (*values[:position], greater, *values[position + 1 :])
@@ -62,9 +70,7 @@ def check_metric(metric: Metric, samples: Sequence[int] = (0, 1, 2, 3, 5, 9), wi
 
 
 def _unfit(metric: Metric, reason: str) -> ElastalogError:
-    message = f"`{metric.name}` is not a metric of proofs: {reason}"
-    advice = "its values must be natural numbers, never fall when a body value grows, and be above all body values"
-    return ElastalogError([Diagnostic("E0707", message, help=advice)])
+    return error("E0707", metric=metric.name, reason=reason)
 
 
 @dataclass(slots=True)

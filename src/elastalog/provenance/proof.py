@@ -7,13 +7,15 @@ conditions. Equal sub-proofs are one object, so a proof with very many nodes may
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, stays_here, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.display import cut, show_lines
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
@@ -68,8 +70,59 @@ class AggregatePremise:
         return f"<AggregatePremise {self.text}>"
 
 
+class Rendered(ABC):
+    """What is shown to people, or handed on, in several forms."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What stands above it."""
+
+    def __repr__(self) -> str:
+        return cut(str(self))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_text(self) -> str:
+        """As in the papers: premises over a line with the rule's number in its relation."""
+        return self._made("text", "render")
+
+    def to_tree(self) -> str:
+        """An indented tree, for narrow terminals."""
+        return self._made("text", "render_tree")
+
+    def to_json(self) -> str:
+        """A JSON object. A proof is a table of nodes that refer to each other, so that shared ones are written once."""
+        return self._made("markup", "render_json")
+
+    def to_dot(self) -> str:
+        """A graph for Graphviz."""
+        return self._made("markup", "render_dot")
+
+    def to_mermaid(self) -> str:
+        """A Mermaid flowchart."""
+        return self._made("markup", "render_mermaid")
+
+    def to_html(self, page: bool = False) -> str:
+        """Collapsible HTML: a piece to put into a page, or a whole page."""
+        piece = self._made("markup", "render_html")
+        if not page:
+            return piece
+        from elastalog.provenance.rendering.markup import page as page_of
+
+        return page_of(self.title, piece)
+
+    def _made(self, module: str, name: str) -> str:
+        """What a function of `rendering` makes of it; few programs show any."""
+        text = getattr(import_module(f"elastalog.provenance.rendering.{module}"), name)(self)
+        return text if name == "render_json" else show_lines(text)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Proof:
+class Proof(Rendered):
     """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
     the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
     is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
@@ -148,49 +201,9 @@ class Proof:
 
         return show_lines(render_fitting(self))
 
-    def __repr__(self) -> str:
-        return cut(str(self))
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_text(self) -> str:
-        """As in the papers: premises over a line with the rule's number in its relation."""
-        from elastalog.provenance.rendering.text import render
-
-        return show_lines(render(self))
-
-    def to_tree(self) -> str:
-        """An indented tree, for narrow terminals."""
-        from elastalog.provenance.rendering.text import render_tree
-
-        return show_lines(render_tree(self))
-
-    def to_json(self) -> str:
-        """A table of nodes that refer to each other, so that shared sub-proofs are written once."""
-        from elastalog.provenance.rendering.markup import render_json
-
-        return render_json(self)
-
-    def to_dot(self) -> str:
-        """A graph for Graphviz."""
-        from elastalog.provenance.rendering.markup import render_dot
-
-        return show_lines(render_dot(self))
-
-    def to_mermaid(self) -> str:
-        """A Mermaid flowchart."""
-        from elastalog.provenance.rendering.markup import render_mermaid
-
-        return show_lines(render_mermaid(self))
-
-    def to_html(self, page: bool = False) -> str:
-        """Collapsible HTML: a piece to put into a page, or a whole page."""
-        from elastalog.provenance.rendering.markup import page as page_of
-        from elastalog.provenance.rendering.markup import render_html
-
-        piece = show_lines(render_html(self))
-        return page_of(f"Why {self.fact} holds", piece) if page else piece
+    @property
+    def title(self) -> str:
+        return f"Why {self.fact} holds"
 
 
 Premise: TypeAlias = Proof | Condition | AggregatePremise
@@ -325,13 +338,4 @@ def _with_children(node: Node, children: Sequence[Any]) -> Node:
 
 
 def _no_such_node(path: Sequence[int]) -> ElastalogError:
-    place = ", ".join(map(str, path))
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0703",
-                f"there is no fact to expand at [{place}]",
-                help="a path gives the position of a child, from 0, for every level; the last one is a fact",
-            )
-        ]
-    )
+    return error("E0703", place=", ".join(map(str, path)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.analysis.program import Rule
 from elastalog.backends.protocol import Backend
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
@@ -125,7 +125,7 @@ class Neighbourhood:
 
     def _add(self, clause: Clause | None, head: int, body: tuple[WordFact, ...]) -> None:
         if len(self.heads) >= self._most:
-            raise _too_many(self._most)
+            raise LimitReached([finding("E0704", most=self._most)])
         self._reading.look()
         self.of_head.setdefault(head, []).append(len(self.heads))
         self.clauses.append(clause)
@@ -216,16 +216,3 @@ class ComputedSteps:
         if any(body not in best.order or best.order[body] >= best.order[head] for body in bodies):
             return False
         return self._metric.derived([best.values[body] for body in bodies]) == best.values[head]
-
-
-def _too_many(most: int) -> LimitReached:
-    return LimitReached(
-        [
-            Diagnostic(
-                "E0704",
-                f"the proofs of this fact can use more than {most:,} derivations",
-                notes=("without levels that the strategy maintains, all of them must be looked at",),
-                help='open the program with `strategy="elastic"` and `metric="height"`, where no search is needed',
-            )
-        ]
-    )

@@ -21,8 +21,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Run, Unbound, solve
-from elastalog.provenance.joins import ground_values, show
+from elastalog.provenance.ground import NoValue, Run, Unbound
+from elastalog.provenance.joins import ground_values, show, solve
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
 

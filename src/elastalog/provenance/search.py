@@ -10,9 +10,10 @@ their facts, are left out beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
-from elastalog.diagnostics.diagnostic import Diagnostic, InternalError, LimitReached
+from elastalog.diagnostics.diagnostic import InternalError, LimitReached, finding
 from elastalog.planning.logical import Clause
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import HEIGHT, Best, best_values
@@ -22,26 +23,19 @@ from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 
 
+@dataclass(slots=True)
 class Assembly:
-    """Makes proofs from steps. `claim` says in which sense the steps are the best ones."""
+    """Makes proofs from steps. `claim` says in which sense the steps are the best ones. `chosen_among`: how many facts
+    have competed for the keys of one; None for one that did not compete."""
 
-    def __init__(
-        self,
-        reading: Reading,
-        steps: Steps,
-        claim: str,
-        source: ProofSource | None,
-        chosen_among: Callable[[Fact], int | None] = lambda _: None,
-    ) -> None:
-        """`chosen_among`: how many facts have competed for the keys of one; None for one that did not compete."""
-        self._chosen_among = chosen_among
-        self._reading = reading
-        self._steps = steps
-        self._claim = claim
-        self._source = source
-        self._items: dict[WordFact, list[Item]] = {}
-        self._whole: dict[tuple[WordFact, int | None], Proof] = {}
-        """Proofs that go down to explicit facts: many facts rest on the same ones."""
+    _reading: Reading
+    _steps: Steps
+    _claim: str
+    _source: ProofSource | None
+    _chosen_among: Callable[[Fact], int | None]
+    _items: dict[WordFact, list[Item]] = field(default_factory=dict)
+    _whole: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
+    """Proofs that go down to explicit facts: many facts rest on the same ones."""
 
     def prove(self, root: WordFact, depth: int | None) -> Proof:
         """The proof of a present fact, to a depth: 0 leaves it unexpanded, None goes down to explicit facts."""
@@ -247,7 +241,7 @@ class Alternatives:
         self._is_cut = True
         while self._is_cut:
             if height > MOST_HEIGHT:
-                raise _too_many(f"the next proof is higher than {MOST_HEIGHT}")
+                raise LimitReached([finding("E0705", reason=f"the next proof is higher than {MOST_HEIGHT}")])
             self._is_cut = False
             for proof in self._up_to(root, height, frozenset()):
                 if proof.height == height:
@@ -258,7 +252,7 @@ class Alternatives:
         """The proofs up to a height that use no fact of the path. Notes in `_is_cut` when a higher one may exist."""
         self._tried += 1
         if self._tried > MOST_TRIED:
-            raise _too_many(f"more than {MOST_TRIED:,} partial proofs were tried")
+            raise LimitReached([finding("E0705", reason=f"more than {MOST_TRIED:,} partial proofs were tried")])
         self._reading.look()
         around = self._around
         shown = self._reading.fact(around.facts[fact])
@@ -338,8 +332,3 @@ def _product(choices: Sequence[Iterable[Premise]]) -> Iterator[tuple[Premise, ..
     for choice in choices[0]:
         for rest in _product(choices[1:]):
             yield (choice, *rest)
-
-
-def _too_many(reason: str) -> LimitReached:
-    advice = "ask for fewer proofs, or for `db.derivations(fact)`, which lists one level"
-    return LimitReached([Diagnostic("E0705", f"the enumeration of proofs was given up: {reason}", help=advice)])

@@ -15,9 +15,8 @@ import numpy as np
 
 from elastalog.analysis.program import Rule
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Replay
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.logical import AggregateRule, Clause
-from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -167,7 +166,7 @@ class AnnotatedSteps:
         """The stratum of a fact that rests on superseded ones."""
         replay = self._superseded.replay(fact[0])
         if replay is None:
-            raise superseded(self._reading.fact(fact))
+            raise error("E0740", fact=self._reading.fact(fact))
         return replay
 
     def _firing(self, relation: str, found: ClauseDerivations, words: Matrix) -> Any:
@@ -224,7 +223,7 @@ class AnnotatedSteps:
             left = [rows[place] for place in np.flatnonzero(is_open).tolist()]
             replay = self._replay((relation, left[0]))
             if self._find_among(relation, left, replay.derivations(relation, words[is_open])).any():
-                raise superseded(self._reading.fact((relation, left[0])))
+                raise error("E0740", fact=self._reading.fact((relation, left[0])))
 
     def _find_among(self, relation: str, rows: list[tuple[int, ...]], derivations: list[ClauseDerivations]) -> Any:
         """Finds steps among derivations; returns which facts have none."""
@@ -279,12 +278,6 @@ def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
         return None
     links = tuple((relation, tuple(link)) for link in chain.tolist())
     return Step(None, links, closure=reading.closure(fact, links))
-
-
-def superseded(fact: Fact) -> ElastalogError:
-    """The error that what a fact was derived from is there no more: subsumption has taken it away."""
-    advice = "ask about a fact that rests on what is there"
-    return ElastalogError([Diagnostic("E0740", f"{fact} rests on facts that subsumption has taken away", help=advice)])
 
 
 def _rows(facts: FactWords, rows: Any) -> FactWords:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice, pairwise
 
 from elastalog.analysis.pattern import Free, Pattern
@@ -33,7 +34,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variables import is_wildcard_name
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence, Status
 from elastalog.provenance.fact import Bindings, Fact
@@ -237,44 +238,82 @@ def _kind(literal: Literal) -> str:
             return "aggregate"
 
 
-def explain_absence(
-    fact: Fact,
-    rules: tuple[Rule, ...],
-    look_up: LookUp,
-    ordinal: Ordinal,
-    limit: int,
-    given: Bindings,
-    source: AbsenceSource,
-    is_fixpoint: bool = True,
-    competes: bool = False,
-) -> Absence:
-    """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case.
-    `given`: values of variables that are fixed beforehand. Without a fixpoint a rule may derive the fact after all:
-    E0615. It may, too, where the fact `competes` with others, and one of these has won."""
-    best: list[Instantiation] = []
-    others: list[Instantiation] = []
-    impossible: list[tuple[Rule, str]] = []
-    is_exhaustive = True
-    for rule in rules:
-        bindings: dict[str, Value] = {}
-        deferred: list[tuple[Expression, Value]] = []
-        if not match_atom(rule.head, fact.values, bindings, deferred):
-            impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
-            continue
-        if any(not compare("=", bindings.setdefault(name, value), value) for name, value in given.items()):
-            impossible.append((rule, "the values given for its variables do not fit the fact"))
-            continue
-        search = Search(rule, [*rule.body, *equations_of(deferred)], look_up, ordinal, limit * KEPT)
-        search.run(bindings, least=1 if is_fixpoint and not competes else 0)
-        ranked = sorted(search.found.values(), key=lambda found: found.rank)
-        is_exhaustive = is_exhaustive and not search.is_cut
-        best += ranked[:1]
-        others += ranked[1:limit]
-    if not competes and any(not found.failing for found in best):
-        raise ElastalogError([_cut_short(fact)])
-    others.sort(key=lambda found: found.rank)
-    shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
-    return Absence(fact, tuple(shown), tuple(impossible), is_exhaustive, source)
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Asks rules for the nearest instantiations that fail, and shows at most `limit`. `given`: values of variables that
+    are fixed beforehand."""
+
+    rules: tuple[Rule, ...]
+    look_up: LookUp
+    ordinal: Ordinal
+    limit: int
+    given: Bindings
+    source: AbsenceSource
+
+    def fact(self, fact: Fact, is_fixpoint: bool = True, competes: bool = False) -> Absence:
+        """Why a fact is absent: the best of every rule in any case. Without a fixpoint a rule may derive the fact after
+        all: E0615. It may, too, where the fact `competes` with others, and one of these has won."""
+        pattern = Pattern(fact.relation, fact.values)
+        searches, impossible = self._searched(pattern, "fact", least=1 if is_fixpoint and not competes else 0)
+        ranked = [sorted(search.found.values(), key=lambda found: found.rank) for search in searches]
+        best = [found for of_rule in ranked for found in of_rule[:1]]
+        others = [found for of_rule in ranked for found in of_rule[1 : self.limit]]
+        if not competes and any(not found.failing for found in best):
+            raise error("E0615.absent", fact=fact)
+        others.sort(key=lambda found: found.rank)
+        shown = sorted(best + others[: max(0, self.limit - len(best))], key=lambda found: found.rank)
+        is_exhaustive = not any(search.is_cut for search in searches)
+        return Absence(fact, tuple(shown), impossible, is_exhaustive, self.source)
+
+    def pattern(self, pattern: Pattern, written: str, present: int) -> PatternAbsence:
+        """Why no further fact fits a pattern: what would derive one that does not hold, one for each such fact first.
+        `present`: how many hold."""
+        searches, impossible = self._searched(pattern, "pattern", least=1)
+        found = [
+            (one, show(_wanted(search.rule.head, pattern), one.bindings))
+            for search in searches
+            for one in search.found.values()
+        ]
+        found.sort(key=lambda pair: pair[0].rank)
+        shown = [*_distinct(found)][: self.limit]
+        fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
+        return PatternAbsence(
+            fact, tuple(one for one, _ in shown), impossible, not any(s.is_cut for s in searches), self.source,
+            pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
+        )  # fmt: skip
+
+    def _searched(self, pattern: Pattern, what: str, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
+        """The searches for the rules that may derive what fits a pattern, and why the others can not."""
+        searches: list[Search] = []
+        impossible: list[tuple[Rule, str]] = []
+        for rule in self.rules:
+            bindings: dict[str, Value] = {}
+            deferred: list[tuple[Expression, Value]] = []
+            known = [(a, t) for a, t in zip(rule.head.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
+            part = Atom(rule.head.relation, tuple(argument for argument, _ in known), rule.head.span)
+            if not match_atom(part, [value for _, value in known], bindings, deferred):
+                impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
+                continue
+            if any(not compare("=", bindings.setdefault(name, value), value) for name, value in self.given.items()):
+                impossible.append((rule, f"the values given for its variables do not fit the {what}"))
+                continue
+            literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern)]
+            search = Search(rule, literals, self.look_up, self.ordinal, self.limit * KEPT)
+            if not pattern.is_fact:
+                search.is_wanted = partial(self._is_absent, _wanted(rule.head, pattern))
+            search.run(bindings, least)
+            searches.append(search)
+        return searches, tuple(impossible)
+
+    def _is_absent(self, wanted: Atom, values: Bindings) -> bool:
+        """Whether what a rule would derive does not hold yet, as far as its values are known."""
+        try:
+            fact = ground_values(wanted, values, self.ordinal)
+        except Unbound:
+            return True
+        except NoValue:
+            return False
+        return next(iter(self.look_up(wanted.relation, fact)), None) is None
 
 
 def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:
@@ -283,14 +322,6 @@ def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Compariso
         Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
         for expression, value in deferred
     ]
-
-
-def _cut_short(fact: Fact) -> Diagnostic:
-    return Diagnostic(
-        "E0615",
-        f"{fact} would follow, but `.limitsize` has cut the evaluation short",
-        help="remove the `.limitsize`, or raise it above the size of the relation",
-    )
 
 
 # --- equations solved for a variable -------------------------------------------------------------------------------
@@ -310,59 +341,6 @@ def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], 
 
 
 # --- patterns --------------------------------------------------------------------------------------------------------
-
-
-def explain_pattern(
-    pattern: Pattern,
-    written: str,
-    present: int,
-    rules: tuple[Rule, ...],
-    look_up: LookUp,
-    ordinal: Ordinal,
-    limit: int,
-    given: Bindings,
-    source: AbsenceSource,
-) -> PatternAbsence:
-    """The nearest failing instantiations of the rules that would derive a fact of the pattern which does not hold, at
-    most `limit`, one for each such fact first. `present`: how many hold. `given`: values of variables that are fixed
-    beforehand."""
-    found: list[tuple[Instantiation, str]] = []
-    impossible: list[tuple[Rule, str]] = []
-    is_exhaustive = True
-    for rule in rules:
-        bindings: dict[str, Value] = {}
-        deferred: list[tuple[Expression, Value]] = []
-        known = [(a, t) for a, t in zip(rule.head.arguments, pattern.terms, strict=True) if not isinstance(t, Free)]
-        part = Atom(rule.head.relation, tuple(argument for argument, _ in known), rule.head.span)
-        if not match_atom(part, [value for _, value in known], bindings, deferred):
-            impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
-            continue
-        if any(not compare("=", bindings.setdefault(name, value), value) for name, value in given.items()):
-            impossible.append((rule, "the values given for its variables do not fit the pattern"))
-            continue
-        wanted = _wanted(rule.head, pattern)
-        literals = [*rule.body, *equations_of(deferred), *_same(rule.head, pattern)]
-
-        def is_absent(values: Bindings, wanted: Atom = wanted) -> bool:
-            try:
-                fact = ground_values(wanted, values, ordinal)
-            except Unbound:
-                return True
-            except NoValue:
-                return False
-            return next(iter(look_up(wanted.relation, fact)), None) is None
-
-        search = Search(rule, literals, look_up, ordinal, limit * KEPT, is_wanted=is_absent)
-        search.run(bindings, least=1)
-        is_exhaustive = is_exhaustive and not search.is_cut
-        found += [(one, show(wanted, one.bindings)) for one in search.found.values()]
-    found.sort(key=lambda pair: pair[0].rank)
-    shown = [*_distinct(found)][:limit]
-    fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
-    return PatternAbsence(
-        fact, tuple(one for one, _ in shown), tuple(impossible), is_exhaustive, source,
-        pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
-    )  # fmt: skip
 
 
 def _wanted(head: Atom, pattern: Pattern) -> Atom:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from elastalog.backends.watch import Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import require_number
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO
 from elastalog.late import dataclass
@@ -23,7 +23,7 @@ from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.policy import BadRows, Mode, Report
 from elastalog.pipeline.files.rdf import Triples, format_of, write_triples
 from elastalog.program import Program
-from elastalog.provenance.rendering.text import legend, render_absence_tree, render_tree
+from elastalog.provenance.rendering.text import legend, render_tree
 from elastalog.rdf.ontology import Outside, code_of, read_ontology
 from elastalog.rdf.rules import Rule, equality_rules, rule_text, rules_of, words_for
 from elastalog.rdf.vocabulary import (
@@ -266,8 +266,7 @@ def triple_of(given: Triple, names: Names) -> tuple[str, str, str]:
     """The terms of a triple, prefixes written out."""
     parts = _PARTS.findall(given.strip().removesuffix(".").rstrip()) if isinstance(given, str) else list(given)
     if len(parts) != 3:
-        told = f"`{given}` is no triple: it has {len(parts)} terms"
-        raise ElastalogError([Diagnostic("E0531", told, help="write `ex:ann a ex:Person`, or give three terms")])
+        raise error("E0531.triple_of", given=given, parts=len(parts))
     s, p, o = (TYPE if part == "a" and place == 1 else _term(part, names) for place, part in enumerate(parts))
     return s, p, o
 
@@ -289,7 +288,7 @@ def explain(db: Database, triple: Triple, depth: int | None = None) -> str:
 def why_not(db: Database, triple: Triple, limit: int = 5) -> str:
     """Why a triple does not hold: what its derivations lack, IRIs shortened by prefixes."""
     names = Names.in_program(db)
-    return names.shortened(render_absence_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
+    return names.shortened(render_tree(db.why_not(names.fact(triple_of(triple, names)), limit)))
 
 
 def inconsistencies(db: Database) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog import late
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, error, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.pipeline.files.paths import natural_order
@@ -102,10 +102,7 @@ class Outside:
 
     def diagnostic(self) -> Diagnostic:
         """As a warning."""
-        told = f"outside of OWL 2 RL: {self.axiom}: {self.reason}"
-        return Diagnostic(
-            "E0532", told, severity="warning", location=self.place, help="the rest of the ontology counts"
-        )
+        return finding("E0532", severity="warning", location=self.place, axiom=self.axiom, reason=self.reason)
 
 
 class Graph:
@@ -168,7 +165,7 @@ def read_ontology(
     missing: list[tuple[str, Path]] = []
     waiting = [path for file in files for path in _files_at(Path(file))]
     if not waiting:
-        raise ElastalogError([Diagnostic("E0531", "no file of RDF was given", help="name an ontology, or data")])
+        raise error("E0531.read_ontology")
     known = {_plain(name): Path(path) for name, path in (imports or {}).items()}
     while waiting:
         path = waiting.pop(0)
@@ -267,13 +264,8 @@ def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
 
 _LEFT: Final = {"intersectionOf", "unionOf", "oneOf", "someValuesFrom", "hasValue"}
 _RIGHT: Final = {
-    "intersectionOf",
-    "complementOf",
-    "allValuesFrom",
-    "hasValue",
-    "maxCardinality",
-    "maxQualifiedCardinality",
-}
+    "intersectionOf", "complementOf", "allValuesFrom", "hasValue", "maxCardinality", "maxQualifiedCardinality",
+}  # fmt: skip
 _BOTH: Final = {"intersectionOf", "hasValue"}
 _EXPRESSIONS: Final = (
     "intersectionOf", "unionOf", "oneOf", "complementOf", "someValuesFrom", "allValuesFrom", "hasValue", "hasSelf",
@@ -283,41 +275,46 @@ _EXPRESSIONS: Final = (
 
 
 def _outside(graph: Graph, files: list[Path]) -> Iterator[Outside]:
-    """The axioms outside of the profile, as its grammar has it."""
+    """The axioms outside of the profile, as its grammar has it, each once."""
     texts = {path: file_bytes(path, is_packed(path)).decode("utf-8", "replace") for path in files[:100]}
     told: set[tuple[str, str]] = set()
-
-    def outside(subject: str, construct: str, reason: str) -> Iterator[Outside]:
+    for subject, construct, reason in _violations(graph):
         if (subject, reason) not in told:
             told.add((subject, reason))
             yield Outside(f"{construct} of {subject}", reason, _place(texts, subject, construct))
 
+
+def _violations(graph: Graph) -> Iterator[tuple[str, str, str]]:
+    """What is outside: of what, which construct, and why."""
     for sub, sup in graph.pairs("rdfs:subClassOf"):
         for construct in _wrong(graph, sub, _LEFT, set()):
-            yield from outside(
-                sup, construct, f"{construct} on the left of a subclass axiom means nothing to its rules"
-            )
+            yield sup, construct, f"{construct} on the left of a subclass axiom means nothing to its rules"
         for construct in _wrong(graph, sup, _RIGHT, set()):
-            yield from outside(sub, construct, _why(construct))
+            yield sub, construct, _why(construct)
     for one, other in graph.pairs("owl:equivalentClass"):
         for construct in [*_wrong(graph, one, _BOTH, set()), *_wrong(graph, other, _BOTH, set())]:
-            yield from outside(one, construct, _half(construct))
+            yield one, construct, _half(construct)
+    yield from _halves(graph)
+    for place in ("rdfs:domain", "rdfs:range"):
+        for subject, node in graph.pairs(place):
+            for construct in _wrong(graph, node, _RIGHT, set()):
+                yield subject, construct, _why(construct)
+    for name in ("owl:disjointUnionOf", "owl:hasSelf"):
+        for subject, _ in graph.pairs(name):
+            yield subject, name[4:], "no rule of OWL 2 RL reads it"
+    for subject in graph.members("owl:ReflexiveProperty"):
+        yield subject, "ReflexiveProperty", "no rule of OWL 2 RL reads it"
+
+
+def _halves(graph: Graph) -> Iterator[tuple[str, str, str]]:
+    """What counts in one direction only of classes that are defined by others."""
     for construct in ("intersectionOf", "unionOf", "complementOf"):
         for name, value in graph.pairs(f"owl:{construct}"):
             if name[0] == "<":
                 parts = [value] if construct == "complementOf" else graph.items(value)
                 inner = [found for part in parts for found in _wrong(graph, part, _BOTH, set())]
                 for found in inner if construct in _BOTH else [construct, *inner]:
-                    yield from outside(name, found, _half(found))
-    for place in ("rdfs:domain", "rdfs:range"):
-        for subject, node in graph.pairs(place):
-            for construct in _wrong(graph, node, _RIGHT, set()):
-                yield from outside(subject, construct, _why(construct))
-    for name in ("owl:disjointUnionOf", "owl:hasSelf"):
-        for subject, _ in graph.pairs(name):
-            yield from outside(subject, name[4:], "no rule of OWL 2 RL reads it")
-    for subject in graph.members("owl:ReflexiveProperty"):
-        yield from outside(subject, "ReflexiveProperty", "no rule of OWL 2 RL reads it")
+                    yield name, found, _half(found)
 
 
 def _why(construct: str) -> str:

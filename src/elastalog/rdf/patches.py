@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from elastalog.diagnostics.arguments import require_package
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed
 from elastalog.rdf.loading import Files, declaration
@@ -44,7 +44,7 @@ def read_patch(patch: Files | str) -> Patch:
     except UnicodeDecodeError as error:
         line, told = data.count(b"\n", 0, error.start), f"byte 0x{data[error.start]:02x} is not UTF-8"
         text = data.split(b"\n")[line].decode("utf-8", "backslashreplace")
-        raise ElastalogError([_bad(str(path), line + 1, told, text)]) from None
+        raise _bad(str(path), line + 1, told, text) from None
 
 
 def parse_patch(text: str, file: str) -> Patch:
@@ -56,7 +56,7 @@ def parse_patch(text: str, file: str) -> Patch:
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         found = _LINE.fullmatch(line.rstrip("\r"))
         if found is None:
-            raise ElastalogError([_bad(file, number, "neither a change nor a line of RDF Patch", line)])
+            raise _bad(file, number, "neither a change nor a line of RDF Patch", line)
         prefix = _PREFIX.match(line)
         command = (found["other"] or "")[:2]
         if command == "TA":  # what the transaction has changed does not count
@@ -78,9 +78,9 @@ def parse_patch(text: str, file: str) -> Patch:
     except SyntaxError as error:
         at = error.lineno or 1
         reason = re.sub(r"^Parser error at line \d+ (between columns \d+ and \d+|column \d+): ", "", error.msg)
-        raise ElastalogError([_bad(file, at, reason[:1].lower() + reason[1:], text.split("\n")[at - 1])]) from None
+        raise _bad(file, at, reason[:1].lower() + reason[1:], text.split("\n")[at - 1]) from None
     if len(triples) != len(signs):
-        raise ElastalogError([_bad(file, 1, "there must be one triple a line", text.split("\n")[0])])
+        raise _bad(file, 1, "there must be one triple a line", text.split("\n")[0])
     last: dict[Any, bool] = {}
     for (is_added, _), triple in zip(signs, triples, strict=True):
         last[triple] = is_added
@@ -101,9 +101,7 @@ def fill(update: Any, db: Any, patch: Patch) -> None:
     names = Names.in_program(db)
     axiom = next((triple for triple in (*patch.added, *patch.deleted) if is_schema(triple)), None)
     if axiom is not None:
-        told = f"{' '.join(map(names.short, axiom))} is an axiom, of which rules were made"
-        advice = "change the ontology, and `db.upgrade(elastalog.rdf.translate(…).text)`; or load it anew"
-        raise ElastalogError([Diagnostic("E0531", told, help=advice, location=patch.file)])
+        raise error("E0531.fill", location=patch.file, short=" ".join(map(names.short, axiom)))
     update.add_rules("\n".join(_additions(db, names, patch)))
     for triples, change in ((patch.added, update.insert), (patch.deleted, update.delete)):
         rows: dict[str, list[tuple[str, ...]]] = {}
@@ -145,7 +143,5 @@ def _additions(db: Any, names: Names, patch: Patch) -> Iterator[str]:
             yield from equality_rules(kind, name)
 
 
-def _bad(file: str, line: int, reason: str, text: str) -> Diagnostic:
-    advice = "write `+ <s> <p> <o> .` and `- …`, or `A <s> <p> <o> .` and `D …`, one a line"
-    told = f"bad line of a patch: {reason}"
-    return Diagnostic("E0533", told, notes=(f"the line is {shown(text)}",), help=advice, location=f"{file}:{line}")
+def _bad(file: str, line: int, reason: str, text: str) -> ElastalogError:
+    return error("E0533", location=f"{file}:{line}", reason=reason, text=shown(text))

@@ -128,7 +128,7 @@ def _fault(text: str, at: int, told: str, advice: str = _COVERED) -> ElastalogEr
     line = text.count("\n", 0, at) + 1
     place = f"<sparql>:{line}:{at - text.rfind(chr(10), 0, at)}"
     notes = (f"the line is `{text.split(chr(10))[line - 1].strip()}`",)
-    return ElastalogError([Diagnostic("E0534", told, notes=notes, help=advice, location=place)])
+    return ElastalogError([Diagnostic("E0534", told, help=advice, notes=notes, location=place)])
 
 
 def _require_covered(part: Any, text: str) -> None:

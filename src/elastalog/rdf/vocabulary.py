@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import RESERVED
@@ -65,9 +65,7 @@ class Names:
     def in_program(db: Database) -> Names:
         """The table that a session's program has. Raises ElastalogError if it has none."""
         if NAMES not in db.schemas:
-            told = "the program was not made of an ontology: it has no table of names"
-            advice = "use `elastalog.rdf.load`, or `elastalog rdf import`; or ask with `db.query`"
-            raise ElastalogError([Diagnostic("E0531", told, help=advice)])
+            raise error("E0531.in_program")
         relations = {(kind, term): name for name, kind, term in db[NAMES]}
         return Names(relations, dict(iter(db[PREFIXES])))
 
@@ -98,8 +96,7 @@ class Names:
         prefix, colon, local = text.partition(":")
         found = dict(self._all()).get(prefix)
         if not colon or found is None:
-            advice = did_you_mean(prefix, dict(self._all())) or "write terms as `<http://…>`, or with a known prefix"
-            raise ElastalogError([Diagnostic("E0531", f"`{text}` has no known prefix", help=advice)])
+            raise error("E0531.expanded", text=text, near=did_you_mean(prefix, dict(self._all())))
         return f"<{found}{local}>"
 
     def _all(self) -> list[tuple[str, str]]:
@@ -114,7 +111,7 @@ class Names:
         if name is not None:
             return name, (s,) if p == TYPE else (s, o)
         told, _, advice = self.unknown(o if p == TYPE else p).partition("; ")
-        raise ElastalogError([Diagnostic("E0531", told, help=advice)])
+        raise error("E0531.fact", told=told, advice=advice)
 
     def unknown(self, term: str) -> str:
         """Says that no relation stands for a class or property, and which one may have been meant."""

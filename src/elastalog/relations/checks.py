@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
@@ -55,7 +55,7 @@ def as_base_column(
         array = array.cast(kind)
     if column.record is not None:
         if not (_is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
-            raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
+            raise _wrong_column_type(schema, column, kind, location)
         return array
     if pa.types.is_null(kind):
         return array.cast(ARROW_TYPES[column.base])
@@ -63,7 +63,7 @@ def as_base_column(
         array = as_base_values(column.base, array)
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not _suits(column.base, kind):
-        raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
+        raise _wrong_column_type(schema, column, kind, location)
     return array
 
 
@@ -163,16 +163,11 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
     return rows
 
 
-def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> Diagnostic:
-    if pa.types.is_dictionary(kind):  # how it is stored, which is of no interest here
-        kind = kind.value_type
-    return Diagnostic(
-        code=faults.TYPE,
-        message=f"column `{column.name}` of `{schema.name}` is declared as {column.type_name}, but given as {kind}",
-        notes=(f"declared as {schema}",),
-        help=faults.helps(faults.TYPE),
-        location=location,
-    )
+def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> ElastalogError:
+    return error(
+        "E0502", location=location, column=column.name, relation=schema.name, type=column.type_name,
+        given=_value_type(kind), schema=schema,
+    )  # fmt: skip
 
 
 MOST_EXACT = float(2**53)

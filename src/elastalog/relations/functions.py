@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
 from elastalog.analysis.values import Structured, public_value
 from elastalog.diagnostics.arguments import require_place, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import ElastalogError, Label, error
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.relations.records import RecordType
@@ -166,12 +166,7 @@ def _applies(program: CheckedProgram, functor: str) -> bool:
 
 def missing(name: str, label: Label, source: Source, *, is_stateful: bool = False) -> ElastalogError:
     """The error that a functor has no function."""
-    code, message = "E0641", f"there is no function for functor `@{name}`"
-    advice = f'give it: `elastalog.open(…, functors={{"{name}": …}})`, or `--functors FILE.py`, or a library: `-l NAME`'
-    if is_stateful:
-        code, message = "E0642", f"functor `@{name}` is stateful, and there is no Python function for it"
-        advice = f'write it in Python, of its arguments: `functors={{"{name}": …}}`, or `--functors FILE.py`'
-    return ElastalogError([Diagnostic(code, message, (label,), help=advice, source=source)])
+    return error("E0642" if is_stateful else "E0641", label, source=source, name=name)
 
 
 def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
@@ -246,10 +241,8 @@ def library_functions(
 def _library(path: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(path)
-    except OSError as error:
-        message = f"library `{path}` cannot be loaded: {error}"
-        advice = "give a shared library for this machine; on the command line `-L DIR -l NAME` means DIR/libNAME.so"
-        raise ElastalogError([Diagnostic("E0670", message, help=advice)]) from None
+    except OSError as fault:
+        raise error("E0670", path=path, reason=fault) from None
 
 
 @lru_cache(maxsize=1024)

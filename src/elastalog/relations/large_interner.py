@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.limits import Integers, Unsigned, Words
 
@@ -191,7 +191,7 @@ class LargeInterner:
     def _make_room(self, count: int, more_bytes: int) -> None:
         """Makes room for so many texts, and for more bytes."""
         if count > MOST_TEXTS:
-            raise LimitReached([_too_many()])
+            raise LimitReached([finding("E0509", most=MOST_TEXTS)])
         if count >= len(self._ends):
             self._ends = _grown(self._ends, self._length + 1, max(count + 1, _GROWTH * len(self._ends)))
         if more_bytes > 0:
@@ -238,7 +238,7 @@ class LargeInterner:
     def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
         count = len(places) - 1
         if count > MOST_TEXTS:
-            raise LimitReached([_too_many()])
+            raise LimitReached([finding("E0509", most=MOST_TEXTS)])
         self._take_hold()
         if not self._length and data.flags.writeable and places[0] == 0:
             # What a store has read into memory of its own serves as it is: whoever appends to it copies it first.
@@ -282,14 +282,6 @@ def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
 def _own(array: np.ndarray) -> np.ndarray:
     """An array that no other process writes to."""
     return _grown(array, len(array), len(array)) if is_mapped(array) else array
-
-
-def _too_many() -> Diagnostic:
-    return Diagnostic(
-        code="E0509",
-        message=f"more than {MOST_TEXTS:,} distinct symbols",
-        help="partition the facts, or use numbers as identifiers",
-    )
 
 
 VARIABLE: Final = "ELASTALOG_TEXT_MEMORY"

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.late import dataclass
 from elastalog.relations.limits import Words
 from elastalog.settings import SETTINGS
@@ -125,8 +125,7 @@ class Pairs:
         """The pairs all together. Raises LimitReached if they are more than can be."""
         size = len(self)
         if size > MOST_PAIRS:
-            advice = "read it in parts: iterate over it, or ask for the members of one class, as `same(1, X)`"
-            raise LimitReached([Diagnostic("E0660", f"{size:,} pairs are too many to write out together", help=advice)])
+            raise LimitReached([finding("E0660", size=size)])
         return self._layout.written(0, len(self._layout.members))
 
     def has(self, row: tuple[int, ...]) -> bool:

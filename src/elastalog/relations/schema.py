@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.relations import faults
@@ -110,7 +110,7 @@ def schema_named(schemas: Mapping[str, Schema], name: str) -> Schema:
         if name in schemas:  # a text of another kind
             return schemas[name]
         advice = did_you_mean(name, schemas) or "the program declares: " + ", ".join(schemas)
-        raise UnknownRelation([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
+        raise UnknownRelation([finding("E0606", name=name, advice=advice)])
     return schema
 
 
@@ -129,7 +129,10 @@ def column_order(
     if tuple(names) == schema.names:
         return list(range(len(names)))
     if len(names) != schema.arity:
-        raise ElastalogError([_wrong_number(schema, names, what, location)])
+        raise error(
+            "E0501", location=location, relation=schema.name, arity=schema.arity, what=what, given=len(names),
+            schema=schema, columns=columns_given(names),
+        )  # fmt: skip
     places = places_by_name(schema.names, names)
     open_columns = [i for i, name in enumerate(schema.names) if name not in apart]
     if not goes_by_name([schema.names[i] for i in open_columns], names):
@@ -199,25 +202,9 @@ def _unmatched(
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
         advice = f"rename {_listed('column', unknown)}, or the attribute: where one name fits, all columns go by name"
-    return Diagnostic(
-        code=faults.NAMES,
-        message=f"{what} has {found}",
-        notes=(f"declared as {schema}", columns_given(names)),
-        help=advice,
-        location=location,
-    )
+    columns = columns_given(names)
+    return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
     return f"{what}{'' if len(names) == 1 else 's'} {', '.join(map(shown, names))}"
-
-
-def _wrong_number(schema: Schema, names: Sequence[str], what: str, location: str | None) -> Diagnostic:
-    columns = f"{schema.arity} column{'' if schema.arity == 1 else 's'}"
-    return Diagnostic(
-        code=faults.ARITY,
-        message=f"relation `{schema.name}` has {columns}, {what} has {len(names)}",
-        notes=(f"declared as {schema}", columns_given(names)),
-        help=faults.helps(faults.ARITY),
-        location=location,
-    )

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.diagnostics.arguments import require_one_of
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
-from elastalog.relations.faults import Fault
 from elastalog.relations.limits import WIDE, Words
 from elastalog.relations.records import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
@@ -80,8 +79,8 @@ def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
             kind = given if isinstance(given, pa.DataType) else pa.type_for_alias(given)
             place = table.column_names.index(name)
             table = table.set_column(place, name, table.column(place).cast(kind))
-        except (AttributeError, ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            told = f"column `{name}` cannot be given as {given}: {str(error).splitlines()[0]}"
+        except (AttributeError, ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
+            told = f"column `{name}` cannot be given as {given}: {str(fault).splitlines()[0]}"
             advice = 'name an Arrow type that its values have, as "date32", "timestamp[us]", "bool"'
             raise ElastalogError([Diagnostic(faults.TYPE, told, help=advice)]) from None
     return table
@@ -136,7 +135,7 @@ def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
         listed: list[Any] = rows.tolist()
         return listed
     if isinstance(rows, np.ndarray) or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
-        raise ElastalogError([_not_rows(schema, rows)])
+        raise _not_rows(schema, rows)
     return rows
 
 
@@ -205,7 +204,7 @@ def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary
 
 def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) -> Words:
     if rows.ndim != 2:
-        raise ElastalogError([_not_rows(schema, rows)])
+        raise _not_rows(schema, rows)
     if rows.dtype.kind not in "iufb" or np.ma.is_masked(rows):  # a list has None for what is masked
         count, arrays = columns_of_rows(schema, rows.tolist())
         return _words_of_columns(schema, count, arrays, dictionary)
@@ -214,16 +213,10 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
     return _words_of_columns(schema, len(rows), _checked_columns(schema, table), dictionary)
 
 
-def _not_rows(schema: Schema, rows: Any) -> Diagnostic:
+def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
     shape = f" with {rows.ndim} dimensions" if isinstance(rows, np.ndarray) else ""
-    fault = Fault(faults.TYPE, f"{type(rows).__name__}{shape} is not a set of rows")
-    return Diagnostic(
-        code=fault.code,
-        message=f"facts given for `{schema.name}`: {fault.reason}",
-        notes=(f"declared as {schema}",),
-        help="give a list of tuples, an Arrow table, or a data frame",
-        location=schema.name,
-    )
+    given = f"{type(rows).__name__}{shape}"
+    return error("E0502.rows", location=schema.name, relation=schema.name, given=given, schema=schema)
 
 
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:

@@ -7,7 +7,7 @@ import weakref
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 
 if TYPE_CHECKING:
 
@@ -44,7 +44,7 @@ class _LostLock(ThreadLock):
     __slots__ = ()
 
     def __enter__(self) -> object:
-        raise ElastalogError([_lost()])
+        raise error("E0819.thread")
 
 
 _LOCKS: weakref.WeakSet[ThreadLock] = weakref.WeakSet()
@@ -56,11 +56,3 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-def _lost() -> Diagnostic:
-    return Diagnostic(
-        "E0819",
-        "the session was in use by another thread when this process was forked: its copy here is not whole",
-        help="open it again in this process",
-    )

@@ -17,7 +17,7 @@ from numpy import int64, uint64
 from numpy.typing import NDArray
 
 from elastalog.diagnostics import quota
-from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.diagnostics.diagnostic import LimitReached, finding
 from elastalog.jit import types
 from elastalog.jit.intrinsics import group_of_keys, prefetch
 from elastalog.jit.operators import GROUP, HALF, LOW, inlined, operator
@@ -249,7 +249,7 @@ class WideTable:
         """Adds distinct absent patterns, under the lock."""
         first, last = self._length, self._length + len(new)
         if last > MOST_WIDE_PATTERNS:
-            raise LimitReached([_too_many_patterns()])
+            raise LimitReached([finding("E0508", most=MOST_WIDE_PATTERNS)])
         is_longer, is_wider = last > len(self._patterns), 2 * last > len(self._slots)
         slots = 1 << (2 * last).bit_length()
         quota.ask(8 * last * is_longer + 4 * slots * is_wider)
@@ -279,12 +279,3 @@ class WideTable:
 def _shift(slots: Words) -> int:
     """By how much the hash of a pattern is shifted to give its home slot."""
     return 65 - len(slots).bit_length()
-
-
-def _too_many_patterns() -> Diagnostic:
-    return Diagnostic(
-        code="E0508",
-        message=f"more than {MOST_WIDE_PATTERNS:,} distinct wide numbers and floats",
-        notes=("numbers from -2^30 to 2^30 - 1 are stored directly and do not count",),
-        help="partition the facts, or use symbols or smaller numbers as identifiers",
-    )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element
-from elastalog.debugging.questions import facts_in, gone_on, no_candidates, nothing_fits
+from elastalog.debugging.questions import facts_in, no_candidates
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
@@ -133,7 +133,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         else:
             fitting = list(_fitting(pattern, relation(pattern.relation)))
             if not fitting:
-                raise nothing_fits(one, now.epoch)
+                raise error("E1001.pattern", pattern=one, epoch=now.epoch)
             found.extend(fitting)
     return found
 
@@ -227,7 +227,7 @@ def fill_undoing(update: PendingUpdate, suggestion: Suggestion, epoch: int, log:
     """Puts into an update what undoes the elements of a suggestion. Raises ElastalogError if that was made for another
     epoch."""
     if suggestion.epochs[1] != epoch:
-        raise gone_on(suggestion.epochs[1], epoch)
+        raise error("E1007", made=suggestion.epochs[1], now=epoch)
     for rule in suggestion.rules_to_remove:
         update.remove_rules(_as_written(rule, log))
     for rule in suggestion.rules_to_add:

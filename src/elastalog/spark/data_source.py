@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.schema import Schema
@@ -97,9 +97,7 @@ class ElastalogSource(DataSource):
         from elastalog.spark.writing import UpdateWriter
 
         if overwrite:
-            message = "a store is not overwritten: rows are an update of it"
-            advice = 'write with `.mode("append")`; delete facts by rows whose `op` is `-`'
-            raise ElastalogError([Diagnostic("E0871", message, help=advice)])
+            raise error("E0871")
         return UpdateWriter(WriteOptions.of(self.options), schema)
 
     def _relation(self) -> tuple[ReadOptions, int, Schema]:

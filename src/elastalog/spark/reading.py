@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.stored import unmoved
 from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
@@ -178,7 +178,7 @@ class ChangeReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         store = self._store()
         if start["store"] != store.manifest.store or start["epoch"] > store.epoch:
-            raise ElastalogError([_other_store(self._options, start["epoch"])])
+            raise error("E0873", location=without_secrets(self._options.store), epoch=start["epoch"])
         if start["epoch"] == _BEGINNING:
             options = self._options
             shares = shares_of(folder_of(options.store), self._schema.name, end["epoch"], options.partitions)
@@ -202,13 +202,3 @@ class ChangeReader(DataSourceStreamReader):
         folder = folder_of(self._options.store)
         with unmoved(folder):
             return Store.open(folder, read_only=True)
-
-
-def _other_store(options: ReadOptions, epoch: int) -> Diagnostic:
-    return Diagnostic(
-        "E0873",
-        f"the stream has been read until epoch {epoch} of another store",
-        notes=("its checkpoint says so",),
-        help="begin the stream anew, with another checkpoint",
-        location=without_secrets(options.store),
-    )

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE
 from elastalog.backends.rows import are_in
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.evaluation.stored import stored_program, unmoved
 from elastalog.folders.addresses import is_address
@@ -61,7 +61,7 @@ def readable(root: Path, relation: str, epoch: int | None) -> tuple[int, Schema]
     state, schemas = _state_and_schemas(root, epoch)
     schema = schema_named(schemas, relation)
     if relation in equivalences_in(state.layout):
-        raise errors.kept_as_classes(root, relation)
+        raise error("E0662", location=root, relation=relation)
     return state.epoch, schema
 
 
@@ -146,17 +146,7 @@ def _state_from(root: Path, base: int, epoch: int) -> StoredState:
     store = Store.open(root, read_only=True, until=epoch)
     snapshot = next((found for found in store.manifest.snapshots if found.epoch == base), None)
     if snapshot is None:
-        raise ElastalogError(
-            [
-                Diagnostic(
-                    "E0872",
-                    f"the store does not keep epoch {epoch} any more",
-                    notes=(f"it keeps epochs {store.first_epoch} to {store.epoch}; a writer has gone on meanwhile",),
-                    help="load the relation again, or give the store a longer `retention`",
-                    location=str(root),
-                )
-            ]
-        )
+        raise error("E0872", location=root, epoch=epoch, first_epoch=store.first_epoch, epoch_2=store.epoch)
     return StoredState(root, store.manifest, snapshot, list(store.records(base, epoch)), {})
 
 
@@ -262,7 +252,7 @@ class WriteOptions:
 
 def refused(message: str, advice: str) -> ElastalogError:
     """What is wrong with the options of a reader or writer."""
-    return ElastalogError([Diagnostic("E0870", message, help=advice)])
+    return error("E0870", message=message, advice=advice)
 
 
 def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -38,12 +38,7 @@ def session(cores: int | None = None, *, memory: str = "2g", settings: Mapping[s
 
 
 def read_relation(
-    spark: Any,
-    store: str | os.PathLike[str],
-    relation: str,
-    *,
-    epoch: int | None = None,
-    annotations: bool = False,
+    spark: Any, store: str | os.PathLike[str], relation: str, *, epoch: int | None = None, annotations: bool = False
 ) -> Any:
     """A relation of a store at an epoch, the last one by default, as a DataFrame; with `annotations`, columns `@level`
     and `@count` follow. Spark reads the store's own files: the driver looks at the journal only, and evaluates

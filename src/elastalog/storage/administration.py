@@ -22,7 +22,7 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     none. `files`: through which it is written."""
     files = files or FileSystem()
     if to.resolve().is_relative_to(root.resolve()):
-        raise errors.inside_store(to, root)
+        raise ElastalogError.of("E0802.inside_store", location=to, path=to, store=root)
     refuse_existing(to)
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts
         manifest = read_manifest(root)

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
-from elastalog.storage import errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class Batches:
         keyed = _KEYED.fullmatch(batch) if isinstance(batch, str) else None
         known = self._known.get(source or "")
         if keyed is not None and known is not None and known.keys.get(keyed[1], keyed[2]) != keyed[2]:
-            raise errors.other_update(keyed[1])
+            raise error("E0932", word=keyed[1][:100])
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, JournalFile, read_manifest
@@ -132,7 +132,5 @@ def _fetch_pieces(
 def _required(remote: RemoteFolder, name: str) -> bytes:
     found = remote.read(name)
     if found is None:
-        message = f"`{remote.address}` is not a store: there is no `{name}`"
-        advice = "make one with `elastalog init`, or copy one there with `elastalog backup`"
-        raise ElastalogError([Diagnostic("E0801", message, help=advice, location=remote.address)])
+        raise error("E0801.required", location=remote.address, address=remote.address, name=name)
     return found

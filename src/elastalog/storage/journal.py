@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.storage import errors
 from elastalog.storage.entries import BatchNote, JournalRecord
@@ -94,7 +95,7 @@ class JournalWriter:
             raise errors.needs_reopening(self.path)
         descriptor = self._descriptor.number
         if descriptor is None:
-            raise errors.other_process(self.path)
+            raise ElastalogError.of("E0819", location=self.path)
         data, digest = frame(record.encode(), self._digest)
         try:
             self._files.append(descriptor, data, "journal")

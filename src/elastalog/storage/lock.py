@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage import errors
 from elastalog.storage.filesystem import OwnDescriptor
 
@@ -47,11 +48,11 @@ class WriterLock:
             os.pwrite(descriptor.number, holder, 0)
         except BlockingIOError:
             descriptor.close()
-            raise errors.locked(path, _holder(path)) from None
+            raise ElastalogError.of("E0804", location=path, holder=_holder(path)) from None
         except OSError as error:
             descriptor.close()
             if error.errno in _NO_LOCKS:
-                raise errors.no_locks(path, error) from None
+                raise ElastalogError.of("E0829", location=path, reason_of=errors.reason_of(error)) from None
             raise errors.not_written(path, error) from None
         self._descriptor = descriptor
 

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.relations.faults import shown
 from elastalog.storage import errors
@@ -248,8 +248,11 @@ def check_format(root: Path) -> None:
     """Raises ElastalogError when a folder is no store, or one of a later format."""
     path = root / FORMAT_FILE
     if not path.is_file():
-        raise errors.no_store(
-            root, "there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`"
+        raise error(
+            "E0801",
+            location=root,
+            path=root,
+            reason="there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`",
         )
     text = read_bytes(path).decode("ascii", "replace")
     version = text.removeprefix(FORMAT_TEXT).removesuffix("\n")
@@ -258,10 +261,10 @@ def check_format(root: Path) -> None:
             raise _unfinished(root)
         raise errors.damaged(path, "it does not name a format")
     if int(version) > FORMAT:
-        raise errors.newer_format(path, int(version), FORMAT)
+        raise error("E0803", location=path, version=int(version), known=FORMAT)
     if int(version) != FORMAT:
         raise errors.damaged(path, f"there is no format {version}")
 
 
 def _unfinished(root: Path) -> ElastalogError:
-    return errors.no_store(root, "its initialisation was not finished")
+    return error("E0801", location=root, path=root, reason="its initialisation was not finished")

@@ -21,6 +21,7 @@ import numpy as np
 
 from elastalog.backends.protocol import StateChanges
 from elastalog.backends.rows import distinct_in_order
+from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import inside, is_address
 from elastalog.folders.files import files_at, put
 from elastalog.relations.facts import FactWords
@@ -55,7 +56,7 @@ def set_aside(state: StoredState, relation: str, folder: str) -> RelationParts:
     store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory,
     unless the folder is at an address."""
     if relation in equivalences_in(state.layout):
-        raise errors.kept_as_classes(state.root, relation)
+        raise error("E0662", location=state.root, relation=relation)
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot

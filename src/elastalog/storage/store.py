@@ -14,11 +14,12 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import errors, snapshots
@@ -182,7 +183,7 @@ class Store(RecordedEpochs):
     def refuse_elsewhere(self) -> None:
         """Raises ElastalogError in a forked child: the process that opened the store goes on writing it."""
         if self._is_elsewhere:
-            raise errors.other_process(self.root)
+            raise error("E0819", location=self.root)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -217,9 +218,7 @@ class Store(RecordedEpochs):
         self.abandon_snapshot()
         manifest = retained(
             replace(
-                self.manifest,
-                generation=self.manifest.generation + 1,
-                options=replace(options, retention=retention),
+                self.manifest, generation=self.manifest.generation + 1, options=replace(options, retention=retention)
             )
         )
         try:
@@ -263,7 +262,8 @@ class Store(RecordedEpochs):
             return None
         moment = self._moment(dictionary)
         self._changed = set()
-        self._coming = BackgroundSnapshot(self._files, self.root, self.manifest, moment, dictionary, self.state)
+        write = partial(write_files, self._files, self.root, self.manifest, moment, dictionary)
+        self._coming = BackgroundSnapshot(moment, write, self.state)
         return self._coming
 
     def finish_snapshot(self, wait: bool = False) -> None:
@@ -361,7 +361,7 @@ class Store(RecordedEpochs):
         if self._journal.is_broken:
             raise errors.needs_reopening(self.root)
         if self._lock is not None and self._lock.is_removed:
-            raise errors.lock_removed(self.root / LOCK)
+            raise error("E0809.lock_removed", location=self.root / LOCK)
         return self._journal
 
 
@@ -384,9 +384,9 @@ def refuse_existing(root: Path) -> None:
     try:
         found = set(os.listdir(root)) if root.exists() else set()
     except OSError:
-        raise errors.already_there(root) from None
+        raise error("E0802", location=root, path=root) from None
     if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
-        raise errors.already_there(root)
+        raise error("E0802", location=root, path=root)
     if any((generation_of(name) or 1) > 1 or is_used(root / name) for name in found):
         raise errors.missing(root / POINTER)
 

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import MOST_NESTED, UnreadableItemError
 from elastalog.syntax.keywords import AGGREGATES
 from elastalog.syntax.literals import LiteralParser
 from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
-from elastalog.syntax.tree import (
-    Aggregate,
-    Atom,
-    Body,
-    Call,
-    Cast,
-    Clause,
-    Comparison,
-    Disjunction,
-    Item,
-    Literal,
-    NegatedGroup,
-    Negation,
-    Plan,
-    Subsumption,
-    Term,
-)
+from elastalog.syntax.tree import Atom, Body, Clause, Item, Negation, Plan, Subsumption, parts_of
 
 _ARROW_HABITS = frozenset({":=", "=>", "<-", "->", ":", "if"})
 
@@ -89,11 +73,7 @@ class ClauseParser(LiteralParser):
             if follow in (".", ",", ":-"):
                 return self.bare_atom()
             raise self.failure(
-                "E0110",
-                f"expected `(` after the name `{self.describe(index)[1:-1]}`, found {self.describe(index + 1)}",
-                self.span_of(index + 1),
-                "expected `(`",
-                advice="an atom is written `relation(x, y)`",
+                "E0110.name", self.span_of(index + 1), name=self.describe(index)[1:-1], found=self.describe(index + 1)
             )
         if kind == KEYWORD:
             raise self.reserved(index, "the name of a relation")
@@ -120,7 +100,7 @@ class ClauseParser(LiteralParser):
             return False
         self.position += length
         span = self.span_from(index)
-        self.report("E0115", f"`{text}` does not start a body", span, "write `:-`", advice="write `:-` instead")
+        self.report("E0115", span, told=f"`{text}` does not start a body", meant=":-")
         return True
 
     def after_head(self) -> UnreadableItemError:
@@ -145,20 +125,14 @@ class ClauseParser(LiteralParser):
         end = self.ends[index - 1]
         if not self.ends_without_dot():
             if self.texts[index] == ")":
-                raise self.failure("E0119", "`)` closes nothing", self.span_of(index), "no `(` is open here")
+                raise self.failure("E0119", self.span_of(index))
             before = self.texts[index - 1].lower()
             is_shouted = self.texts[index] == ":" and before in AGGREGATES
             advice = (
                 f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else self.operator_meant()
             )
             raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)
-        self.report(
-            "E0111",
-            "a clause does not end in `.`",
-            Span(end - 1, end),
-            "expected `.` after this",
-            advice=f"write `.` before {self.describe(index)}" if self.kinds[index] != END else "write `.` at the end",
-        )
+        self.report("E0111", Span(end - 1, end), following=self.describe(index) if self.kinds[index] != END else None)
 
     def subsumption(self, first: int, dominated: Atom, into: list[Item]) -> None:
         """Goes on at `<=` between two heads."""
@@ -212,27 +186,10 @@ class ClauseParser(LiteralParser):
 
     def check_depth(self, clause: Clause) -> None:
         """Chains of operators nest without brackets: `a + b + c` is `(a + b) + c`."""
-        pending: list[tuple[int, Term | Literal]] = [(1, node) for node in (*clause.heads, *clause.body)]
+        pending: list[tuple[int, object]] = [(0, (*clause.heads, *clause.body))]
         while pending:
             depth, node = pending.pop()
-            if depth > MOST_NESTED:
+            if depth > MOST_NESTED and is_dataclass(node):
                 raise self.too_deep(clause.span)
-            inner: tuple[Term | Literal, ...] = ()
-            match node:
-                case Atom() | Call():
-                    inner = node.arguments
-                case Negation():
-                    inner = node.atom.arguments
-                case Comparison():
-                    inner = (node.left, node.right)
-                case Cast():
-                    inner = (node.term,)
-                case Aggregate():
-                    inner = node.body if node.target is None else (node.target, *node.body)
-                case NegatedGroup():
-                    inner = node.body
-                case Disjunction():
-                    inner = tuple(literal for body in node.alternatives for literal in body)
-                case _:
-                    pass
-            pending.extend((depth + 1, child) for child in inner)
+            is_level = not isinstance(node, Negation)  # with its atom it is one
+            pending.extend((depth + (is_level and is_dataclass(part)), part) for part in parts_of(node))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.keywords import read_string
 from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
@@ -99,39 +100,19 @@ class Cursor:
         end = len(self.source.text) if end < 0 else end
         while self.kinds[self.position] != END and self.starts[self.position] < end:
             self.position += 1
-        advice = "write `//` instead"
-        self.report("E0115", "`%` does not start a comment", self.span_of(index), "write `//`", advice=advice)
+        self.report("E0115", self.span_of(index), told="`%` does not start a comment", meant="//")
 
     # --- reporting ---
 
-    def report(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        text: str = "",
-        *,
-        more: tuple[Label, ...] = (),
-        advice: str | None = None,
-    ) -> None:
-        """Records a finding and goes on; stops the parser when there are too many."""
-        labels = (Label(span, text), *more)
-        self.diagnostics.append(Diagnostic(code, message, labels, help=advice, source=self.source))
+    def report(self, key: str, *places: Span | Label, **values: Any) -> None:
+        """Records a finding (see `finding`) and goes on; stops the parser when there are too many."""
+        self.diagnostics.append(finding(key, *places, source=self.source, **values))
         if len(self.diagnostics) > MOST_ERRORS:
             raise TooManyFindingsError
 
-    def failure(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        text: str = "",
-        *,
-        more: tuple[Label, ...] = (),
-        advice: str | None = None,
-    ) -> UnreadableItemError:
+    def failure(self, key: str, *places: Span | Label, **values: Any) -> UnreadableItemError:
         """Records an error and gives what to raise to abandon the item at hand."""
-        self.report(code, message, span, text, more=more, advice=advice)
+        self.report(key, *places, **values)
         return UnreadableItemError()
 
     def unexpected(
@@ -140,10 +121,10 @@ class Cursor:
         """The token at hand is not what the grammar asks for."""
         if self.follows_open_string(self.position):
             return UnreadableItemError()  # the string took in what is missing here, and has been reported
-        message = f"expected {expected}{' ' + where if where else ''}, found {self.describe(self.position)}"
         return self.failure(
-            "E0110", message, self.span_of(self.position), f"expected {expected}", more=more, advice=advice
-        )
+            "E0110", self.span_of(self.position), *more, expected=f"{expected}{' ' + where if where else ''}",
+            wanted=expected, found=self.describe(self.position), advice=advice,
+        )  # fmt: skip
 
     # --- reading ---
 
@@ -178,10 +159,7 @@ class Cursor:
             return False
         if self.texts[self.position] != closing:
             return True
-        span = self.span_of(self.position - 1)
-        self.report(
-            "E0129", f"nothing follows the `,` before `{closing}`", span, "remove this", advice="remove the `,`"
-        )
+        self.report("E0129", self.span_of(self.position - 1), closing=closing)
         return False
 
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
@@ -214,38 +192,18 @@ class Cursor:
         )
 
     def reserved(self, index: int, what: str) -> UnreadableItemError:
-        word = self.texts[index]
-        return self.failure(
-            "E0113",
-            f"`{word}` is a reserved word and can not be {what}",
-            self.span_of(index),
-            "reserved word",
-            advice=f"choose another name, for example `{word}_`",
-        )
+        return self.failure("E0113", self.span_of(index), word=self.texts[index], what=what)
 
     def string_value(self, index: int) -> str:
         """The value of a string token."""
         start = self.starts[index]
 
         def report_unknown(first: int, end: int) -> None:
-            escape = self.source.text[start + first : start + end]
-            self.report(
-                "E0106",
-                f"unknown escape `{escape}` in a string",
-                Span(start + first, start + end),
-                "unknown escape",
-                advice="the escapes are \\n \\t \\r \\0 \\\\ \\\" \\' and \\x41; a backslash itself is written \\\\",
-            )
+            self.report("E0106", Span(start + first, start + end), escape=self.source.text[start + first : start + end])
 
         text = self.texts[index]
         if not text.isascii() and (half := _SURROGATE.search(text)) is not None:
-            self.report(
-                "E0101",
-                f"a string holds the lone surrogate U+{ord(half[0]):04X}",
-                Span(start + half.start(), start + half.end()),
-                "half a character",
-                advice="convert the text to UTF-8",
-            )
+            self.report("E0101.surrogate", Span(start + half.start(), start + half.end()), code_point=ord(half[0]))
             text = _SURROGATE.sub("\ufffd", text)
         return read_string(text, report_unknown)
 
@@ -292,13 +250,7 @@ class Cursor:
             raise self.too_deep(self.span_of(index))
 
     def too_deep(self, span: Span) -> UnreadableItemError:
-        return self.failure(
-            "E0116",
-            f"nested more than {MOST_NESTED} deep",
-            span,
-            "too deep",
-            advice="give inner parts a variable or a relation of their own",
-        )
+        return self.failure("E0116", span, most=MOST_NESTED)
 
     # --- going on after an error ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from elastalog.diagnostics.nearest import did_you_mean, nearest
+from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.cursor import MOST_NESTED, new_span
@@ -53,8 +53,7 @@ class DeclarationParser(ClauseParser):
         elif word in ("plan", "strict"):
             self.position = index
             self.plan()
-            advice = "place it right behind the rule it belongs to"
-            self.report("E0122", f"`.{word}` does not follow a rule", self.span_from(index), advice=advice)
+            self.report("E0122", self.span_from(index), word=word)
         elif word in ("comp", "init", "override"):
             self.component_directive(index, word, into)
         else:
@@ -69,20 +68,14 @@ class DeclarationParser(ClauseParser):
         index = self.position
         if self.kinds[index + 1] not in (NAME, KEYWORD) or self.ends[index] != self.starts[index + 1]:
             self.position = index + 1
-            self.report(
-                "E0110", "expected a clause or a directive, found `.`", self.span_of(index), "nothing ends here"
-            )
+            self.report("E0110.item", self.span_of(index))
             return
         word = self.texts[index + 1]
-        found = nearest(word, DIRECTIVES)
-        advice = (
-            f"did you mean `.{found}`?" if found else f"the directives are {', '.join('.' + d for d in DIRECTIVES)}"
-        )
         self.position = index + 2
-        span = self.span_from(index)
         raise self.failure(
-            "E0112", f"unknown directive `.{self.describe(index + 1)[1:-1]}`", span, "unknown directive", advice=advice
-        )
+            "E0112", self.span_from(index), word=self.describe(index + 1)[1:-1], near=nearest(word, DIRECTIVES),
+            directives=", ".join("." + directive for directive in DIRECTIVES),
+        )  # fmt: skip
 
     # --- relations ---
 
@@ -142,8 +135,7 @@ class DeclarationParser(ClauseParser):
         if improves not in ("min", "max"):
             improves = "<>" if self.skip_brackets() else ""
         if improves and not is_column:
-            advice = f"write `{type_name}` alone"
-            self.report("E0264", "only a column of a relation keeps one value", type_span, "no column", advice=advice)
+            self.report("E0264.column", type_span, type=type_name)
             improves = ""
         return Attribute(self.texts[name], type_name, self.span_of(name), type_span, improves)
 
@@ -171,13 +163,13 @@ class DeclarationParser(ClauseParser):
             elif self.is_first_on_line(index):
                 break
             elif word.startswith("choice"):
-                advice = "keys are written `choice-domain x, (y, z)`"
-                raise self.failure("E0123", f"unknown qualifier `{word}`", self.span_of(index), advice=advice)
+                raise self.failure("E0123.choice", self.span_of(index), word=word)
             else:
-                advice = did_you_mean(word, QUALIFIERS) or f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
                 self.position += 1
-                message = f"unknown qualifier `{self.describe(index)[1:-1]}`"
-                self.report("E0123", message, self.span_of(index), "unknown qualifier", advice=advice)
+                self.report(
+                    "E0123", self.span_of(index), word=self.describe(index)[1:-1], near=nearest(word, QUALIFIERS),
+                    qualifiers=", ".join(sorted(QUALIFIERS)),
+                )  # fmt: skip
         return tuple(qualifiers), directives
 
     def choice_domain(self, index: int) -> list[tuple[tuple[str, Span], ...]]:
@@ -207,13 +199,7 @@ class DeclarationParser(ClauseParser):
         index = self.position
         if self.texts[index] == "." and not self.is_first_on_line(index) and not self.is_directive_like(index):
             self.position = index + 1
-            self.report(
-                "E0110",
-                f"`{directive}` does not end in `.`",
-                self.span_of(index),
-                "remove this",
-                advice="remove the `.`",
-            )
+            self.report("E0110.dot", self.span_of(index), directive=directive)
 
     def is_directive_like(self, index: int) -> bool:
         """Whether a dot and what follows it look like a directive that there is not."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, ENDS, PRECEDENCE
@@ -82,17 +81,15 @@ class LiteralParser(TermParser):
         self.report_habit(index, f"`{written}` does not separate literals", meant)
         return meant
 
-    def report_habit(self, index: int, message: str, meant: str) -> None:
-        self.report("E0115", message, self.span_of(index), f"write `{meant}`", advice=f"write `{meant}` instead")
+    def report_habit(self, index: int, told: str, meant: str) -> None:
+        self.report("E0115", self.span_of(index), told=told, meant=meant)
 
     def braced_body(self) -> Body:
         opened = self.position
         self.position += 1
         self.enter(opened)
         if self.texts[self.position] == "}":
-            raise self.failure(
-                "E0121", "the body of an aggregate is empty", Span(self.starts[opened], self.ends[self.position])
-            )
+            raise self.failure("E0121.empty", Span(self.starts[opened], self.ends[self.position]))
         body = self.body()
         self.expect_close("}", opened, "or `,` after a literal")
         self.depth -= 1
@@ -166,27 +163,14 @@ class LiteralParser(TermParser):
         operator = self.texts[index]
         if operator not in COMPARISONS:
             if operator not in _COMPARISON_HABITS:
-                raise self.failure(
-                    "E0110",
-                    f"expected a comparison after a term, found {self.describe(index)}",
-                    self.span_of(index),
-                    "expected one of `= != < <= > >=`",
-                    more=(Label(left.span, "this term is no literal by itself", False),),
-                )
+                raise self.failure("E0110.comparison", self.span_of(index), left.span, found=self.describe(index))
             operator = _COMPARISON_HABITS[operator]
             self.report_habit(index, f"`{self.texts[index]}` is not a comparison", operator)
         self.position = index + 1
         right = self.term()
         follow = self.texts[self.position]
         if follow in COMPARISONS or follow in _COMPARISON_HABITS:
-            raise self.failure(
-                "E0110",
-                "comparisons can not be chained",
-                self.span_of(self.position),
-                "second comparison",
-                more=(Label(self.span_of(index), "first comparison", False),),
-                advice="write two comparisons, as in `1 < x, x < 5`",
-            )
+            raise self.failure("E0110.chain", self.span_of(self.position), self.span_of(index))
         return Comparison(operator, left, right, self.span_of(index), Span(left.span.start, right.span.end))
 
     def constraint(self) -> Comparison:
@@ -199,10 +183,7 @@ class LiteralParser(TermParser):
         span = self.span_from(index)
         if len(arguments) != 2:
             raise self.failure(
-                "E0124",
-                f"`{word}` takes 2 arguments, not {len(arguments)}",
-                span,
-                advice=f"write `{word}({'pattern' if word == 'match' else 'part'}, text)`",
+                "E0124", span, word=word, given=len(arguments), first="pattern" if word == "match" else "part"
             )
         return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
 
@@ -246,13 +227,10 @@ class LiteralParser(TermParser):
         name = self.texts[index]
         span = self.span_of(index)
         self.position = index + 1
-        if name.lower() in AGGREGATES:
-            advice = f"aggregates are written in lower case: `{name.lower()}`"
-            raise self.failure("E0110", f"expected a literal, found `{name}`", span, "not a literal", advice=advice)
-        advice = f"write `{name.lower()}`" if name.lower() in ("true", "false") else f"write `{crop(name)}()`"
-        self.report(
-            "E0114", f"the atom `{crop(name)}` has no parentheses", span, "atom without parentheses", advice=advice
-        )
+        small = name.lower()
+        if small in AGGREGATES:
+            raise self.failure("E0110.literal", span, name=name, small=small)
+        self.report("E0114", span, name=crop(name), meant=small if small in ("true", "false") else f"{crop(name)}()")
         return Atom(name, (), span, span)
 
     # --- groups ---

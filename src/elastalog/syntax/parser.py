@@ -77,15 +77,7 @@ class _ProgramParser(ComponentParser):
         goal = self.source.text[self.starts[start] : self.starts[self.position]]
         goal = " ".join(re.sub(r"\\\+|\bnot\s+", "!", goal).split())
         self.position += self.texts[self.position] == "."
-        asked = f"ask with `elastalog query PROGRAM '{crop(goal)}'`, or derive the answers in a relation with `.output`"
-        denied = f"derive what must not be, and see whether there is any: `.decl wrong()`, `wrong() :- {crop(goal)}.`"
-        self.report(
-            "E0115",
-            "a program asks no questions" if is_question else "a rule has a head",
-            self.span_of(index),
-            f"`{'?-' if is_question else ':-'}` with nothing before it",
-            advice=asked if is_question else denied,
-        )
+        self.report("E0115.question" if is_question else "E0115.denial", self.span_of(index), goal=crop(goal))
 
 
 _MANY = 100_000

@@ -5,86 +5,52 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
 from elastalog.syntax.keywords import NOT, PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS, write_string
-from elastalog.syntax.tree import (
-    Aggregate,
-    Atom,
-    Body,
-    BranchDeclaration,
-    Call,
-    Cast,
-    Clause,
-    Comparison,
-    Component,
-    ComponentType,
-    Directive,
-    Disjunction,
-    Float,
-    FunctorDeclaration,
-    Init,
-    Integer,
-    Item,
-    Lattice,
-    Literal,
-    NegatedGroup,
-    Negation,
-    Override,
-    Plan,
-    Pragma,
-    RelationDeclaration,
-    String,
-    Subsumption,
-    Term,
-    Tree,
-    Truth,
-    TypeDeclaration,
-    Variable,
-    Wildcard,
-)
 
 _OPERAND = 12
 """Binds stronger than any operator."""
 
 
-def print_tree(tree: Tree) -> str:
+def print_tree(program: tree.Tree) -> str:
     """One item a line; empty text for an empty tree."""
-    return "".join(print_item(item) + "\n" for item in tree.items)
+    return "".join(print_item(item) + "\n" for item in program.items)
 
 
-def print_item(item: Item) -> str:
+def print_item(item: tree.Item) -> str:
     """A declaration, a directive or a clause."""
     match item:
-        case RelationDeclaration():
+        case tree.RelationDeclaration():
             attributes = ", ".join(f"{attribute.name}: {attribute.written_type}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
             keys = ", ".join(_print_key(key) for key in item.choices)
             return f".decl {item.name}({attributes}){qualifiers}{f' choice-domain {keys}' if keys else ''}"
-        case TypeDeclaration():
+        case tree.TypeDeclaration():
             if item.branches:
                 return f".type {item.name} = {' | '.join(map(_print_branch, item.branches))}"
             parents = " | ".join(name for name, _ in item.parents)
             return f".type {item.name} {'<:' if item.kind == 'subtype' else '='} {parents}"
-        case FunctorDeclaration():
+        case tree.FunctorDeclaration():
             listed = ", ".join(f"{parameter.name}: {parameter.type_name}" for parameter in item.parameters)
             return f".functor {item.name}({listed}): {item.result[0]}{' stateful' if item.is_stateful else ''}"
-        case Directive():
+        case tree.Directive():
             parameters = ", ".join(f"{key}={write_string(value)}" for key, value, _ in item.parameters)
             return f".{item.kind} {item.relation}{f'({parameters})' if parameters else ''}"
-        case Pragma():
+        case tree.Pragma():
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
-        case Clause():
+        case tree.Clause():
             return print_clause(item)
-        case Lattice():
+        case tree.Lattice():
             operators = ", ".join(f"{name} -> {print_term(term)}" for name, term, _ in item.operators)
             return f".lattice {item.type_name}<> {{ {operators} }}"
-        case Subsumption():
+        case tree.Subsumption():
             heads = f"{print_literal(item.dominated)} <= {print_literal(item.dominating)}"
             return f"{heads} :- {_print_body(item.body)}."
-        case Component():
+        case tree.Component():
             return _print_component(item)
-        case Init():
+        case tree.Init():
             return f".init {item.name} = {_print_component_type(item.component)}"
-        case Override():
+        case tree.Override():
             return f".override {item.relation}"
         case _:
             assert_never(item)
@@ -95,12 +61,12 @@ def _print_key(key: tuple[tuple[str, Span], ...]) -> str:
     return names if len(key) == 1 else f"({names})"
 
 
-def _print_branch(branch: BranchDeclaration) -> str:
+def _print_branch(branch: tree.BranchDeclaration) -> str:
     fields = ", ".join(f"{field.name}: {field.type_name}" for field in branch.fields)
     return f"{branch.name} {{{fields}}}" if branch.name else f"[{fields}]"
 
 
-def _print_component(component: Component) -> str:
+def _print_component(component: tree.Component) -> str:
     parameters = ", ".join(name for name, _ in component.parameters)
     bases = ", ".join(map(_print_component_type, component.bases))
     heading = f".comp {component.name}{f'<{parameters}>' if parameters else ''}{f' : {bases}' if bases else ''}"
@@ -108,50 +74,50 @@ def _print_component(component: Component) -> str:
     return f"{heading} {{\n{inside}}}"
 
 
-def _print_component_type(component: ComponentType) -> str:
+def _print_component_type(component: tree.ComponentType) -> str:
     arguments = ", ".join(name for name, _ in component.arguments)
     return f"{component.name}<{arguments}>" if arguments else component.name
 
 
-def print_clause(clause: Clause) -> str:
+def print_clause(clause: tree.Clause) -> str:
     """The clause on one line, its plan on the next."""
     heads = ", ".join(map(print_literal, clause.heads))
     body = f" :- {_print_body(clause.body)}" if clause.body else ""
     return f"{heads}{body}." + (f"\n{_print_plan(clause.plan)}" if clause.plan else "")
 
 
-def _print_plan(plan: Plan) -> str:
+def _print_plan(plan: tree.Plan) -> str:
     versions = ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
     return f".plan {versions}" if versions else ".strict"
 
 
-def _print_body(body: Body) -> str:
+def _print_body(body: tree.Body) -> str:
     """A body up to its end, where alternatives need no parentheses when they are all there is."""
-    if len(body) == 1 and isinstance(body[0], Disjunction):
+    if len(body) == 1 and isinstance(body[0], tree.Disjunction):
         return _print_alternatives(body[0])
     return ", ".join(map(print_literal, body))
 
 
-def _print_alternatives(disjunction: Disjunction) -> str:
+def _print_alternatives(disjunction: tree.Disjunction) -> str:
     return "; ".join(", ".join(map(print_literal, body)) for body in disjunction.alternatives)
 
 
-def print_literal(literal: Literal) -> str:
+def print_literal(literal: tree.Literal) -> str:
     """A literal as it stands in a conjunction."""
     match literal:
-        case Atom():
+        case tree.Atom():
             return f"{literal.relation}({_print_arguments(literal.arguments)})"
-        case Negation():
+        case tree.Negation():
             return f"!{print_literal(literal.atom)}"
-        case NegatedGroup(body=(Comparison(operator=operator) as single,)) if operator in TEXT_TESTS:
+        case tree.NegatedGroup(body=(tree.Comparison(operator=operator) as single,)) if operator in TEXT_TESTS:
             return f"!{print_literal(single)}"
-        case NegatedGroup():
+        case tree.NegatedGroup():
             return f"!({_print_body(literal.body)})"
-        case Comparison():
+        case tree.Comparison():
             return print_comparison(literal.operator, print_term(literal.left), print_term(literal.right))
-        case Truth():
+        case tree.Truth():
             return "true" if literal.value else "false"
-        case Disjunction():
+        case tree.Disjunction():
             return f"({_print_alternatives(literal)})"
         case _:
             assert_never(literal)
@@ -164,46 +130,46 @@ def print_comparison(operator: str, left: str, right: str) -> str:
     return text if plain == operator else f"!{text}" if plain in TEXT_TESTS else f"!({text})"
 
 
-def print_term(term: Term) -> str:
+def print_term(term: tree.Term) -> str:
     """A term as it stands between commas."""
     return _print_term(term, 0)
 
 
-def _print_arguments(arguments: tuple[Term, ...]) -> str:
+def _print_arguments(arguments: tuple[tree.Term, ...]) -> str:
     return ", ".join(map(print_term, arguments))
 
 
-def _print_term(term: Term, least: int) -> str:
+def _print_term(term: tree.Term, least: int) -> str:
     """In parentheses when its outermost operator binds weaker than `least`."""
     match term:
-        case Variable():
+        case tree.Variable():
             return term.name
-        case Wildcard():
+        case tree.Wildcard():
             return "_"
-        case Integer():
+        case tree.Integer():
             # A negative number is a prefix minus to the operator `^`.
             text = f"{term.value}{'u' if term.is_unsigned else ''}"
             return f"({text})" if term.value < 0 and least > PREFIX_PRECEDENCE else text
-        case Float():
+        case tree.Float():
             text = repr(term.value)
             return f"({text})" if text.startswith("-") and least > PREFIX_PRECEDENCE else text
-        case String():
+        case tree.String():
             return write_string(term.value)
-        case Call():
+        case tree.Call():
             text, precedence = _print_call(term)
             return f"({text})" if precedence < least else text
-        case Cast():
+        case tree.Cast():
             return f"as({print_term(term.term)}, {term.type_name})"
-        case Aggregate(target=Call(arguments=(start, folded))) if term.operator[0] == "@":
+        case tree.Aggregate(target=tree.Call(arguments=(start, folded))) if term.operator[0] == "@":
             return f"@{term.operator} {print_term(folded)} : {print_term(start)}, {{ {_print_body(term.body)} }}"
-        case Aggregate():
+        case tree.Aggregate():
             target = "" if term.target is None else f" {print_term(term.target)}"
             return f"{term.operator}{target} : {{ {_print_body(term.body)} }}"
         case _:
             assert_never(term)
 
 
-def _print_call(call: Call) -> tuple[str, int]:
+def _print_call(call: tree.Call) -> tuple[str, int]:
     """The text and how strongly its outermost operator binds."""
     functor, arguments = call.functor, call.arguments
     precedence = PRECEDENCE.get(functor)
@@ -215,7 +181,7 @@ def _print_call(call: Call) -> tuple[str, int]:
         return f"{left} {functor} {right}", precedence
     if len(arguments) == 1 and functor == "neg":
         operand = arguments[0]
-        if isinstance(operand, Integer | Float) and not repr(operand.value).startswith("-"):
+        if isinstance(operand, tree.Integer | tree.Float) and not repr(operand.value).startswith("-"):
             return f"-({_print_term(operand, 0)})", PREFIX_PRECEDENCE
         return f"-{_print_term(operand, PREFIX_PRECEDENCE)}", PREFIX_PRECEDENCE
     if functor == "[]":
@@ -227,11 +193,13 @@ def _print_call(call: Call) -> tuple[str, int]:
     return f"{functor}({_print_arguments(arguments)})", _OPERAND
 
 
-def _least_on_right(operand: Term, least: int) -> int:
+def _least_on_right(operand: tree.Term, least: int) -> int:
     """Prefix operators and negative numbers can stand right of any operator, even of `^`."""
-    is_prefix = isinstance(operand, Call) and len(operand.arguments) == 1 and operand.functor in ("neg", "bnot", "lnot")
+    is_prefix = (
+        isinstance(operand, tree.Call) and len(operand.arguments) == 1 and operand.functor in ("neg", "bnot", "lnot")
+    )
     return (
         PREFIX_PRECEDENCE
-        if least > PREFIX_PRECEDENCE and (is_prefix or isinstance(operand, Integer | Float))
+        if least > PREFIX_PRECEDENCE and (is_prefix or isinstance(operand, tree.Integer | tree.Float))
         else least
     )

@@ -125,13 +125,7 @@ class TermParser(Cursor):
         number = read_integer(self.texts[index])
         span = new_span(Span, (self.starts[first], self.ends[index]))
         if number is None or sign * number[0] < SMALLEST_NUMBER:
-            self.report(
-                "E0105",
-                f"the integer `{crop(self.source.text[span.start : span.end])}` does not fit 64 bits",
-                span,
-                "out of range",
-                advice="number goes from -2^63 to 2^63-1, unsigned from 0 to 2^64-1",
-            )
+            self.report("E0105", span, number=crop(self.source.text[span.start : span.end]))
             return Integer(0, False, span)
         return Integer(sign * number[0], number[1], span)
 
@@ -139,13 +133,7 @@ class TermParser(Cursor):
         value = sign * float(self.texts[index])
         span = Span(self.starts[first], self.ends[index])
         if isinf(value):
-            self.report(
-                "E0105",
-                f"the float `{crop(self.source.text[span.start : span.end])}` does not fit 64 bits",
-                span,
-                "out of range",
-                advice="the largest float is about 1.8e308",
-            )
+            self.report("E0105.float", span, number=crop(self.source.text[span.start : span.end]))
             value = 0.0
         return Float(value, span)
 
@@ -206,13 +194,7 @@ class TermParser(Cursor):
         if word in FUNCTORS:
             if follow == "(":
                 return self.call()
-            raise self.failure(
-                "E0113",
-                f"`{word}` is the name of a functor and can not be a variable",
-                self.span_of(index),
-                "functor without arguments",
-                advice=f"write `{word}(...)`, or choose another name for the variable",
-            )
+            raise self.failure("E0113.functor", self.span_of(index), word=word)
         if word == "nil":
             self.position += 1
             return Call("nil", (), self.span_of(index), self.span_of(index))
@@ -271,8 +253,7 @@ class TermParser(Cursor):
             if word in ("min", "max") and target is not None:
                 best = "least" if word == "min" else "greatest"
                 other = f"a column `{word} number` keeps the {best} of what rules derive, also in recursion"
-            message = f"the aggregate `{word}` has no body"
-            raise self.failure("E0121", message, self.span_of(index), "aggregate", advice=f"write `{shape}`; {other}")
+            raise self.failure("E0121", self.span_of(index), word=word, shape=shape, otherwise=other)
         return Aggregate(
             word, target, self.aggregated(f"after `:` of `{word}`", f"write `{shape}`"), self.span_from(index)
         )

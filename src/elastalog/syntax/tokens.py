@@ -13,7 +13,7 @@ from itertools import accumulate, compress
 from operator import add
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.late import dataclass
 from elastalog.syntax.keywords import DIRECTIVES, RESERVED
@@ -195,72 +195,30 @@ def _replacement(kind: int, piece: str, is_in_name: bool) -> tuple[int, str]:
 
 def _report(source: Source, kind: int, piece: str, span: Span) -> Diagnostic:
     if kind == _OPEN_STRING:
-        return Diagnostic(
-            "E0102",
-            "a string is not closed on its line",
-            (Label(span, "the string starts here"),),
-            help='close it with `"`; a line break inside a string is written `\\n`',
-            source=source,
-        )
+        return finding("E0102", span, source=source)
     if kind == _OPEN_COMMENT:
-        return Diagnostic(
-            "E0103",
-            "a comment is not closed",
-            (Label(Span(span.start, span.start + 2), "the comment starts here and runs to the end of the file"),),
-            help="close it with `*/`",
-            source=source,
-        )
+        return finding("E0103", Span(span.start, span.start + 2), source=source)
     if kind == _BAD_NUMBER:
-        return Diagnostic(
-            "E0104",
-            f"`{crop(piece)}` is not a number",
-            (Label(span, "malformed number"),),
-            help="numbers are written 42, 42u, 0x2a, 0b101, 1.5, 1.5e-3 or, as an IPv4 address, 192.168.0.1",
-            source=source,
-        )
+        return finding("E0104", span, source=source, number=crop(piece))
     if kind == _QUOTED:
-        return Diagnostic(
-            "E0101",
-            "a string is written with double quotes",
-            (Label(span, "in single quotes"),),
-            help='write it between `"`',
-            source=source,
-        )
+        return finding("E0101.quotes", span, source=source)
     if kind == _PREPROCESSOR:
         word = piece[1:].split(maxsplit=1)
-        return Diagnostic(
-            "E0197",
-            f"`#{crop(word[0]) if word else ''}` is for the preprocessor, which does not read this",
-            (Label(Span(span.start, span.start + len(piece.rstrip())), "preprocessor line"),),
-            help="begin a line with it, and leave the preprocessor on; comments start with `//`",
-            source=source,
-        )
+        place = Span(span.start, span.start + len(piece.rstrip()))
+        return finding("E0197", place, source=source, word=crop(word[0]) if word else "")
     found = _BIDI.search(piece)
     if found:
         return _bidi(source, span.start, found, False)
-    return Diagnostic(
-        "E0101",
-        f"unexpected character {name_character(piece[0])}" if len(piece) == 1 else "unexpected characters",
-        (Label(span, "not part of the language"),),
-        help="names consist of the letters A to Z and a to z, digits, `_` and `?`; other text belongs into strings",
-        source=source,
-    )
+    what = f"character {name_character(piece[0])}" if len(piece) == 1 else "characters"
+    return finding("E0101", span, source=source, what=what)
 
 
 def _bidi(source: Source, offset: int, marks: re.Match[str], in_string: bool) -> Diagnostic:
-    return Diagnostic(
-        "E0107",
-        f"the text holds the invisible mark {name_character(marks[0][0])}",
-        (
-            Label(
-                Span(offset + marks.start(), offset + marks.end()),
-                "this may show the text in another order than it is read",
-            ),
-        ),
-        help="remove it, unless the value is meant to hold it" if in_string else "remove it",
-        severity="warning" if in_string else "error",
-        source=source,
-    )
+    return finding(
+        "E0107", Span(offset + marks.start(), offset + marks.end()),
+        source=source, severity="warning" if in_string else "error", mark=name_character(marks[0][0]),
+        advice="remove it, unless the value is meant to hold it" if in_string else "remove it",
+    )  # fmt: skip
 
 
 def name_character(character: str) -> str:

@@ -380,19 +380,24 @@ class Tree:
 _Node = TypeVar("_Node")
 
 
-def nodes_of(kind: type[_Node], tree: object) -> Iterator[_Node]:
-    """The nodes of a kind in a tree, in the order written, each before those inside it."""
+def nodes_of(kind: type[_Node], tree: object, *, is_deep: bool = True) -> Iterator[_Node]:
+    """The nodes of a kind in a tree, in the order written, each before those inside it, which are only looked at where
+    `is_deep`."""
     pending = [tree]
     while pending:
         node = pending.pop()
         if isinstance(node, kind):
             yield node
-        if isinstance(node, Span):
-            continue
-        if isinstance(node, tuple):
-            pending.extend(reversed(node))
-        elif is_dataclass(node) and not isinstance(node, type):
-            pending.extend(getattr(node, part.name) for part in reversed(fields(node)))
+            if not is_deep:
+                continue
+        pending.extend(reversed(parts_of(node)))
+
+
+def parts_of(node: object) -> tuple[Any, ...]:
+    """What a node is made of, or a tuple of nodes."""
+    if isinstance(node, tuple):
+        return () if isinstance(node, Span) else node
+    return tuple(getattr(node, part.name) for part in fields(node)) if is_dataclass(node) else ()
 
 
 def mapped(tree: _Node, change: Callable[[Any], Any]) -> _Node:

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from elastalog import __version__
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.web import problems
 from elastalog.web.auth import Bounds, Guard
 from elastalog.web.models import Problem, bearer
@@ -45,11 +45,7 @@ def make_app(service: Service, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service, app.state.settings = service, settings
-    for router, prefix in (
-        (at_any_epoch, PREFIX),
-        (at_any_epoch, f"{PREFIX}/at/{{epoch}}"),
-        (at_the_last, PREFIX),
-    ):
+    for router, prefix in ((at_any_epoch, PREFIX), (at_any_epoch, f"{PREFIX}/at/{{epoch}}"), (at_the_last, PREFIX)):
         app.include_router(router, prefix=prefix, dependencies=[Depends(bearer)])
     app.get("/api/docs", include_in_schema=False)(reference_page)
     app.add_exception_handler(ElastalogError, problems.of_error)
@@ -170,8 +166,7 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind(kind[4])
         found.listen(1024)
     except OSError as error:
-        told = f"{host}:{port} cannot be listened at: {(error.strerror or str(error)).lower()}"
-        raise ElastalogError([Diagnostic("E0937", told, help="choose another --port or --host")]) from None
+        raise ElastalogError.of("E0937", host=host, port=port, error=(error.strerror or str(error)).lower()) from None
     return found
 
 

@@ -18,7 +18,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.diagnostic import Diagnostic, finding
 from elastalog.web.metrics import Metrics
 from elastalog.web.problems import Refused, problem
 from elastalog.web.settings import Role, Settings
@@ -74,7 +74,7 @@ class Guard:
         headers = connection.headers
         host = headers.get("host", "")
         if _address(host)[0] not in self._hosts and "*" not in self._hosts:
-            return problem((_other_host(host),))
+            return problem((finding("E0928", host=host[:100]),))
         if not self._is_own_origin(headers, host):
             return problem((_other_site(headers.get("origin", "")),))
         state = scope.setdefault("state", {})
@@ -109,9 +109,7 @@ class Guard:
         return origin is None or origin.lower().partition("://")[1:] == ("://", host.lower())
 
     def _unknown(self, scope: Scope) -> Response:
-        told = Diagnostic(
-            "E0923", "this needs a token", help="send `Authorization: Bearer TOKEN`; who started the service has it"
-        )
+        told = finding("E0923")
         if scope["path"].startswith(API) or scope.get("method") != "GET":
             return problem((told,))
         is_wrong = b"token=" in scope["query_string"]
@@ -128,7 +126,7 @@ def role_of(connection: HTTPConnection) -> Role:
 async def may_write(connection: HTTPConnection) -> None:
     """Refuses who may only read."""
     if role_of(connection) is not Role.WRITE:
-        told = Diagnostic("E0924", "this token may only read", help="ask who runs the service for one that may write")
+        told = finding("E0924")
         raise Refused(told)
 
 
@@ -175,14 +173,8 @@ def _address(host: str) -> tuple[str, int]:
         return "", 0
 
 
-def _other_host(host: str) -> Diagnostic:
-    advice = "use the address that the service printed, or start it with `--allow-host`"
-    return Diagnostic("E0928", f"`{host[:100]}` is not a name of this service", help=advice)
-
-
 def _other_site(origin: str) -> Diagnostic:
-    told = f"the request comes from a page of `{origin[:100]}`"
-    return Diagnostic("E0929", told, help="use the service's own pages, or a program with the token")
+    return finding("E0929", origin=origin[:100])
 
 
 _ALWAYS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
@@ -244,5 +236,4 @@ class Bounds:
         return length.isdecimal() and int(length[:30]) > self._most
 
     def _too_large(self) -> Diagnostic:
-        told = f"the request has more than {self._most:,} bytes"
-        return Diagnostic("E0925", told, help="send it in parts")
+        return finding("E0925", most=self._most)

@@ -12,9 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum
 from typing import ParamSpec, TypeVar
 
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.quota import Quota
-from elastalog.web import errors
-from elastalog.web.settings import Limits
+from elastalog.web.settings import Busy, Limits
 
 Asked = ParamSpec("Asked")
 T = TypeVar("T")
@@ -22,6 +22,10 @@ T = TypeVar("T")
 PATIENCE = 1.25
 """Who answers keeps to the time itself, ends, and knows better what was too slow; beyond this many times it, as when a
 large answer is being written, nobody waits."""
+
+
+class Closed(ElastalogError):
+    """The service has ended."""
 
 
 class Kind(Enum):
@@ -79,7 +83,7 @@ class Calls:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds * PATIENCE)
         except TimeoutError:
-            raise errors.too_slow(self._limits.seconds) from None
+            raise LimitReached.of("E0921", seconds=self._limits.seconds) from None
 
     def close(self) -> None:
         """Ends after what was begun."""
@@ -99,11 +103,11 @@ class Waiting:
         """Has a task done, in its turn. Nobody waits for one that is not `is_asked`: it is never refused."""
         with self._lock:
             if is_asked and self.number >= self._most:
-                raise errors.too_many_questions(self.number)
+                raise Busy.of("E0922", number=self.number)
             try:
                 future = threads.submit(task)
             except RuntimeError:
-                raise errors.closed() from None
+                raise Closed.of("E0936") from None
             self.number += 1
         future.add_done_callback(self._done)
         return future
@@ -131,7 +135,7 @@ class Worker:
 
     def afterwards(self, task: Callable[[], object]) -> None:
         """Does a task when there is time, before whatever is asked for later; never, if the worker has ended."""
-        with contextlib.suppress(errors.Closed):
+        with contextlib.suppress(Closed):
             self._waiting.submit(self._threads, task, is_asked=False)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from elastalog.evaluation.changes import NO_RULES, Changes, RuleTexts
-from elastalog.web import errors
+from elastalog.web.settings import Busy
 
 MOST_FACTS, MOST_EVENTS, MOST_SUMS = 200_000, 10_000, 4
 """What is kept at hand: so many changed facts, so many events, so many sums of events."""
@@ -117,7 +117,7 @@ class Feed:
         """Every event from an epoch on, without gaps: the `since` of an event is the `epoch` of the one before. Those
         that are at hand come together; none after so many seconds without. Ends when the feed is closed."""
         if self.listeners >= most:
-            raise errors.too_many_listeners(self.listeners)
+            raise Busy.of("E0922.too_many_listeners", number=self.listeners)
         self.listeners += 1
         try:
             while not self._is_closed:

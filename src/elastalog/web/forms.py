@@ -19,8 +19,9 @@ from fastapi.responses import StreamingResponse
 from elastalog.analysis.listing import json_value, show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.debugging.answers import Suggestion
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.changes import Changes
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
+from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.evaluation.differences import Difference
 from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.rows import row_from_json
@@ -55,8 +56,7 @@ def form_of(request: Request) -> str:
         for form in FORMS:
             if name in (form, "*/*", f"{form.partition('/')[0]}/*", ""):
                 return form
-    told = f"facts do not come as `{request.headers.get('accept', '')[:100]}`"
-    raise Refused(Diagnostic("E0931", told, help=f"accept one of {', '.join(FORMS)}"))
+    raise Refused(finding("E0931", get=request.headers.get("accept", "")[:100], forms=", ".join(FORMS)))
 
 
 def _quality(text: str) -> float:
@@ -199,27 +199,25 @@ def columns_as_json(schema: Schema) -> list[dict[str, str]]:
 
 
 def changes_as_json(changes: Changes, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
-    """What changed, by relation; facts beyond so many are only counted, and `is_cut` says so."""
+    """What changed, by relation; facts beyond `most` are only counted, and `is_cut` says so."""
     relations: dict[str, Any] = {}
     left = most
-    is_cut = False
     for name in changes:
-        if only is not None and name not in only:
-            continue
-        changed = changes[name]
-        sides: dict[str, Any] = {}
-        for side, facts in (("inserted", changed.inserted), ("deleted", changed.deleted)):
-            number = len(facts)
-            sides[side] = rows_as_json(_first(facts, left))
-            sides[f"{side}_count"] = number
-            is_cut = is_cut or number > left
-            left = max(0, left - number)
-        relations[name] = sides
-    return {"impact": changes.impact, "relations": relations, "is_cut": is_cut}
+        if only is None or name in only:
+            changed = changes[name]
+            relations[name] = sides_as_json(changed, left, left - len(changed.inserted))
+            left -= len(changed.inserted) + len(changed.deleted)
+    return {"impact": changes.impact, "relations": relations, "is_cut": left < 0}
 
 
-def _first(facts: Relation, most: int) -> Iterable[tuple[Value, ...]]:
-    return facts.head(most) if most else []
+def sides_as_json(changed: RelationChanges | Difference, inserted: int, deleted: int) -> dict[str, Any]:
+    """The first facts of a relation that came and went, as many as are wanted of each, and how many they are."""
+    return {
+        "inserted": rows_as_json(changed.inserted.head(inserted) if inserted > 0 else ()),
+        "inserted_count": len(changed.inserted),
+        "deleted": rows_as_json(changed.deleted.head(deleted) if deleted > 0 else ()),
+        "deleted_count": len(changed.deleted),
+    }
 
 
 def event_as_json(event: Event, most: int, only: Collection[str] | None = None) -> dict[str, Any]:
@@ -243,7 +241,7 @@ def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
 
 def malformed(reason: str) -> ElastalogError:
     """A request whose parts do not fit together."""
-    return ElastalogError([Diagnostic("E0926", reason, help="see /api/docs")])
+    return error("E0926", reason=reason)
 
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:

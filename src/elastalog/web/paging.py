@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,8 @@ import pyarrow.compute as pc
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.program import Base, Value
 from elastalog.backends.rows import places_in
+from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.facts import FactWords, Relation
 from elastalog.relations.schema import Schema
@@ -25,7 +28,6 @@ from elastalog.relations.tables import to_table
 from elastalog.relations.words import Dictionary
 from elastalog.session import Session
 from elastalog.syntax.keywords import RESERVED
-from elastalog.web import errors
 from elastalog.web.replicas import Replicas
 from elastalog.web.settings import Limits
 
@@ -72,15 +74,15 @@ class Cut:
     order: tuple[tuple[str, bool], ...] = ()
 
 
-def cut_of(offset: int, limit: int, order: str | Sequence[str], most: int) -> Cut:
-    """A part as it is asked for: `order` has names of columns, prefixed with `-` for descending."""
-    if not 0 <= offset < 1 << 62:
-        raise errors.wrong_page(f"its offset is {offset}")
-    if not 0 <= limit <= most:
-        raise errors.wrong_page(f"{limit:,} rows are asked for, and {most:,} are the most")
-    names = order.split(",") if isinstance(order, str) else order
-    keys = [name.strip() for name in names if name.strip()]
-    return Cut(offset, limit, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))
+class Wanted(TypedDict, total=False):
+    """The part of facts or answers that is asked for: `limit` of them from `offset` on. `order`: names of columns,
+    prefixed with `-` for descending; without, they are in no particular order. `most`: how many rows a page may have,
+    and has without a `limit`, instead of what the limits of the service say."""
+
+    offset: int
+    limit: int | None
+    order: str | Sequence[str]
+    most: int | None
 
 
 def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: Cut) -> FactWords:
@@ -89,7 +91,8 @@ def sorted_rows(schema: Schema, facts: FactWords, dictionary: Dictionary, cut: C
     names = [*schema.names, *(("@level", "@count") if facts.level is not None else ())]
     for name, _ in cut.order:
         if name not in names:
-            raise errors.unknown_column(schema.name, name, names)
+            listed, near = ", ".join(f"`{known}`" for known in names), did_you_mean(name, names)
+            raise error("E0920.unknown_column", relation=schema.name, column=name, known=listed, near=near)
     keys = [(name, "descending" if is_turned else "ascending") for name, is_turned in cut.order]
     wanted = {name for name, _ in keys}
     columns = {name: _key(schema, name, facts, dictionary) for name in wanted}
@@ -190,13 +193,7 @@ class Pager:
         self._views = Views(limits.cache)
 
     def page(
-        self,
-        session: Session,
-        relation: str,
-        where: str,
-        cut: Cut,
-        parameters: Mapping[str, Value],
-        annotations: bool,
+        self, session: Session, relation: str, where: str, cut: Cut, parameters: Mapping[str, Value], annotations: bool
     ) -> Callable[[], Page]:
         """What makes a page of a relation, once the session need not be held any more."""
         source, epoch = session[relation], session.epoch
@@ -259,10 +256,17 @@ class Pager:
         part = taken(facts, slice(cut.offset, cut.offset + cut.limit))
         return _page(answers, part, epoch, cut, total, False)
 
-    def cut(self, offset: int, limit: int | None, order: str | Sequence[str], most: int | None = None) -> Cut:
-        """The part that is asked for; `most` rows, which is also what comes unless told."""
-        usual = self._limits.page if most is None else most
-        return cut_of(offset, usual if limit is None else limit, order, most or self._limits.rows)
+    def cut(self, **wanted: Unpack[Wanted]) -> Cut:
+        """The part that is asked for."""
+        most, offset, limit = wanted.get("most"), wanted.get("offset", 0), wanted.get("limit")
+        rows = (self._limits.page if most is None else most) if limit is None else limit
+        if not 0 <= offset < 1 << 62:
+            raise error("E0920", reason=f"its offset is {offset}")
+        if not 0 <= rows <= (most or self._limits.rows):
+            raise error("E0920", reason=f"{rows:,} rows are asked for, and {most or self._limits.rows:,} are the most")
+        order = wanted.get("order", "")
+        keys = [name.strip() for name in (order.split(",") if isinstance(order, str) else order) if name.strip()]
+        return Cut(offset, rows, tuple((key.removeprefix("-"), key.startswith("-")) for key in keys))
 
 
 def _page(source: Relation, facts: FactWords, epoch: int, cut: Cut, total: int, annotations: bool) -> Page:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, render_json
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding, render_json
 
 log = logging.getLogger("elastalog.web")
 
@@ -115,14 +115,11 @@ def _malformed(fault: Mapping[str, Any], kind: str) -> Diagnostic:
     """What is wrong with a request whose body was sent as a kind of content."""
     if fault["type"] == "json_invalid":
         reason = fault["ctx"]["error"][:300].lower()
-        return Diagnostic(
-            "E0926", f"the body is not JSON: {reason} (character {fault['loc'][-1]})", help="see /api/docs"
-        )
+        return finding("E0926.malformed_2", reason=reason, fault=fault["loc"][-1])
     if fault["loc"] == ("body",) and fault["type"] != "missing" and "json" not in kind.lower():
-        advice = "send JSON, with the header `Content-Type: application/json`"
-        return Diagnostic("E0926", f"the `Content-Type` of the body is `{kind[:100]}`", help=advice)
+        return finding("E0926.malformed_3", kind=kind[:100])
     where = ".".join(str(part) for part in fault["loc"])
-    return Diagnostic("E0926", f"`{where}`: {str(fault['msg'])[:300].lower()}", help="see /api/docs")
+    return finding("E0926.malformed", where=where, fault=str(fault["msg"])[:300].lower())
 
 
 async def of_defect(request: Request, error: Exception) -> Response:

@@ -1,36 +1,27 @@
-"""What a service is asked, at any epoch that is kept, without changing anything: facts, queries, why and why not; what
-broke it, what to mend, and what rests on a fact, which are answered by trying things out. All within a quota."""
+"""What a service is asked, at any epoch that is kept, without changing anything: pages of facts and answers, and what
+else a session can be asked, also what it answers by trying things out. All within a quota."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, Unpack
 
 from elastalog.analysis.program import Value
-from elastalog.database import Written
-from elastalog.debugging.answers import Blame, Localisation, Suggestion
-from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.diagnostics.quota import Quota, Stopped, time_left, within
-from elastalog.evaluation.changes import Changes, RuleTexts
-from elastalog.evaluation.differences import Differences
+from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.program import Program
-from elastalog.provenance.absence import Absence
-from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
 from elastalog.session.questions import Statistics
-from elastalog.storage.entries import LogEntry
 from elastalog.storage.errors import epoch_unknown
-from elastalog.storage.history import Turn
-from elastalog.web import errors, rules
+from elastalog.web import rules
 from elastalog.web.calls import Worker, asks
 from elastalog.web.feed import Event
-from elastalog.web.paging import Page, Pager
+from elastalog.web.paging import Page, Pager, Wanted
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 
@@ -91,6 +82,10 @@ class RelationSummary:
         return tuple(found)
 
 
+SEARCHED = 0.8
+"""The part of its time that a search may take: the rest is for the proofs of what it found."""
+
+
 class Reading:
     """Readers see the last committed epoch, or an earlier one, and never wait for a commit. Proofs and absences that
     are handed out stay as they are; to go further down, ask again with a fact of theirs. A question whose time or
@@ -121,6 +116,12 @@ class Reading:
             with self._earlier.at(number) as earlier, earlier.engine.within():
                 yield earlier
 
+    def look(self, question: Callable[[Session], T], epoch: Moment = None) -> T:
+        """What a session of an epoch has at hand: it is only read, and only briefly."""
+        with self.at(epoch) as session:
+            return question(session)
+
+    @asks
     def ask(
         self,
         question: Callable[[Session], T],
@@ -129,8 +130,8 @@ class Reading:
         *,
         changes: bool = False,
     ) -> T:
-        """Asks a session of an epoch. `changes`: the question changes facts, and changes them back. It may be asked a
-        second time, if it was in the way of a commit."""
+        """Asks a session of an epoch what may take long. `changes`: the question changes facts, and changes them back.
+        It may be asked a second time, if it was in the way of a commit."""
         with self.question(seconds):
             with self.replicas.reading() as session:
                 number = self._earlier_than(session, epoch)
@@ -154,64 +155,45 @@ class Reading:
             raise epoch_unknown(session.engine.store, number, session.log()[0].epoch, session.epoch)
         return None if number == session.epoch else number
 
+    def time_to_search(self) -> float:
+        """How long a search may take that is part of a question."""
+        return SEARCHED * self.time()
+
     def time(self, seconds: float | None = None) -> float:
         """How long what is asked now may take, if it wants so many seconds. Raises LimitReached if the time of the
         question that it belongs to is over."""
         limit = self.limits.seconds
         left = time_left(limit if seconds is None else min(seconds, limit))
         if left <= 0:
-            raise errors.too_slow(limit)
+            raise LimitReached.of("E0921", seconds=limit)
         return left
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def program(self, epoch: Moment = None) -> Program:
-        """The program of an epoch."""
-        with self.at(epoch) as session:
-            return session.program
-
     def check_program(self, text: str) -> tuple[Diagnostic, ...]:
         """Errors, warnings and notes of a whole program that is to take the place of this one."""
-        return rules.check_text(text, self.program())
+        return rules.check_text(text, self.look(lambda session: session.program))
 
-    def schemas(self, epoch: Moment = None) -> dict[str, Schema]:
-        """The schemas of all relations, by name."""
-        with self.at(epoch) as session:
-            return dict(session.schemas)
-
-    def relations(self, epoch: Moment = None) -> tuple[RelationSummary, ...]:
-        """Every declared relation: its columns, how many facts it holds, and what the last epoch changed in it."""
-        return self.relations_at(epoch)[0]
-
-    def relations_at(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
-        """The same, and the epoch."""
+    def relations(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
+        """Every declared relation: its columns, how many facts it holds, and what the last epoch changed in it; and the
+        number of the epoch."""
         with self.at(epoch) as session:
             return RelationSummary.all_of(session, self.replicas.record_of(session.epoch)), session.epoch
-
-    def require_relations(self, names: Iterable[str]) -> None:
-        """Raises ElastalogError if there is no relation of a name."""
-        with self.at() as session:
-            for name in names:
-                session[name]
 
     def page(
         self,
         relation: str,
         where: str = "",
-        order: str | Sequence[str] = "",
-        offset: int = 0,
-        limit: int | None = None,
-        epoch: Moment = None,
         *,
+        epoch: Moment = None,
         parameters: Mapping[str, Value] | None = None,
         annotations: bool = False,
-        most: int | None = None,
+        **wanted: Unpack[Wanted],
     ) -> Page:
-        """Some facts of a relation. `where`: literals as in the body of a rule, in which the columns are variables, as
-        `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, prefix `-` for
-        descending; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
-        many rows a page may have, and has without a `limit`, instead of what the limits say."""
-        cut = self._pager.cut(offset, limit, order, most)
+        """Some facts of a relation, those that are wanted. `where`: literals as in the body of a rule, in which the
+        columns are variables, as `from > 10, !edge(from, to)`, with `parameters`. `annotations`: with levels and
+        counts, which they may be ordered by, too: `@level`, `@count`."""
+        cut = self._pager.cut(**wanted)
         with self.question():
             with self.at(epoch) as session:
                 make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
@@ -227,71 +209,21 @@ class Reading:
         self,
         text: str,
         parameters: Mapping[str, Value] | None = None,
-        offset: int = 0,
-        limit: int | None = None,
-        epoch: Moment = None,
         *,
-        order: str | Sequence[str] = "",
+        epoch: Moment = None,
         seconds: float | None = None,
-        most: int | None = None,
+        **wanted: Unpack[Wanted],
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
         with self.question(seconds):
             answer, number = self.ask(lambda session: (session.engine.asking(text, parameters), session.epoch), epoch)
-            return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
+            return self._pager.answers(answer(), number, self._pager.cut(**wanted))
 
     def statistics(self, epoch: Moment = None) -> Statistics:
         """What rules and relations cost."""
         with self.at(epoch) as session:
             found = session.statistics()
         return found if found.rules or epoch is not None else replace(found, rules=self.replicas.rule_costs)
-
-    # --- why -------------------------------------------------------------------------------------------------------
-
-    @asks
-    def proof(self, fact: Written, depth: int | None = None, epoch: Moment = None) -> Proof:
-        """Why a fact holds, to a depth (that of the limits unless given)."""
-        return self.ask(lambda session: session.explain(fact, self.limits.depth if depth is None else depth), epoch)
-
-    @asks
-    def derivations(self, fact: Written, epoch: Moment = None) -> tuple[Proof, ...]:
-        """Every derivation of a fact, as proofs of one level."""
-        return self.ask(lambda session: session.derivations(fact), epoch)
-
-    @asks
-    def why_not(
-        self,
-        fact: Written,
-        limit: int = 5,
-        epoch: Moment = None,
-        *,
-        rule: int | None = None,
-        bindings: Mapping[str, Value] | None = None,
-    ) -> Absence:
-        """Why a fact does not hold."""
-        return self.ask(lambda session: session.why_not(fact, limit, rule=rule, bindings=bindings), epoch)
-
-    @asks
-    def turns(self, fact: Written) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level; needs a store."""
-        return self.ask(lambda session: session.history(fact))
-
-    # --- history ---------------------------------------------------------------------------------------------------
-
-    def epochs(self) -> tuple[LogEntry, ...]:
-        """What is known of every epoch, oldest first."""
-        with self.at() as session:
-            return session.log()
-
-    @asks
-    def diff(self, first: int, last: int) -> Differences:
-        """What the epochs after one until another did together; needs a store."""
-        return self.ask(lambda session: session.diff(first, last))
-
-    def changed_rules(self, first: int, last: int) -> RuleTexts:
-        """The rules that went and came from one epoch to another."""
-        with self.at() as session:
-            return session.engine.changed_rules(first, last)
 
     def changes_since(self, epoch: int) -> Event:
         """What the epochs after one have changed together."""
@@ -301,76 +233,3 @@ class Reading:
             return Event(epoch, session.epoch, session.changes_since(epoch), rules)
 
         return self.ask(changes)
-
-
-SEARCHED = 0.8
-"""The part of its time that a search may take: the rest is for the proofs of what it found."""
-
-
-class Debugging:
-    """`undo` applies a suggestion. `epoch`: as if that were the last one."""
-
-    def __init__(self, reading: Reading, undo: Callable[[Suggestion], Changes]) -> None:
-        self._reading = reading
-        self._undo = undo
-
-    @asks
-    def uses(
-        self,
-        fact: Written,
-        all: bool = False,  # noqa: A002  # its public name
-        seconds: float | None = None,
-        epoch: Moment = None,
-    ) -> tuple[Fact, ...]:
-        """The facts that follow directly from a fact; with `all`, those that would go with it."""
-        return self._reading.ask(lambda session: tuple(session.uses(fact, all=all)), epoch, seconds, changes=all)
-
-    @asks
-    def localise(
-        self,
-        unwanted: Sequence[Any] = (),
-        missing: Sequence[Any] = (),
-        *,
-        epochs: tuple[int, int] | None = None,
-        seconds: float | None = None,
-        epoch: Moment = None,
-    ) -> Localisation:
-        """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
-        return self._reading.ask(
-            lambda session: session.localise(unwanted, missing, epochs=epochs, time_limit=self._time_to_search()),
-            epoch,
-            seconds,
-            changes=True,
-        )
-
-    @asks
-    def suggest(
-        self,
-        unwanted: Sequence[Any] = (),
-        missing: Sequence[Any] = (),
-        rejected: Sequence[Any] = (),
-        weights: Mapping[Any, float] | None = None,
-        *,
-        epochs: tuple[int, int] | None = None,
-        over: str | None = None,
-        seconds: float | None = None,
-        epoch: Moment = None,
-    ) -> Suggestion:
-        """A smallest repair; see `Session.suggest`."""
-        found = self._reading.ask(
-            lambda session: session.suggest(
-                unwanted, missing, rejected, weights, self._time_to_search(), epochs=epochs, over=over
-            ),
-            epoch,
-            seconds,
-            changes=True,
-        )
-        return replace(found, undo=self._undo)
-
-    @asks
-    def blame(self, fact: Written, seconds: float | None = None, epoch: Moment = None) -> Blame:
-        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self._reading.ask(lambda session: session.blame(fact), epoch, seconds, changes=True)
-
-    def _time_to_search(self) -> float:
-        return SEARCHED * self._reading.time()

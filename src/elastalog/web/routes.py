@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -20,7 +20,8 @@ from elastalog.analysis.query import parameter_from_json
 from elastalog.diagnostics.diagnostic import render_json
 from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
-from elastalog.web import errors
+from elastalog.session import Session
+from elastalog.web import models
 from elastalog.web.forms import (
     JSON,
     OTHER_FORMS,
@@ -34,34 +35,14 @@ from elastalog.web.forms import (
     malformed,
     most_rows,
     page_in,
-    rows_as_json,
     rows_from_json,
+    sides_as_json,
     undoing,
 )
-from elastalog.web.models import (
-    WRITES,
-    Asked,
-    BlameGiven,
-    ChangesTold,
-    CommitTold,
-    Epoch,
-    EventTold,
-    ExactRoute,
-    FactText,
-    FaultsGiven,
-    Moment,
-    PageTold,
-    PreviewGiven,
-    ProgramGiven,
-    QueryGiven,
-    RelationsTold,
-    SuggestGiven,
-    TextGiven,
-    UpdateGiven,
-    refusals,
-)
+from elastalog.web.models import WRITES, Asked, ExactRoute, FactText, Moment, refusals
 from elastalog.web.reading import Committed
 from elastalog.web.service import Service
+from elastalog.web.settings import Busy
 
 at_any_epoch = APIRouter(route_class=ExactRoute)
 at_the_last = APIRouter(route_class=ExactRoute)
@@ -69,10 +50,10 @@ at_the_last = APIRouter(route_class=ExactRoute)
 # --- relations -----------------------------------------------------------------------------------------------------
 
 
-@at_any_epoch.get("/relations", tags=["relations"], response_model=RelationsTold, responses=refusals(410))
+@at_any_epoch.get("/relations", tags=["relations"], response_model=models.RelationsTold, responses=refusals(410))
 async def relations(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     """Every relation: its columns, how many facts it holds, and what the last epoch changed in it."""
-    found, number = await service.call(service.reading.relations_at, epoch)
+    found, number = await service.call(service.reading.relations, epoch)
     told = [
         {
             "name": one.name, "columns": columns_as_json(one.schema), "facts": one.facts, "inserted": one.inserted,
@@ -86,7 +67,7 @@ async def relations(service: Asked, epoch: Moment = None) -> dict[str, Any]:
 @at_any_epoch.get(
     "/relations/{relation}",
     tags=["relations"],
-    response_model=PageTold,
+    response_model=models.PageTold,
     responses={200: {"content": OTHER_FORMS}, **refusals(404, 406, 410, 422)},
 )
 async def relation_page(
@@ -106,7 +87,9 @@ async def relation_page(
     form = form_of(request)
     most = None if form == JSON else service.limits.export
     find = service.reading.search if where or order else service.reading.page
-    page = await service.call(find, relation, where, order, offset, limit, epoch, annotations=annotations, most=most)
+    page = await service.call(
+        find, relation, where, epoch=epoch, annotations=annotations, order=order, offset=offset, limit=limit, most=most
+    )
     return await page_in(form, page, service)
 
 
@@ -119,46 +102,46 @@ _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 @at_any_epoch.post(
     "/query",
     tags=["questions"],
-    response_model=PageTold,
+    response_model=models.PageTold,
     responses={200: {"content": OTHER_FORMS}, **refusals(406, 410, 422)},
 )
-async def query(service: Asked, request: Request, given: QueryGiven, epoch: Moment = None) -> Response:
+async def query(service: Asked, request: Request, given: models.QueryGiven, epoch: Moment = None) -> Response:
     """The answers to a conjunctive query with parameters, by pages, in the forms that facts have."""
     form = form_of(request)
     parameters = {name: parameter_from_json(value) for name, value in given.parameters.items()}
     page = await service.call(
-        service.reading.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
-        seconds=given.seconds, most=None if form == JSON else service.limits.export,
+        service.reading.query, given.query, parameters, epoch=epoch, seconds=given.seconds, offset=given.offset,
+        limit=given.limit, order=given.order, most=None if form == JSON else service.limits.export,
     )  # fmt: skip
     return await page_in(form, page, service)
 
 
+async def _answered(service: Service, question: Callable[[Session], dict[str, Any]], epoch: Moment) -> dict[str, Any]:
+    """What a session of an epoch answers to a question that may take long, with the number of that epoch."""
+
+    def ask(session: Session) -> dict[str, Any]:
+        return {"epoch": session.epoch, **question(session)}
+
+    return await service.call(service.reading.ask, ask, epoch)
+
+
 @at_any_epoch.get("/proof", tags=["questions"], responses=refusals(404, 410, 422))
 async def proof(
-    service: Asked,
-    fact: _Fact,
-    depth: Annotated[int | None, Query(ge=0, le=1000)] = None,
-    epoch: Moment = None,
+    service: Asked, fact: _Fact, depth: Annotated[int | None, Query(ge=0, le=1000)] = None, epoch: Moment = None
 ) -> dict[str, Any]:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
     most = service.limits.depth if depth is None else depth
-
-    def ask() -> dict[str, Any]:
-        found, number = service.reading.ask(lambda session: (session.explain(fact, most), session.epoch), epoch)
-        return {"epoch": number, **as_object(found.to_json())}
-
-    return await service.ask(ask)
+    return await _answered(service, lambda session: as_object(session.explain(fact, most).to_json()), epoch)
 
 
 @at_any_epoch.get("/derivations", tags=["questions"], responses=refusals(404, 410, 422))
 async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict[str, Any]:
     """Every derivation of a fact, as proofs of one level."""
 
-    def ask() -> dict[str, Any]:
-        found, number = service.reading.ask(lambda session: (session.derivations(fact), session.epoch), epoch)
-        return {"epoch": number, "fact": fact, "derivations": [as_object(one.to_json()) for one in found]}
+    def ask(session: Session) -> dict[str, Any]:
+        return {"fact": fact, "derivations": [as_object(one.to_json()) for one in session.derivations(fact)]}
 
-    return await service.ask(ask)
+    return await _answered(service, ask, epoch)
 
 
 @at_any_epoch.get("/why-not", tags=["questions"], responses=refusals(404, 409, 410, 422))
@@ -181,13 +164,10 @@ async def why_not(
     if not isinstance(values, dict):
         raise malformed("`bindings` is no JSON object")
 
-    def ask() -> dict[str, Any]:
-        found, number = service.reading.ask(
-            lambda session: (session.why_not(fact, limit, rule=rule, bindings=values), session.epoch), epoch
-        )
-        return {"epoch": number, **as_object(found.to_json())}
+    def ask(session: Session) -> dict[str, Any]:
+        return as_object(session.why_not(fact, limit, rule=rule, bindings=values).to_json())
 
-    return await service.ask(ask)
+    return await _answered(service, ask, epoch)
 
 
 @at_any_epoch.get("/uses", tags=["questions"], responses=refusals(404, 410, 422))
@@ -200,51 +180,56 @@ async def uses(
 ) -> dict[str, Any]:
     """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
     how many they are."""
-    found = await service.call(service.debugging.uses, fact, all, epoch=epoch)
-    most = service.limits.page if limit is None else min(limit, service.limits.rows)
-    return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[:most]]}
+    found = await service.call(
+        service.reading.ask, lambda session: tuple(session.uses(fact, all=all)), epoch, changes=all
+    )
+    return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[: _most(service, limit)]]}
+
+
+def _most(service: Service, limit: int | None) -> int:
+    """How many rows an answer has."""
+    return service.limits.page if limit is None else min(limit, service.limits.rows)
 
 
 # --- debugging -----------------------------------------------------------------------------------------------------
 
 
 @at_any_epoch.post("/localise", tags=["debugging"], responses=refusals(404, 409, 410, 422))
-async def localise(service: Asked, given: FaultsGiven, epoch: Moment = None) -> dict[str, Any]:
+async def localise(service: Asked, given: models.FaultsGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults."""
 
-    def ask() -> dict[str, Any]:
-        found = service.debugging.localise(
-            given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds, epoch=epoch
-        )
+    def ask(session: Session) -> dict[str, Any]:
+        time = service.reading.time_to_search()
+        found = session.localise(given.unwanted, given.missing, epochs=given.epochs, time_limit=time)
         return as_object(found.to_json())
 
-    return await service.ask(ask)
+    return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
 
 @at_any_epoch.post("/suggest", tags=["debugging"], responses=refusals(404, 409, 410, 422))
-async def suggest(service: Asked, given: SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
+async def suggest(service: Asked, given: models.SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. `undo` is
     the update that does it, to be sent to `/updates`."""
 
-    def ask() -> dict[str, Any]:
-        found = service.debugging.suggest(
-            given.unwanted, given.missing, given.rejected, given.weights or None, epochs=given.epochs, over=given.over,
-            seconds=given.seconds, epoch=epoch,
+    def ask(session: Session) -> dict[str, Any]:
+        found = session.suggest(
+            given.unwanted, given.missing, given.rejected, given.weights or None, service.reading.time_to_search(),
+            epochs=given.epochs, over=given.over,
         )  # fmt: skip
         return {**as_object(found.to_json()), "undo": undoing(found)}
 
-    return await service.ask(ask)
+    return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
 
 @at_any_epoch.post("/blame", tags=["debugging"], responses=refusals(404, 409, 410, 422))
-async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict[str, Any]:
+async def blame(service: Asked, given: models.BlameGiven, epoch: Moment = None) -> dict[str, Any]:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
 
-    def ask() -> dict[str, Any]:
-        found = service.debugging.blame(given.fact, given.seconds, epoch)
+    def ask(session: Session) -> dict[str, Any]:
+        found = session.blame(given.fact)
         return {**as_object(found.to_json()), "fact": fact_as_json(found.fact)}
 
-    return await service.ask(ask)
+    return await service.call(service.reading.ask, ask, epoch, given.seconds, changes=True)
 
 
 # --- program -------------------------------------------------------------------------------------------------------
@@ -253,25 +238,19 @@ async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict
 @at_any_epoch.get("/program", tags=["program"], responses=refusals(410))
 async def program(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     """The text of the program, and its rules by number, from 1."""
-
-    def told() -> dict[str, Any]:
-        found = service.reading.program(epoch)
-        return {
-            "name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found)),
-        }  # fmt: skip
-
-    return await service.call(told)
+    found = await service.call(service.reading.look, lambda session: session.program, epoch)
+    return {"name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found))}
 
 
 @at_the_last.post("/program/check", tags=["program"], responses=refusals())
-async def check(service: Asked, given: TextGiven) -> dict[str, Any]:
+async def check(service: Asked, given: models.TextGiven) -> dict[str, Any]:
     """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
     found = await service.call(service.reading.check_program, given.program)
     return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
 
 
 @at_the_last.patch("/program", tags=["program"], dependencies=WRITES, responses=refusals(422))
-async def change(service: Asked, given: ProgramGiven, key: Key = None) -> dict[str, Any]:
+async def change(service: Asked, given: models.ProgramGiven, key: Key = None) -> dict[str, Any]:
     """Adds and removes rules, or puts another program in the place of this one: the next epoch. With `preview`, only
     what that would change is told."""
     if given.program is not None and (given.added or given.removed):
@@ -300,14 +279,18 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_le
 
 
 @at_the_last.post(
-    "/updates", tags=["updates"], dependencies=WRITES, response_model=CommitTold, responses=refusals(404, 409, 422)
+    "/updates",
+    tags=["updates"],
+    dependencies=WRITES,
+    response_model=models.CommitTold,
+    responses=refusals(404, 409, 422),
 )
-async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[str, Any]:
+async def update(service: Asked, given: models.UpdateGiven, key: Key = None) -> dict[str, Any]:
     """Makes the next epoch. With an `Idempotency-Key` it is done once however often it is sent, also when the service
     was started again meanwhile, if it has a store."""
 
     def apply() -> Committed:
-        schemas = service.reading.schemas()
+        schemas = service.reading.look(lambda session: session.schemas)
         return service.writing.apply(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
             told=(given.inserted, given.deleted), source=given.source, added=given.added_rules,
@@ -317,12 +300,14 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
     return await service.call(commit_as_json, await service.commit(apply), service, given.rows)
 
 
-@at_any_epoch.post("/updates/preview", tags=["updates"], response_model=ChangesTold, responses=refusals(404, 410, 422))
-async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
+@at_any_epoch.post(
+    "/updates/preview", tags=["updates"], response_model=models.ChangesTold, responses=refusals(404, 410, 422)
+)
+async def preview(service: Asked, given: models.PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
     """What an update would change, without an epoch; or what it would have changed at an earlier one."""
 
     def try_out() -> dict[str, Any]:
-        schemas = service.reading.schemas(epoch)
+        schemas = service.reading.look(lambda session: session.schemas, epoch)
         changes = service.writing.preview(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), given.seconds,
             added=given.added_rules, removed=given.removed_rules, epoch=epoch,
@@ -333,11 +318,11 @@ async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> 
 
 
 @at_the_last.post("/updates/forecast", tags=["updates"], responses=refusals(404, 422))
-async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
+async def forecast(service: Asked, given: models.PreviewGiven) -> dict[str, Any]:
     """What would be chosen for the strata that an update reaches first: to update them, or to recompute them."""
 
     def look_ahead() -> list[dict[str, Any]]:
-        schemas = service.reading.schemas()
+        schemas = service.reading.look(lambda session: session.schemas)
         inserted, deleted = (rows_from_json(side, schemas) for side in (given.inserted, given.deleted))
         found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
         return [asdict(one) for one in found]
@@ -357,13 +342,13 @@ LONGEST_WAIT = 30.0
 @at_the_last.get(
     "/changes",
     tags=["changes"],
-    response_model=EventTold,
+    response_model=models.EventTold,
     responses={200: {"content": {STREAM: {}}}, 204: {"description": "nothing has changed"}, **refusals(404, 410)},
 )
 async def changes(
     service: Asked,
     request: Request,
-    since: Annotated[Epoch | None, Query()] = None,
+    since: Annotated[models.Epoch | None, Query()] = None,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT)] = 0,
     relations: Annotated[str, Query(max_length=10_000, examples=["path,edge"])] = "",
     rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
@@ -375,13 +360,13 @@ async def changes(
     known = _known(since, last)
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
     if only is not None:
-        await service.call(service.reading.require_relations, only)
+        await service.call(service.reading.look, lambda session: [session[name] for name in only])
     most = most_rows(service, rows)
     if known is not None and known != service.epoch:
         await asyncio.to_thread(service.feed.since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):
         if service.feed.listeners >= service.limits.listeners:
-            raise errors.too_many_listeners(service.feed.listeners)
+            raise Busy.of("E0922.too_many_listeners", number=service.feed.listeners)
         start = service.epoch if known is None else known
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(_stream(service, start, only, most), 200, headers, STREAM)
@@ -417,34 +402,26 @@ async def epochs(
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
 ) -> dict[str, Any]:
     """What is known of every epoch, the last first."""
-    found = await service.call(service.reading.epochs)
-    most = service.limits.page if limit is None else min(limit, service.limits.rows)
-    return {"total": len(found), "epochs": [one.written() for one in found[::-1][offset : offset + most]]}
+    found = await service.call(service.reading.look, lambda session: session.log())
+    last = found[::-1][offset : offset + _most(service, limit)]
+    return {"total": len(found), "epochs": [one.written() for one in last]}
 
 
 @at_the_last.get("/diff", tags=["history"], responses=refusals(410, 422))
 async def diff(
     service: Asked,
-    first: Annotated[Epoch, Query(alias="from")],
-    last: Annotated[Epoch, Query(alias="to")],
+    first: Annotated[models.Epoch, Query(alias="from")],
+    last: Annotated[models.Epoch, Query(alias="to")],
     rows: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
 ) -> dict[str, Any]:
     """What the epochs after one until another did together: facts that came, went, or have another level, and rules.
     The other way round when `to` is the earlier one."""
     most = service.limits.event_rows if rows is None else min(rows, service.limits.rows)
 
-    def told() -> dict[str, Any]:
-        found = service.reading.diff(first, last)
-        rules = service.reading.changed_rules(first, last)
+    def ask(session: Session) -> dict[str, Any]:
+        found, rules = session.diff(first, last), session.engine.changed_rules(first, last)
         relations = {
-            name: {
-                "inserted": rows_as_json(one.inserted.head(most)),
-                "inserted_count": len(one.inserted),
-                "deleted": rows_as_json(one.deleted.head(most)),
-                "deleted_count": len(one.deleted),
-                "moved_count": one.moved.num_rows,
-            }
-            for name, one in found.items()
+            name: {**sides_as_json(one, most, most), "moved_count": one.moved.num_rows} for name, one in found.items()
         }
         is_cut = any(max(one["inserted_count"], one["deleted_count"]) > most for one in relations.values())
         return {
@@ -452,19 +429,15 @@ async def diff(
             "rules": {"added": list(rules.added), "removed": list(rules.removed)},
         }  # fmt: skip
 
-    return await service.ask(told)
+    return await service.call(service.reading.ask, ask)
 
 
 @at_the_last.get("/turns", tags=["history"], responses=refusals(410, 422))
 async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
     """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-    found = await service.call(service.reading.turns, fact)
-    return {
-        "fact": fact,
-        "turns": [
-            {"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found
-        ],
-    }
+    found = await service.call(service.reading.ask, lambda session: session.history(fact))
+    turns = [{"what": one.what, "was": one.was, "level": one.level, "epoch": one.entry.written()} for one in found]
+    return {"fact": fact, "turns": turns}
 
 
 # --- service -------------------------------------------------------------------------------------------------------

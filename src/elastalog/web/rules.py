@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.diagnostics.source import Source, Span
 from elastalog.program import Program
 from elastalog.syntax.parser import parse
@@ -73,11 +73,4 @@ def _called(item: Directive | Pragma | FunctorDeclaration) -> str:
 
 
 def _refused(source: Source, span: Span, what: str) -> Diagnostic:
-    return Diagnostic(
-        "E0927",
-        f"`{what}` is not taken from the network",
-        (Label(span, "not allowed here"),),
-        notes=("what a service reads, writes and runs is decided by who starts it",),
-        help="leave it out, or change the program where the service was started",
-        source=source,
-    )
+    return finding("E0927", span, source=source, what=what)

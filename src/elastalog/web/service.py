@@ -1,8 +1,8 @@
 """A session that many ask and one thread updates.
 
-This is all that the interface over HTTP and the pages know of the engine: `reading`, `writing` and `debugging` are its
-three rooms. Their methods may be called from any thread; they wait for their answers, so that an event loop calls them
-by `await service.call(service.reading.page, "path")`, which also keeps the limits. Readers see the last committed epoch
+This is all that the interface over HTTP and the pages know of the engine: `reading` and `writing`. Their methods may be
+called from any thread; they wait for their answers, so that an event loop calls them by
+`await service.call(service.reading.page, "path")`, which also keeps the limits. Readers see the last committed epoch
 and never wait for a commit, nor a commit for questions (see `replicas`).
 """
 
@@ -17,7 +17,7 @@ from elastalog.session import Session
 from elastalog.web.calls import Calls, Worker, asks, commits
 from elastalog.web.feed import Event, Feed
 from elastalog.web.metrics import Metrics
-from elastalog.web.reading import Debugging, Reading
+from elastalog.web.reading import Reading
 from elastalog.web.replicas import Earlier, Replicas
 from elastalog.web.settings import Limits
 from elastalog.web.writing import Writing
@@ -40,7 +40,6 @@ class Service:
         self._earlier = Earlier(session.engine.store, self.limits.earlier)
         self.reading = Reading(self._replicas, self._worker, self._earlier, self.limits)
         self.writing = Writing(self.reading, self._committed)
-        self.debugging = Debugging(self.reading, lambda suggestion: self.writing.undo(suggestion).changes)
         self.feed = Feed(session.epoch, self.reading.changes_since)
         self.began = time.time()
         self._worker.afterwards(self._replicas.prepare)

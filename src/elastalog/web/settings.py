@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from elastalog.diagnostics.diagnostic import LimitReached
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -30,6 +32,10 @@ class Limits:
     depth: int = 3
     cache: int = 256 << 20
     earlier: int = 2
+
+
+class Busy(LimitReached):
+    """More is asked at once than the service answers; later it may."""
 
 
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")

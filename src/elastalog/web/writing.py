@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
 from elastalog.debugging.answers import Suggestion
+from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
-from elastalog.web import errors, rules
+from elastalog.web import rules
 from elastalog.web.calls import asks, commits
 from elastalog.web.reading import Committed, Moment, Reading
 
@@ -95,7 +96,7 @@ class Writing:
 
         def fill(update: PendingUpdate) -> None:
             if after is not None and after != self._replicas.epoch:
-                raise errors.not_after(after, self._replicas.epoch)
+                raise error("E0938", wanted=after, now=self._replicas.epoch)
             if gone:
                 update.remove_rules(gone)
             if texts:
@@ -121,7 +122,9 @@ class Writing:
         from elastalog.session.repair import fill_undoing
 
         def fill(update: PendingUpdate) -> None:
-            fill_undoing(update, suggestion, self._replicas.epoch, self._reading.epochs)
+            fill_undoing(
+                update, suggestion, self._replicas.epoch, lambda: self._reading.look(lambda session: session.log())
+            )
 
         return self._commit(fill, None, "repair", ())
 

@@ -87,7 +87,11 @@ def test_pages_have_every_row_once_though_many_are_equal_in_their_order(start: C
     facts = {"f": [(i, (nan, least, -1.5, 2.0)[i % 4]) for i in range(12_000)]}
     reading = start(".decl f(i: number, x: float)", facts, None).service.reading
     for order, values in (("x", ["nan", "-inf", "-1.5", "2.0"]), ("-x", ["2.0", "-1.5", "-inf", "nan"])):
-        rows = [row for offset in range(0, 12_000, 1000) for row in reading.page("f", "", order, offset, 1000).rows]
+        rows = [
+            row
+            for offset in range(0, 12_000, 1000)
+            for row in reading.page("f", order=order, offset=offset, limit=1000).rows
+        ]
         assert {i for i, _ in rows} == set(range(12_000))
         assert [text for text, _ in groupby(str(x) for _, x in rows)] == values
 

@@ -57,9 +57,11 @@ def service(napping: Napping) -> Iterator[Service]:
 
 
 ASKED: dict[str, Callable[[Service], Any]] = {
-    "why not": lambda service: service.reading.why_not("slow(5)"),
+    "why not": lambda service: service.reading.ask(lambda db: db.why_not("slow(5)")),
     "a preview of rules": lambda service: service.writing.preview(added=f"used(x) :- b(x), {PRODUCT}."),
-    "a suggestion": lambda service: service.debugging.suggest(missing=["slow(5)"], over="facts"),
+    "a suggestion": lambda service: service.reading.ask(
+        lambda db: db.suggest(missing=["slow(5)"], over="facts"), changes=True
+    ),
 }
 
 
@@ -67,7 +69,7 @@ ASKED: dict[str, Callable[[Service], Any]] = {
 def test_a_question_ends_soon_after_its_time(service: Service, napping: Napping, what: str) -> None:
     with pytest.raises(ElastalogError, match=r"E0603|E0921"):
         ASKED[what](service)
-    assert service.debugging.uses("b(1)", all=True) == (("used", (1,)),)
+    assert service.reading.ask(lambda db: tuple(db.uses("b(1)", all=True)), changes=True) == (("used", (1,)),)
     assert _settles(lambda: service._worker.waiting == 0)
     assert napping.naps < NAPS / 2  # all of them are four seconds
 

@@ -131,7 +131,7 @@ def test_updates_go_on_while_a_question_does_not_look_at_its_time() -> None:
     gate = Gate()
     with served(gated(gate), Limits(seconds=LONG)) as service:
         first = service.epoch
-        question = Asked(lambda: service.reading.why_not("q(7)"))
+        question = Asked(lambda: service.reading.ask(lambda db: db.why_not("q(7)")))
         assert comes_to_be(lambda: gate.calls == 1)
         for n in range(10, 14):
             service.writing.apply({"e": [(n,)]})
@@ -152,7 +152,7 @@ def test_updates_go_on_while_a_question_does_not_look_at_its_time() -> None:
 def test_a_question_is_refused_where_facts_are_held_once() -> None:
     gate = Gate()
     with served(gated(gate), Limits(seconds=LONG), is_twofold=False) as service:
-        question = Asked(lambda: service.reading.why_not("q(7)"))
+        question = Asked(lambda: service.reading.ask(lambda db: db.why_not("q(7)")))
         assert comes_to_be(lambda: gate.calls == 1)
         update = Asked(lambda: service.writing.apply({"e": [(10,)]}).epoch)
         (quota,) = next(iter(service._replicas._readers.values()))
@@ -161,7 +161,7 @@ def test_a_question_is_refused_where_facts_are_held_once() -> None:
         gate.is_open.set()
         assert question.wait() == "E0939"
         assert update.wait() == 3
-        assert str(service.reading.why_not("q(7)")).startswith("q(7)")
+        assert str(service.reading.ask(lambda db: db.why_not("q(7)"))).startswith("q(7)")
 
 
 class Clock:
@@ -328,9 +328,9 @@ def test_a_repair_of_all_facts_ends_at_its_time() -> None:
     with served(session, Limits(seconds=1.0)) as service:
         began = time.process_time()
         with pytest.raises(LimitReached, match="E0603"):
-            service.debugging.suggest(["p(_, _)"])
+            service.reading.ask(lambda db: db.suggest(["p(_, _)"]), changes=True)
         with pytest.raises(LimitReached, match="E0603"):
-            service.debugging.suggest(["p(_, _)"], over="facts")
+            service.reading.ask(lambda db: db.suggest(["p(_, _)"], over="facts"), changes=True)
         assert time.process_time() - began < 8.0  # minutes, when time was not looked at
 
 

@@ -42,7 +42,7 @@ def reading(service: Service, until: threading.Event, found: list[tuple[float, f
     """Reads again and again; notes when, for how long, and how many paths there were."""
     questions: list[Callable[[], object]] = [
         lambda: service.reading.page("path", offset=100, limit=100),
-        lambda: service.reading.proof("path(3, 9)"),
+        lambda: service.reading.ask(lambda db: db.explain("path(3, 9)", 3)),
         lambda: service.reading.query("path(5, X), X < 20"),
     ]
     turn = 0

@@ -2,10 +2,11 @@
 forecast counts what a user waits for: the copies there and back, launches, and that the rest is a guess.
 
 How many facts will follow is not known. As long as rounds find about as many as ever, the rest is taken for as many as
-there are: then the time that is lost by going on too long here is at most about the time that was spent here. When
-rounds have become smaller, little is left, and the stratum stays here. The kernel does not wait for the start of the
-device, which is therefore begun before anything is certain: when a stratum has taken part of the time that a start
-takes, and found much.
+there are: then the time that is lost by going on too long here is at most about the time that was spent here. Where
+rounds grow several times over, the next one alone may find more than that. When they have become smaller, little is
+left, and the stratum stays here. The kernel waits for the start of the device only for about half of what its next
+round would take; the start is therefore begun before anything is certain: when a stratum has taken part of the time
+that a start takes, and found much.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ to 3.1 with the four of points-to, 5 to 7 with the eleven of Galen, 23 to 33 wit
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Seconds that the rest takes: here, and on the device (`there`). `found`: how many facts it goes by. `is_ebbing`:
-    rounds are becoming small."""
+    """Seconds that the rest takes: here, and on the device (`there`). `found`: how many facts it goes by. `round`: what
+    the next round takes here, if it grows as the last has. `is_ebbing`: rounds are becoming small."""
 
     here: float
     there: float
     found: int
+    round: float = 0.0
     is_ebbing: bool = False
 
     def is_better_there(self, wait: float = 0.0) -> bool:
@@ -55,14 +57,16 @@ class Forecast:
 
 def forecast(so_far: SoFar, variants: int, costs: DeviceCosts = H200) -> Forecast:
     """Of a stratum that is begun here, and runs so many variants of its rules in a round."""
-    is_ebbing = so_far.delta < SETTINGS.device_ebb * so_far.most
-    rest = 2 * so_far.delta if is_ebbing else so_far.found
+    is_ebbing = so_far.delta < SETTINGS.device_ebb * so_far.most and not so_far.has_risen
+    before = so_far.found - so_far.delta
+    following = so_far.delta**2 // before if before else so_far.delta
+    rest = 2 * so_far.delta if is_ebbing else max(so_far.found, following)
     pace = so_far.lately / so_far.lately_seconds if so_far.lately_seconds > 0 else 0.0
     here = rest / pace if pace > 0 else 0.0
-    rounds = rest / max(so_far.delta, 1)
+    rounds = rest * so_far.lately_rounds / max(so_far.lately, 1)
     launches = costs.launch + rounds * (costs.round + variants * costs.variant)
     there = launches + (so_far.found + so_far.read) * costs.sent + rest * costs.found
-    return Forecast(here, there, so_far.found, is_ebbing)
+    return Forecast(here, there, so_far.found, following / pace if pace > 0 else 0.0, is_ebbing)
 
 
 def is_worth_a_start(so_far: SoFar, guess: Forecast, start: float) -> bool:

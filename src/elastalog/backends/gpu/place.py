@@ -135,7 +135,7 @@ class DevicePlace:
         guess = forecast(so_far, _variants(stratum))
         log.debug("stratum %d: %s: the rest takes %s", stratum.number, so_far, guess)
         left = 0.0 if self._is_ready else starting.seconds_left()
-        if left > SETTINGS.device_longest_wait:
+        if left > max(SETTINGS.device_longest_wait, guess.round / 2):
             if is_worth_a_start(so_far, guess, left):
                 starting.begin()  # the kernel goes on meanwhile
             return False

@@ -161,7 +161,7 @@ class _Arriving:
 
     def bring(self, level: int) -> None:
         """The facts of a level come in; there may be none."""
-        number = int(np.searchsorted(self._levels, level, side="right"))
+        number = int(np.searchsorted(self._levels, self._levels.dtype.type(level), side="right"))
         rows = self._words[:number]
         self._relation.take_rows(self._arrays.to_device(rows))
         self._words, self._levels = self._words[number:], self._levels[number:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
@@ -30,5 +30,4 @@ def is_stopped(spark: SparkSession) -> bool:
 def require_running(spark: SparkSession) -> None:
     """A diagnostic if a session has been stopped."""
     if is_stopped(spark):
-        advice = "start another with `elastalog.spark.session()`, and open the facts, or the store, with it"
-        raise ElastalogError([Diagnostic("E1109", "the Spark session has been stopped", help=advice)])
+        raise error("E1109.require_running")

@@ -17,7 +17,7 @@ from elastalog.backends.spark.messages import rounds_reached
 from elastalog.backends.spark.results import Outcome, Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.decompose import SharePlan
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run_tasks(
             if are_together and _is_without_barrier(error):
                 raise NoBarrier(_reason(error)) from error
             if attempt == attempts or _is_missing_package(error) or _is_cancelled(error):
-                raise ElastalogError([_failure(error)]) from error
+                raise _failure(error) from error
             log.warning("a task failed, the stratum is evaluated again: %s", _reason(error))
     raise AssertionError("unreachable")
 
@@ -157,32 +157,19 @@ def _is_missing_package(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of the Python error in what Spark says, or its first line."""
+    """The last line of the Python error in what Spark says, or how the last task ended, or its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception): ", line) and not line.startswith("org.")]
+    told += [line.rpartition("Exception: ")[2] for line in lines if "most recent failure: " in line]
     return (told[0] if told else lines[0] if lines else type(error).__name__)[:300]
 
 
-def _failure(error: BaseException) -> Diagnostic:
+def _failure(error: BaseException) -> ElastalogError:
     if _is_missing_package(error):
-        return Diagnostic(
-            code="E1106",
-            message="the Python of the executors has no package `elastalog`",
-            help="give Spark the wheel, renamed: spark-submit --py-files elastalog.zip",
-        )
+        return ElastalogError.of("E1106")
     if _is_cancelled(error):
-        return Diagnostic(
-            code="E0874",
-            message="the job was cancelled",
-            notes=(_reason(error),),
-            help="nothing was changed; do it again when you want it after all",
-        )
-    return Diagnostic(
-        code="E1107",
-        message="evaluation on Spark failed",
-        notes=(_reason(error),),
-        help="give the executors more memory, or use engine `local`; nothing was changed",
-    )
+        return ElastalogError.of("E0874", why=_reason(error))
+    return ElastalogError.of("E1107", why=_reason(error))
 
 
 class StratumNews:

@@ -194,12 +194,7 @@ class StratumJobs:
 
         return self._run(spec, work, shares, UPDATE, _Budget(spec.folder).check)
 
-    def _concerned(
-        self,
-        spec: StratumSpec,
-        below: Mapping[str, Pending],
-        explicit: Explicit,
-    ) -> tuple[int, ...]:
+    def _concerned(self, spec: StratumSpec, below: Mapping[str, Pending], explicit: Explicit) -> tuple[int, ...]:
         """The shares that changed facts fall into."""
         found: set[int] = set()
         for copy in spec.plan.copies:
@@ -212,11 +207,7 @@ class StratumJobs:
         return tuple(range(spec.shares)) if EVERYWHERE in found else tuple(sorted(found))
 
     def _spec(
-        self,
-        plan: SharePlan,
-        files: Mapping[str, FiledRelation],
-        explicit: Explicit,
-        is_rebuilt: bool,
+        self, plan: SharePlan, files: Mapping[str, FiledRelation], explicit: Explicit, is_rebuilt: bool
     ) -> StratumSpec:
         folder = inside(self._folder, f"stratum-{uuid.uuid4().hex[:12]}")
         files_at(folder).make_folder(folder)

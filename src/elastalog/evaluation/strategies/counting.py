@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, size, union
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label, finding
 from elastalog.diagnostics.source import Source
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Counters
@@ -62,14 +62,7 @@ def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:
         if (rule := edges[head, goal]) is not None
     )
     path = " uses ".join(f"`{name}`" for name in cycle)
-    return Diagnostic(
-        "E0901",
-        f"strategy `counting` cannot maintain a recursive program: {path}",
-        labels=labels,
-        notes=("a fact on a cycle of derivations would keep itself alive",),
-        help="choose `dredc` or `bfc`, which count derivations too, or `elastic`",
-        source=source,
-    )
+    return finding("E0901", *labels, source=source, path=path)
 
 
 def _cycle(edges: set[tuple[str, str]], start: str) -> list[str]:

@@ -21,10 +21,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import ClassVar
 
-from elastalog.analysis.findings import counted
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Backend, Driven, Maintenance, Reach, Small
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
 from elastalog.evaluation.experience import Bootstrap, Features
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elastalog.backends.watch import Watch, most_of_memory
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
 
 MOST_EXPANSION = 200
@@ -49,7 +49,7 @@ class Allowance:
     def check_expansion(self, file: str, size: int, unpacked: int) -> None:
         """Raises LimitReached if what was read of a file is out of proportion to its size."""
         if unpacked > max(ALWAYS_ALLOWED, self.expansion * size):
-            raise LimitReached([_expands(file, size, self.expansion)])
+            raise LimitReached.of("E0524", location=file, file=file, expansion=self.expansion, size=size)
 
 
 _ALLOWED: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
@@ -103,11 +103,12 @@ def is_packed(path: Path) -> bool:
 def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
     """Says that a file cannot be read, and why."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return Diagnostic(
-        code="E0515",
-        message=f"cannot read `{path}`: {reason}",
-        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
-        location=str(path),
+    return finding(
+        "E0515",
+        location=path,
+        path=path,
+        reason=reason,
+        advice="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
     )
 
 
@@ -162,13 +163,3 @@ def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
                 break
     if is_begun and not inflate.eof:
         raise EOFError("compressed file ended before the end-of-stream marker was reached")
-
-
-def _expands(file: str, size: int, expansion: int) -> Diagnostic:
-    return Diagnostic(
-        "E0524",
-        f"`{file}` holds more than {expansion:,} times its {size:,} bytes",
-        notes=("a file that stands for so much more than its size may be meant to fill the memory",),
-        help="raise --max-expansion (in Python `Limits(expansion=…)`) if you trust the file",
-        location=file,
-    )

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, noted
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
@@ -73,7 +73,7 @@ def read_diff(
     if path.is_dir():
         parts = update_files(path)
         if not parts:
-            raise ElastalogError([_no_updates(path)])
+            raise _no_updates(path)
         return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path)))
@@ -86,18 +86,13 @@ def update_files(folder: Path | str) -> list[Path]:
     """The updates in a folder, files and folders alike, in natural order (`2.diff` before `10.diff`)."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise ElastalogError([_no_folder(folder)])
+        raise error("E0523", location=folder, folder=folder)
     entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
 
 
 def parse_diff(
-    text: str,
-    file: str,
-    schemas: Mapping[str, Schema],
-    redeclare: Redeclare | None = None,
-    *,
-    keep_bad: bool = False,
+    text: str, file: str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None, *, keep_bad: bool = False
 ) -> Diff:
     """The update written in a text."""
     facts: list[tuple[int, str]] = []
@@ -151,14 +146,14 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         delimiter = "\t" if b"\t" in header else ","
         written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
         if data and b"op" not in re.split(rb'[,\t\r"]', header):
-            raise ElastalogError([_no_op(path)])
+            raise _no_op(path)
         table, bad = read_text(wanted, data, str(path), written, ("op",))
     if not keep_bad:
         settle(BadRows(), relation, [str(path)], table.num_rows, bad)
     ops = table.column("op")
     wrong = pc.sum(pc.invert(pc.is_in(ops, pa.array(["+", "-"])))).as_py() or 0
     if wrong and not keep_bad:
-        raise ElastalogError([_wrong_op(path, ops, wrong)])
+        raise _wrong_op(path, ops, wrong)
     return changes_by_op(schema, table, bad, str(path), 1 if form.kind is Kind.PARQUET else 2)
 
 
@@ -227,10 +222,7 @@ def _decoded(data: bytes, file: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise ElastalogError(
-            [Diagnostic("E0505", found, help="convert the text to UTF-8", location=f"{file}:{line}")]
-        ) from None
+        raise ElastalogError.of("E0505", location=f"{file}:{line}", data=data[error.start]) from None
 
 
 def _bad_line(error: BadLineError, row: BadRow) -> Diagnostic:
@@ -251,41 +243,38 @@ def _first_of(bad: list[Diagnostic]) -> list[Diagnostic]:
     return [*bad[:MOST_REPORTED], note]
 
 
-def _no_op(path: Path) -> Diagnostic:
-    return Diagnostic(
-        code=faults.OPERATION,
-        message=f"`{path.name}` has no column `op`",
-        help="begin with a header that names `op` and the attributes, as `op,x,y`",
-        location=f"{path}:1",
+def _no_op(path: Path) -> ElastalogError:
+    return ElastalogError(
+        [
+            Diagnostic(
+                faults.OPERATION,
+                f"`{path.name}` has no column `op`",
+                help="begin with a header that names `op` and the attributes, as `op,x,y`",
+                location=f"{path}:1",
+            )
+        ]
     )
 
 
-def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> Diagnostic:
+def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> ElastalogError:
     row, text = next((i, text) for i, text in enumerate(ops.to_pylist(), 1) if text not in ("+", "-"))
     more = (f"{wrong - 1:,} more row{' is' if wrong == 2 else 's are'} bad",) if wrong > 1 else ()
-    return Diagnostic(
-        code=faults.OPERATION,
-        message=f"`op` is {shown(text)}, neither `+` nor `-`",
-        notes=more,
-        help=faults.helps(faults.OPERATION),
-        location=f"{path}, row {row}",
+    return ElastalogError(
+        [
+            Diagnostic(
+                faults.OPERATION,
+                f"`op` is {shown(text)}, neither `+` nor `-`",
+                help=faults.helps(faults.OPERATION),
+                notes=more,
+                location=f"{path}, row {row}",
+            )
+        ]
     )
 
 
-def _no_folder(folder: Path) -> Diagnostic:
-    return Diagnostic(
-        code="E0523", message=f"no folder of updates `{folder}`", help="check the path", location=str(folder)
-    )
-
-
-def _no_updates(folder: Path) -> Diagnostic:
+def _no_updates(folder: Path) -> ElastalogError:
     kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
-    return Diagnostic(
-        code="E0523",
-        message=f"the folder `{folder}` holds no updates",
-        help=f"updates are files that end in {kinds}",
-        location=str(folder),
-    )
+    return error("E0523.no_updates", location=folder, folder=folder, kinds=kinds)
 
 
 LINES = "diff"

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, Value
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.late import dataclass
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
@@ -54,9 +54,7 @@ class Format:
         is_rfc4180 = _truth(parameters, "rfc4180")
         delimiter = parameters.get("delimiter", "," if is_rfc4180 else "\t").replace("\\t", "\t")
         if not delimiter or any(c in delimiter for c in '"\r\n'):
-            raise ElastalogError(
-                [_bad_parameter("delimiter", delimiter, "a delimiter is some text without quote or line end")]
-            )
+            raise _bad_parameter("delimiter", delimiter, "a delimiter is some text without quote or line end")
         suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
         is_gzip = bool(suffixes) and suffixes[-1] == ".gz"
         last = suffixes[-2 if is_gzip else -1] if len(suffixes) > is_gzip else ""
@@ -78,19 +76,19 @@ def medium(parameters: Mapping[str, str], allowed: tuple[str, ...]) -> str:
     given = parameters.get("IO", "file")
     if given not in allowed:
         choices = ", ".join(f"`{name}`" for name in allowed)
-        raise ElastalogError([_bad_parameter("IO", given, f"choose one of {choices}")])
+        raise _bad_parameter("IO", given, f"choose one of {choices}")
     return given
 
 
 def _truth(parameters: Mapping[str, str], name: str) -> bool:
     value = parameters.get(name, "false")
     if value.lower() not in ("true", "false"):
-        raise ElastalogError([_bad_parameter(name, value, "write `true` or `false`")])
+        raise _bad_parameter(name, value, "write `true` or `false`")
     return value.lower() == "true"
 
 
-def _bad_parameter(name: str, value: str, advice: str) -> Diagnostic:
-    return Diagnostic(code="E0514", message=f"parameter `{name}` cannot be {shown(value)}", help=advice)
+def _bad_parameter(name: str, value: str, advice: str) -> ElastalogError:
+    return error("E0514", name=name, value=shown(value), advice=advice)
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -232,9 +230,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     first = next((fields for _, _, fields in records_of(start, form)), [])
     if isinstance(first, Fault) or not is_like_a_header(schema, first):
         return
-    told = f"the first line of the file has the names of the columns of `{schema.name}`, and is taken for a fact"
-    advice = f"if it is a header: `.input {schema.name}(headers=true)`"
-    found = Diagnostic("E0527", told, help=advice, severity="warning", location=file)
+    found = finding("E0527", severity="warning", location=file, schema=schema.name)
     log.warning("%s", ElastalogError([found]))
 
 
@@ -243,9 +239,7 @@ def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
     made so that nobody takes it for one."""
     columns = form.columns
     if len(columns) != schema.arity:
-        message = f"`columns` names {len(columns)} columns of `{schema.name}`, which has {schema.arity}"
-        advice = 'name one column of the file for each attribute, as in `columns="0:2"`'
-        raise ElastalogError([Diagnostic("E0671", message, help=advice)])
+        raise error("E0671", columns=len(columns), schema=schema.name, arity=schema.arity)
     if form.is_rfc4180:
         return _of_quoted(data, columns, form)
     delimiter, highest = form.delimiter.encode(), max(columns, default=-1)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.values import NIL, Branch, plain_text
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK
 from elastalog.pipeline.files.policy import BadRow
@@ -155,7 +155,7 @@ def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
         at = _skip(text, 0)
         if text[at : at + 1] != "[":
             values.one(text)
-            raise ElastalogError([_no_list(file, "it is not a list")])
+            raise _no_list(file, "it is not a list")
         at = _skip(text, at + 1)
         is_first = True
         while text[at : at + 1] != "]" or not is_first:
@@ -170,7 +170,7 @@ def _elements(data: bytes, file: str) -> Iterator[tuple[Any | Fault, str]]:
         if _skip(text, at + 1) != len(text):
             raise json.JSONDecodeError("Extra data", text, at + 1)
     except (ValueError, RecursionError) as error:
-        raise ElastalogError([_no_list(file, f"it is not JSON: {error}")]) from None
+        raise _no_list(file, f"it is not JSON: {error}") from None
 
 
 def _skip(text: str, at: int) -> int:
@@ -207,6 +207,5 @@ def _structured(record: RecordType, name: str, value: Any, is_object: bool) -> A
     return {field.name: part for field, part in zip(fields, parts, strict=True)} if is_object else parts
 
 
-def _no_list(file: str, reason: str) -> Diagnostic:
-    advice = "write a list of facts, each a list or an object: `[[1, 2], [2, 3]]`"
-    return Diagnostic("E0515", f"cannot read `{file}`: {reason}", help=advice, location=file)
+def _no_list(file: str, reason: str) -> ElastalogError:
+    return error("E0515.no_list", location=file, file=file, reason=reason)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Base, CheckedProgram, Relation
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, unreadable
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, is_like_a_header, medium
@@ -217,7 +217,7 @@ def is_missing(relation: Relation, root: str) -> bool:
 def not_needed(relations: Sequence[Relation]) -> Diagnostic:
     """The warning that relations are not read."""
     names = ", ".join(f"`{relation.name}`" for relation in relations)
-    return Diagnostic("E0519", f"no file for {names}, which no output needs", severity="warning")
+    return finding("E0519", severity="warning", names=names)
 
 
 class InputFiles:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.paths import natural_order, resolve_under
 from elastalog.pipeline.files.policy import BadRow
@@ -85,7 +85,7 @@ def parquet_table(data: bytes, file: str) -> pa.Table:
     try:
         return read_in_batches(data, file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ElastalogError([_unreadable(file, error)]) from None
+        raise ElastalogError.of("E0515.unreadable", location=file, file=file, why=str(error).splitlines()[0]) from None
 
 
 def read_in_batches(data: bytes, file: str) -> pa.Table:
@@ -170,16 +170,6 @@ def _spelled(value: pa.Scalar) -> str:
         return repr(error.object.decode("utf-8", "backslashreplace"))
 
 
-def _unreadable(file: str, error: Exception) -> Diagnostic:
-    return Diagnostic(
-        code="E0515",
-        message=f"cannot read `{file}` as Parquet",
-        notes=(str(error).splitlines()[0],),
-        help="check that the file is whole, or give it the suffix of what it is",
-        location=file,
-    )
-
-
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called whose column has no value."""
 
@@ -190,7 +180,7 @@ def parts_of(folder: Path) -> list[Path]:
     below = (path.relative_to(folder) for path in folder.rglob("*.parquet") if path.is_file())
     found = [resolve_under(folder, str(part)) for part in below if not any(map(_is_hidden, part.parts))]
     if not found:
-        raise ElastalogError([_empty(folder)])
+        raise error("E0515.empty", location=folder, folder=folder)
     return sorted(found, key=lambda path: [natural_order(Path(name)) for name in path.parts])
 
 
@@ -218,12 +208,3 @@ def _numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         return texts.cast(kind)
     except pa.ArrowInvalid:
         return texts
-
-
-def _empty(folder: Path) -> Diagnostic:
-    return Diagnostic(
-        code="E0515",
-        message=f"cannot read `{folder}` as Parquet: there is no Parquet file in this folder",
-        help="name the files that it holds `….parquet`, or put one file in its place",
-        location=str(folder),
-    )

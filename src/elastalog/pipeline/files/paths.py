@@ -10,24 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import nearest
 from elastalog.relations.faults import shown
 
 # In the order in which they are looked for. Soufflé's own name comes first and wins; any other must be alone.
 SUFFIXES = (
-    ".facts",
-    ".facts.gz",
-    ".csv",
-    ".csv.gz",
-    ".tsv",
-    ".tsv.gz",
-    ".parquet",
-    ".jsonl",
-    ".jsonl.gz",
-    ".ndjson",
+    ".facts", ".facts.gz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".jsonl.gz", ".ndjson",
     ".ndjson.gz",
-)
+)  # fmt: skip
 
 
 def resolve_under(root: Path | str, relative: str, *, is_confined: bool = True) -> Path:
@@ -38,14 +29,14 @@ def resolve_under(root: Path | str, relative: str, *, is_confined: bool = True) 
     parts = (*PurePosixPath(relative).parts, *PureWindowsPath(relative).parts)
     is_absolute = PurePosixPath(relative).is_absolute() or bool(PureWindowsPath(relative).anchor)
     if not relative or "\0" in relative or is_absolute or ".." in parts:
-        raise ElastalogError([_outside(root, relative, "it is not a plain path below the folder")])
+        raise _outside(root, relative, "it is not a plain path below the folder")
     path = Path(root) / relative
     try:
         is_inside = path.resolve().is_relative_to(Path(root).resolve())
     except (OSError, RuntimeError):  # a loop of symbolic links
         is_inside = False
     if not is_inside:
-        raise ElastalogError([_outside(root, relative, "a symbolic link leads out of the folder")])
+        raise _outside(root, relative, "a symbolic link leads out of the folder")
     return path
 
 
@@ -57,9 +48,15 @@ def find_facts(root: Path | str, relation: str, *, for_spark: bool = False) -> P
     paths = [resolve_under(root, name) for name in names]
     found = [path for path in paths if _has_facts(path) or (for_spark and path.is_dir())]
     if not found:
-        raise ElastalogError([_missing(root, relation, names)])
+        raise _missing(root, relation, names)
     if len(found) > 1 and found[0].suffix != ".facts":
-        raise ElastalogError([_ambiguous(relation, found)])
+        raise error(
+            "E0511",
+            location=str(found[0].parent),
+            relation=relation,
+            path=", ".join(path.name for path in found),
+            name=found[0].name,
+        )
     return found[0]
 
 
@@ -67,7 +64,7 @@ def require_file(root: Path | str, relation: str, relative: str, *, is_confined:
     """The fact file, or folder of Parquet files, that a program names, which must exist, see `resolve_under`."""
     path = resolve_under(root, relative, is_confined=is_confined)
     if not _has_facts(path):
-        raise ElastalogError([_missing(root, relation, [relative])])
+        raise _missing(root, relation, [relative])
     return path
 
 
@@ -83,42 +80,33 @@ def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _missing(root: Path | str, relation: str, tried: list[str]) -> Diagnostic:
+def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogError:
     folder = Path(root)
     notes = [f"looked in `{folder}` for {', '.join(tried)}"]
     if folder.is_dir():
-        near = nearest(tried[0], (path.name for path in folder.iterdir() if path.is_file()))
+        files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()}
+        wanted = tried[0].partition(".")[0]
+        near = wanted if wanted in files else nearest(wanted, files)
         if near:
-            notes.append(f"there is a file `{near}`: is that the one?")
+            notes.append(f"there is a file `{files[near]}`: is that the one?")
         notes += [f"`{name}` is a folder, not a file" for name in tried if (folder / name).is_dir()]
     else:
         notes.append(f"there is no folder `{folder}`")
-    return Diagnostic(
-        code="E0510",
-        message=f"no facts for input relation `{relation}`",
-        notes=tuple(notes),
-        help=f"add the file (an empty one means no facts), or remove `.input {relation}`",
-        location=str(folder / tried[0]),
+    return ElastalogError(
+        [
+            Diagnostic(
+                "E0510",
+                f"no facts for input relation `{relation}`",
+                help=f"add the file (an empty one means no facts), or remove `.input {relation}`",
+                notes=tuple(notes),
+                location=str(str(folder / tried[0])),
+            )
+        ]
     )
 
 
-def _ambiguous(relation: str, found: list[Path]) -> Diagnostic:
-    return Diagnostic(
-        code="E0511",
-        message=f"several files could hold the facts of `{relation}`: {', '.join(path.name for path in found)}",
-        help=f'keep one of them, or say which: `.input {relation}(filename="{found[0].name}")`',
-        location=str(found[0].parent),
-    )
-
-
-def _outside(root: Path | str, relative: str, why: str) -> Diagnostic:
-    return Diagnostic(
-        code="E0512",
-        message=f"path {shown(relative)} does not stay under `{root}`",
-        notes=(why,),
-        help="name files by a path below the facts folder (-F) or the output folder (-D)",
-        location=str(root),
-    )
+def _outside(root: Path | str, relative: str, why: str) -> ElastalogError:
+    return error("E0512", location=root, relative=shown(relative), root=root, why=why)
 
 
 @contextmanager
@@ -130,7 +118,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         path.parent.mkdir(parents=True, exist_ok=True)
         out = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
     except OSError as error:
-        raise ElastalogError([_not_writable(path, error)]) from None
+        raise _not_writable(path, error) from None
     try:
         with out:
             yield out
@@ -138,14 +126,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise ElastalogError([_not_writable(path, error)]) from None
+            raise _not_writable(path, error) from None
         raise
 
 
-def _not_writable(path: Path, error: OSError) -> Diagnostic:
-    return Diagnostic(
-        code="E0517",
-        message=f"cannot write `{path}`: {error.strerror or error}",
-        help="check the output folder (-D), its permissions and the space left",
-        location=str(path),
-    )
+def _not_writable(path: Path, error: OSError) -> ElastalogError:
+    return ElastalogError.of("E0517", location=path, path=path, error=error.strerror or error)

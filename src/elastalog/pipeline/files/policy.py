@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, assert_never, get_args
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
 from elastalog.pipeline.files.paths import replacing
 from elastalog.relations.faults import Fault, shown
@@ -100,7 +100,12 @@ def refuse(policy: BadRows, relation: str, bad: list[BadRow]) -> None:
                 raise ElastalogError(_diagnostics(relation, bad))
         case "skip":
             if len(bad) > policy.most:
-                raise LimitReached([_too_many(policy, relation, bad), *_diagnostics(relation, bad)])
+                raise LimitReached(
+                    [
+                        finding("E0513", location=bad[0].file, bad=len(bad), relation=relation, most=policy.most),
+                        *_diagnostics(relation, bad),
+                    ]
+                )
         case "quarantine":
             pass
         case _:
@@ -132,12 +137,13 @@ def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
 def converted_diagnostic(report: Report) -> Diagnostic:
     """A note of how many values were given in another type."""
     were = "value was" if report.converted == 1 else "values were"
-    return Diagnostic(
-        code="E0525",
-        message=f"{report.converted:,} {were} given for `{report.relation}` in another type than the declared one",
-        help="whole floats, decimals, truth values and times are taken where they say the same",
+    return finding(
+        "E0525",
         severity="note",
         location=", ".join(report.files),
+        converted=report.converted,
+        were=were,
+        relation=report.relation,
     )
 
 
@@ -148,15 +154,6 @@ def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
     found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
     helps = [one.help for one in found]
     return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
-
-
-def _too_many(policy: BadRows, relation: str, bad: list[BadRow]) -> Diagnostic:
-    return Diagnostic(
-        code="E0513",
-        message=f"{len(bad):,} bad rows for `{relation}`, more than the {policy.most:,} that may be skipped",
-        help="raise --max-bad-rows (in Python `BadRows(…, most=…)`), or set them aside with --bad-rows quarantine",
-        location=bad[0].file,
-    )
 
 
 def quarantine_lines(bad: Iterable[BadRow]) -> bytes:

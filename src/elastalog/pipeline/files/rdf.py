@@ -20,7 +20,7 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.arguments import require_package
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
 from elastalog.pipeline.files.paths import replacing
@@ -105,10 +105,8 @@ def format_of(name: str, given: str | None = None) -> str:
     for known, (_, endings) in FORMATS.items():
         if given is None and ending.endswith(endings):
             return known
-    told = f"`{given or name}` does not tell which format of RDF it is"
     choices = ", ".join(f"`{ending}`" for _, endings in FORMATS.values() for ending in endings)
-    advice = f"let the name end in one of {choices}; `.input` and `.output` have `format`: {', '.join(FORMATS)}"
-    raise ElastalogError([Diagnostic("E0529", told, help=advice, location=name)])
+    raise error("E0529", location=name, given=given or name, choices=choices, formats=", ".join(FORMATS))
 
 
 def read_rdf(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
@@ -127,13 +125,7 @@ def read_triples(path: Path, form: str, **options: Any) -> Triples:
 
 
 def parse_triples(
-    data: bytes,
-    file: str,
-    form: str,
-    *,
-    base: str | None = None,
-    has_graphs: bool = False,
-    label: str | None = None,
+    data: bytes, file: str, form: str, *, base: str | None = None, has_graphs: bool = False, label: str | None = None
 ) -> Triples:
     """The triples of the contents of a file. `base`: for IRIs that are relative. `label`: what labels of blank nodes
     begin with, the name of the file unless given."""
@@ -167,8 +159,7 @@ def _require_absolute(rdf: Any, base: str) -> None:
     try:
         rdf.NamedNode(base)
     except ValueError as error:
-        told = f"`{base}` cannot be a base: {str(error)[:1].lower()}{str(error)[1:]}"
-        raise ElastalogError([Diagnostic("E0531", told, help="give an absolute IRI: `http://…/`")]) from None
+        raise ElastalogError.of("E0531", base=base, error=str(error)[:1].lower(), error_2=str(error)[1:]) from None
 
 
 def _with_labels(terms: pa.Array, label: str) -> pa.Array:
@@ -374,16 +365,15 @@ def write_triples(lines: Iterable[str], path: Path, form: str, prefixes: Mapping
                 rdf.serialize(found, out, kind, **names)
     except SyntaxError as error:
         row = listed[(error.lineno or 1) - 1].strip()
-        told = f"the fact {shown(row)} is no triple: {_bad_row(error, data, str(path)).fault.reason}"
-        advice = 'write terms as N-Triples has them: `<http://…>`, `_:b`, `"text"`; literals only as objects'
-        raise ElastalogError([Diagnostic("E0530", told, help=advice, location=str(path))]) from None
+        raise ElastalogError.of(
+            "E0530.write_triples", location=path, row=shown(row), reason=_bad_row(error, data, str(path)).fault.reason
+        ) from None
 
 
 def _in_no_graph(rdf: Any, quad: Any, path: Path, form: str) -> Any:
     if isinstance(quad.graph_name, rdf.DefaultGraph):
         return quad.triple
-    told = f"{form} has no graphs, and {shown(str(quad))} is in one"
-    raise ElastalogError([Diagnostic("E0530", told, help="write `nquads` or `trig`", location=str(path))])
+    raise error("E0530", location=path, form=form, quad=shown(str(quad)))
 
 
 def prefixes_in(text: str) -> dict[str, str]:
@@ -394,6 +384,4 @@ def prefixes_in(text: str) -> dict[str, str]:
 
 def _require_terms(schema: Schema) -> None:
     if schema.arity not in (3, 4) or any(column.base is not Base.SYMBOL for column in schema.columns):
-        told = f"`{schema.name}` cannot hold triples: it is declared as {schema}"
-        advice = f"declare `{schema.name}(s: symbol, p: symbol, o: symbol)`, with a fourth symbol for graphs"
-        raise ElastalogError([Diagnostic("E0530", told, help=advice)])
+        raise error("E0530.require_terms", schema=schema.name, schema_2=schema)

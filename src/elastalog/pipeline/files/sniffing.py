@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, are_names, records_of
 from elastalog.pipeline.files.text import read_text
@@ -40,7 +40,7 @@ def sniffed(schema: Schema, data: bytes, file: str) -> Format:
         is_headed = not isinstance(first, Fault) and are_names(schema, first)
         return replace(form, has_header=is_headed)
     if any(other.facts != found[0].facts for other in found):
-        raise ElastalogError([_ambiguous(schema, file, found)])
+        raise _ambiguous(schema, file, found)
     return found[0].form
 
 
@@ -151,15 +151,10 @@ def _reading(schema: Schema, sample: bytes, form: Format) -> Reading | None:
     return Reading(form, tuple(zip(*(column.to_pylist() for column in table.columns), strict=True)))
 
 
-def _ambiguous(schema: Schema, file: str, found: list[Reading]) -> Diagnostic:
+def _ambiguous(schema: Schema, file: str, found: list[Reading]) -> ElastalogError:
     other = next(one for one in found if one.facts != found[0].facts)
-    notes = [
-        f"with {described(one.form)}, the first fact is {schema.name}{one.facts[0]!r}" for one in (found[0], other)
-    ]
-    return Diagnostic(
-        "E0528",
-        f"`{file}` can be read in more than one way",
-        notes=tuple(notes),
-        help=f"say which in the program, and give its folder: `.input {schema.name}({parameters_of(other.form)})`",
-        location=file,
-    )
+    return error(
+        "E0528", location=file, file=file, schema=schema.name, parameters=parameters_of(other.form),
+        form=described(found[0].form), fact=f"{schema.name}{found[0].facts[0]!r}", other=described(other.form),
+        other_fact=f"{schema.name}{other.facts[0]!r}",
+    )  # fmt: skip

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, finding
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_files import table_of_rows
@@ -47,7 +47,7 @@ def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[B
     with _faults_of(path), closing(sqlite3.connect(uri, uri=True)) as database, _within_limits(database):
         known = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         if name not in known:
-            raise ElastalogError([_no_table(path, name, known)])
+            raise error("E0510.no_table", location=path, path=path, name=name, near=did_you_mean(name, known))
         cursor = database.execute(f"SELECT * FROM {_quoted(name)}")
         columns = [column[0] for column in cursor.description]
         if not schema.arity:
@@ -142,11 +142,11 @@ def _order(schema: Schema, columns: list[str], path: Path, name: str) -> list[in
     if any(attribute in places for attribute in wanted):
         missing = next((attribute for attribute in wanted if attribute not in places), None)
         if missing is not None:
-            raise ElastalogError([_columns(path, name, f"there is no column for the attribute `{missing}`", columns)])
+            raise _columns(path, name, f"there is no column for the attribute `{missing}`", columns)
         return [places[attribute] for attribute in wanted]
     if len(columns) != schema.arity:
         reason = f"it has {len(columns)} columns, the relation {schema.arity} attributes"
-        raise ElastalogError([_columns(path, name, reason, columns)])
+        raise _columns(path, name, reason, columns)
     return list(range(schema.arity))
 
 
@@ -163,17 +163,17 @@ def _faults_of(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        advice = "check that the file is a database of SQLite, and that no one else is writing it"
-        fault = Diagnostic("E0515", f"cannot use `{path}`: {error}", help=advice, location=str(path))
+        fault = finding("E0515.faults_of", location=path, path=path, error=error)
         raise ElastalogError([fault]) from None
 
 
-def _no_table(path: Path, name: str, known: list[str]) -> Diagnostic:
-    advice = did_you_mean(name, known) or 'name the table or view: `name="…"`'
-    return Diagnostic("E0510", f"`{path}` has no table or view `{name}`", help=advice, location=str(path))
-
-
-def _columns(path: Path, name: str, reason: str, columns: list[str]) -> Diagnostic:
+def _columns(path: Path, name: str, reason: str, columns: list[str]) -> ElastalogError:
     notes = (f"the columns of `{name}` are {', '.join(columns[:20])}",)
     advice = "name the columns like the attributes, all of them, or none"
-    return Diagnostic(faults.ARITY, f"table `{name}` does not fit: {reason}", (), notes, advice, location=str(path))
+    return ElastalogError(
+        [
+            Diagnostic(
+                faults.ARITY, f"table `{name}` does not fit: {reason}", help=advice, notes=notes, location=str(path)
+            )
+        ]
+    )

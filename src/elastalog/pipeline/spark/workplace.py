@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.folders.addresses import inside, is_address, without_secrets
 from elastalog.folders.files import files_at
 from elastalog.folders.local import folder_of_this_process
@@ -39,7 +39,7 @@ def workplace(spark: SparkSession) -> str:
         master = spark.sparkContext.master or ""
         is_one_machine = master.startswith("local")  # `local-cluster` too
         if root is None and not is_one_machine:
-            raise ElastalogError([_no_workplace(master)])
+            raise error("E1104", master=master, setting=SETTING)
         if root is None:
             found = str(folder_of_this_process())
         else:
@@ -62,9 +62,9 @@ def _own_folder_in(root: str, application: str) -> str:
             Path(found).mkdir(mode=0o755)
     except (OSError, UnreachableError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        message = f"no folder for this application can be made in `{without_secrets(root)}`: {why or error}"
-        advice = f"set `{SETTING}` to a folder that this user may write to"
-        raise ElastalogError([Diagnostic("E1104", message, help=advice)]) from None
+        raise ElastalogError.of(
+            "E1104.own_folder_in", root=without_secrets(root), why=why or error, setting=SETTING
+        ) from None
     return found
 
 
@@ -88,14 +88,6 @@ def through_parquet(spark: SparkSession, table: pa.Table) -> DataFrame:
         with files_at(location).writing(location) as sink:
             parquet.write_table(table.slice(i * size, size), sink, compression="zstd")
     return parquet_frame(spark, locations, table.schema)
-
-
-def _no_workplace(master: str) -> Diagnostic:
-    return Diagnostic(
-        code="E1104",
-        message=f"Spark at `{master}` needs a folder that driver and executors share",
-        help=f"set `{SETTING}` to a folder on storage that all machines mount, or to an address: `s3://bucket/folder`",
-    )
 
 
 _ROWS = 200_000

@@ -36,9 +36,13 @@ _COLOURS = {"holds": "#06c", "fails": "#c00", "open": "#666"}
 _INDENTED = "style='margin-left:1.5em'"
 
 
-def render_html(proof: Proof) -> str:
-    """The proof as nested `<details>`, each step with its rule. A sub-proof that stands in several places is shown in
-    the first; aggregates are closed, and of many members the first are shown."""
+def render_html(shown: Proof | Absence) -> str:
+    """As nested `<details>`: of a proof each step with its rule, of failing instantiations the nearest open. A proof
+    that stands in several places is shown in the first; aggregates are closed, and of many members some are shown."""
+    return _proof_html(shown) if isinstance(shown, Proof) else _absence_html(shown)
+
+
+def _proof_html(proof: Proof) -> str:
     parts: list[str] = []
     shown = Shown()
     pending: list[tuple[Node, int] | str] = [(fitting(proof, MOST_NODES), 0)]
@@ -75,8 +79,7 @@ def _line(node: Node, is_again: bool) -> str:
     return f"{text} <small class='rule'><code>{escape(shortened(rule.text))}</code> {escape(rule.place)}</small>"
 
 
-def render_absence_html(absence: Absence) -> str:
-    """The failing instantiations as `<details>`, the nearest open."""
+def _absence_html(absence: Absence) -> str:
     parts = [f"<div class='elastalog-absence'><div>{escape(absence.headline)}</div>"]
     parts += [f"<div>{escape(note)}</div>" for note in absence.notes]
     for number, found in enumerate(absence.instantiations):
@@ -259,8 +262,13 @@ def _mermaid_escaped(text: str) -> str:
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def render_json(proof: Proof) -> str:
-    """The proof as a JSON object; its `nodes` are listed from the root, which is the first."""
+def render_json(shown: Proof | Absence) -> str:
+    """As a JSON object. The `nodes` of a proof are listed from the root, which is the first."""
+    found = _proof_json(shown) if isinstance(shown, Proof) else _absence_json(shown)
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def _proof_json(proof: Proof) -> dict[str, Any]:
     nodes = list(nodes_of(proof))
     numbers = {id(node): number for number, node in enumerate(nodes)}
     table = [{**_described(node), "children": [numbers[id(child)] for child in children_of(node)]} for node in nodes]
@@ -268,15 +276,13 @@ def render_json(proof: Proof) -> str:
         {"rule": rule.number, "rule_in_relation": rule.number_in_relation, "text": rule.text, "place": rule.place}
         for rule in rules_of(proof)
     ]
-    shown = {
+    return {
         "fact": _fact(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table,
         "rules": rules,
     }  # fmt: skip
-    return json.dumps(shown, ensure_ascii=False, indent=2)
 
 
-def render_absence_json(absence: Absence) -> str:
-    """The failing instantiations as a JSON object."""
+def _absence_json(absence: Absence) -> dict[str, Any]:
     found = [
         {
             "rule": instantiation.rule.number,
@@ -298,7 +304,7 @@ def render_absence_json(absence: Absence) -> str:
     ]
     impossible = [{"rule": rule.number, "reason": why} for rule, why in absence.impossible]
     asked = {"present": absence.present} if isinstance(absence, PatternAbsence) else {}
-    shown = {
+    return {
         "fact": {**_fact(absence.fact), "text": absence.subject},
         **asked,
         "instantiations": found,
@@ -306,7 +312,6 @@ def render_absence_json(absence: Absence) -> str:
         "is_exhaustive": absence.is_exhaustive,
         **({"notes": list(absence.notes)} if absence.notes else {}),
     }
-    return json.dumps(shown, ensure_ascii=False, indent=2)
 
 
 def _described(node: Node) -> dict[str, Any]:

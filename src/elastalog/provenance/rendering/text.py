@@ -34,8 +34,13 @@ _GAP = "   "
 Block = tuple[str, ...]
 
 
-def render(proof: Proof) -> str:
-    """The proof as text."""
+def render(shown: Proof | Absence) -> str:
+    """The proof as text; or the failing instantiations, each as a rule application whose premises hold (✓), fail (X) or
+    are open (?)."""
+    return _proof(shown) if isinstance(shown, Proof) else _absence(shown)
+
+
+def _proof(proof: Proof) -> str:
     return "\n".join(line.rstrip() for line in fold_tree(clipped(proof, MOST_NODES), _block))
 
 
@@ -49,8 +54,7 @@ def render_fitting(proof: Proof) -> str:
     return "\n\n".join(part for part in (drawn, summary(proof), legend(proof)) if part)
 
 
-def render_absence(absence: Absence) -> str:
-    """The failing instantiations, each as a rule application whose premises hold (✓), fail (X) or are open (?)."""
+def _absence(absence: Absence) -> str:
     parts = [absence.headline, *absence.notes]
     parts += ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
     parts += [f"(R{rule.number_in_relation}) can not derive it: {why}" for rule, why in absence.impossible]
@@ -211,9 +215,13 @@ MOST_TREE_NODES = 2_000
 """Larger proofs are cut."""
 
 
-def render_tree(proof: Proof) -> str:
-    """The proof as a tree, a node a line. A sub-proof that stands in several places is shown in the first, and of an
-    aggregate the first members are."""
+def render_tree(shown: Proof | Absence) -> str:
+    """The proof as a tree, a node a line, or the failing instantiations, a literal a line. A sub-proof that stands in
+    several places is shown in the first, and of an aggregate the first members are."""
+    return _tree(shown) if isinstance(shown, Proof) else _absence_tree(shown)
+
+
+def _tree(proof: Proof) -> str:
     lines: list[str] = []
     shown = Shown()
     pending: list[tuple[Node | str, str, str]] = [(fitting(proof, MOST_TREE_NODES), "", "")]
@@ -237,8 +245,7 @@ def render_tree(proof: Proof) -> str:
     return "\n".join(lines)
 
 
-def render_absence_tree(absence: Absence) -> str:
-    """The failing instantiations as a tree, a literal a line."""
+def _absence_tree(absence: Absence) -> str:
     lines = [absence.headline, *absence.notes]
     for number, found in enumerate(absence.instantiations, 1):
         lines.append(f"{number}. {absence.conclusion(found)}  (R{found.rule.number_in_relation})")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, finding
 from elastalog.folders.addresses import without_secrets
 from elastalog.folders.remote import PATIENCE
 from elastalog.late import dataclass
@@ -134,7 +134,7 @@ class Objects:
             except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
                 raise OSError(f"HTTP 403: {error}") from None
             except exceptions.BaseError as error:
-                raise OSError(str(error)) from None
+                raise OSError(str(error).partition("\n")[0]) from None  # what follows is for its developers
 
         return PATIENCE.tried(request, self.address)
 
@@ -174,7 +174,5 @@ def cannot_write(address: str, reason: str, advice: str | None = None) -> Elasta
     """No store can be written at an address."""
     place = without_secrets(address)
     usual = "open it with `Store(…, read_only=True)`; write a store on a disk, and copy it with `elastalog backup`"
-    told = Diagnostic(
-        "E0876", f"a store cannot be written at `{place}`: {reason}", help=advice or usual, location=place
-    )
+    told = finding("E0876", location=place, place=place, reason=reason, advice=advice or usual)
     return ElastalogError([told])

@@ -12,7 +12,7 @@ import socket
 import threading
 from typing import Any, ClassVar
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
 from elastalog.folders.addresses import without_secrets
 from elastalog.folders.remote import UnreachableError
 from elastalog.storage.fetching import WRITER, manifest_line
@@ -108,10 +108,14 @@ class Lease:
     def _renew(self) -> None:
         while not self._end.wait(self.seconds / 3):
             try:
-                self._tag = self._objects.replace(LEASE, self._content(), self._tag)
-            except Taken:
-                self.is_lost = True
-                return
+                try:
+                    self._tag = self._objects.replace(LEASE, self._content(), self._tag)
+                except Taken:
+                    found = self._objects.get(LEASE)
+                    if found is None or self._token.encode() not in found.data:
+                        self.is_lost = True
+                        return
+                    self._tag = found.tag  # ours, from a renewal whose answer was lost
             except UnreachableError as error:
                 log.warning("the lease could not be renewed: %s", error)
 
@@ -131,13 +135,7 @@ def _held(objects: Objects, who: str, left: float) -> ElastalogError:
 def overtaken(address: str) -> ElastalogError:
     """Another writer has opened the store meanwhile."""
     place = without_secrets(address)
-    told = Diagnostic(
-        "E0878",
-        "another process has taken the store over",
-        notes=("the lease of this one had run out; the update may be in the store, or not",),
-        help="open the store again, and apply the update again; with `source` and `batch` that is safe in any case",
-        location=place,
-    )
+    told = finding("E0878", location=place)
     return ElastalogError([told])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from secrets import token_hex
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.folders.local import folder_of_this_process
 from elastalog.folders.remote import UnreachableError
@@ -191,7 +191,7 @@ def already_there(address: str) -> ElastalogError:
     """There is something else, or a store, where one was to be made."""
     place = without_secrets(address)
     message, advice = f"`{place}` already exists", "choose an address where there is nothing"
-    return ElastalogError([Diagnostic("E0802", message, help=advice, location=place)])
+    return error("E0802.already_there", location=place, message=message, advice=advice)
 
 
 def refuse_existing_at(place: str | os.PathLike[str]) -> None:

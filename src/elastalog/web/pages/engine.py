@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
+from elastalog.diagnostics.messages import counted
 from elastalog.session.questions import Statistics
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import Address, bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag
@@ -22,9 +22,8 @@ async def show(window: Window, address: Address) -> None:
     body = box("wb-stack")
 
     async def build() -> None:
-        service = window.bench.service
-        program = await window.ask(service.reading.program, window.epoch)
-        statistics = await window.ask(service.reading.statistics, window.epoch)
+        program = await window.look(lambda session: session.program)
+        statistics = await window.ask(window.bench.service.reading.statistics, window.epoch)
         body.clear()
         with body:
             _build(window, program.checked, statistics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 from nicegui import ui
@@ -13,7 +14,6 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.rendering.markup import GraphNode, graph_of
 from elastalog.session import Session
-from elastalog.web.calls import asks
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import LONG, Address, empty, fact_html, faults_html, html, link, rule_html, sign, tag
 from elastalog.web.pages.why import ProofTree, build_absence
@@ -33,7 +33,7 @@ async def show(window: Window, address: Address) -> None:
         )
         return
     # All that the first sight needs is asked for at once: every question is a way to another thread and back.
-    found = await window.ask(_look_up, window, given)
+    found = await window.answer(partial(_look_up, given))
     if found.fact is None:
         await _pattern(window, str(given).strip().rstrip("."))
         return
@@ -43,7 +43,7 @@ async def show(window: Window, address: Address) -> None:
 
     async def refresh() -> None:
         nonlocal found
-        now = await window.ask(_look_up, window, given)
+        now = await window.answer(partial(_look_up, given))
         if now.fact is not None and (now.proof is None) != (found.proof is None):
             found = now
             body.clear()
@@ -61,16 +61,12 @@ class _Found:
     proof: Proof | None
 
 
-@asks
-def _look_up(window: Window, given: str | Fact) -> _Found:
-    def look_up(session: Session) -> _Found:
-        if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
-            return _Found(None, None)
-        relation, values = session.engine.fact(given)
-        fact = Fact(relation, tuple(values))
-        return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
-
-    return window.bench.service.reading.ask(look_up, window.epoch)
+def _look_up(given: str | Fact, session: Session) -> _Found:
+    if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
+        return _Found(None, None)
+    relation, values = session.engine.fact(given)
+    fact = Fact(relation, tuple(values))
+    return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
 
 
 async def _pattern(window: Window, pattern: str) -> None:
@@ -133,7 +129,7 @@ def mark(window: Window, fact: Fact, side: Side) -> None:
 
 
 async def _holds(window: Window, address: Address, proof: Proof, tags: ui.element) -> None:
-    service, fact = window.bench.service, proof.fact
+    fact = proof.fact
     with tags:
         kinds = tag("given") if proof.is_explicit else tag("derived", "accent")
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
@@ -144,20 +140,16 @@ async def _holds(window: Window, address: Address, proof: Proof, tags: ui.elemen
             options = [("tree", address.with_(view=None)), ("graph", address.with_(view="graph"))]
             raw(choice(options, view))
         if view == "graph":
-            raw(await window.ask(_graph, window, fact), "wb-graph")
+            raw(await window.answer(partial(_graph, window, fact)), "wb-graph")
         else:
             if proof.is_explicit:
                 raw("It was given: it is an explicit fact, and needs no proof.", "wb-note", tag="p")
-
-            async def prove(below: Fact) -> Proof:
-                return await window.ask(service.reading.proof, below, DEPTH - 1, window.epoch)
-
-            await ProofTree(window, prove).build(proof)
+            await ProofTree(window, DEPTH - 1).build(proof)
     with box("wb-columns"):
         with card("Derivations", "all that lead to it in one step"):
-            raw(_derivations(window, await window.ask(service.reading.derivations, fact, window.epoch)))
+            raw(_derivations(window, await window.answer(lambda session: session.derivations(fact))))
         with card("Used for", "what follows from it directly"):
-            raw(_uses(window, await window.ask(service.debugging.uses, fact, epoch=window.epoch)))
+            raw(_uses(window, await window.answer(lambda session: tuple(session.uses(fact)))))
         _what_if(window, fact, proof.is_explicit)
         with card("Since when", "by whose change"):
             await _blame(window, fact)
@@ -167,13 +159,10 @@ def _claim(proof: Proof) -> str:
     return f"its height is {proof.claim}" if proof.claim else ""
 
 
-@asks
-def _graph(window: Window, fact: Fact) -> str:
-    proof = window.bench.service.reading.proof(fact, 12, window.epoch)
-    graph = graph_of(proof)
+def _graph(window: Window, fact: Fact, session: Session) -> str:
+    graph = graph_of(session.explain(fact, 12))
     if len(graph.nodes) > MOST_NODES:
-        proof = window.bench.service.reading.proof(fact, 4, window.epoch)
-        graph = graph_of(proof)
+        graph = graph_of(session.explain(fact, 4))
     if len(graph.nodes) > MOST_NODES:
         return empty(
             "Too large to draw",
@@ -235,8 +224,8 @@ def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
         found = box()
 
         async def ask() -> None:
-            uses = window.bench.service.debugging.uses
-            changes = await window.attempt(lambda: window.ask(uses, fact, True, epoch=window.epoch), found)
+            going = window.answer(lambda session: tuple(session.uses(fact, all=True)), changes=True)
+            changes = await window.attempt(going, found)
             if changes is not None:
                 with found:
                     raw(_uses(window, changes) if changes else '<p class="wb-note">Nothing else would go.</p>')
@@ -255,7 +244,7 @@ def _what_if(window: Window, fact: Fact, is_given: bool) -> None:
 
 async def _blame(window: Window, fact: Fact) -> None:
     try:
-        blame = await window.ask(window.bench.service.debugging.blame, fact, epoch=window.epoch)
+        blame = await window.answer(lambda session: session.blame(fact), changes=True)
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from html import escape
 from typing import Final
 
@@ -23,7 +24,7 @@ _WHOLE = {"number", "unsigned"}
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    summaries = await window.ask(window.bench.service.reading.relations, window.epoch)
+    summaries, _ = await window.ask(window.bench.service.reading.relations, window.epoch)
     known = {summary.name: summary for summary in summaries}
     chosen = "" if address.get("query") else address.get("relation") or _first(summaries)
     if window.bench.is_demo and window.epoch is None:
@@ -44,7 +45,8 @@ async def show(window: Window, address: Address) -> None:
                 )
 
     async def refresh() -> None:
-        listed.content = _list(window, await window.ask(window.bench.service.reading.relations, None), chosen)
+        summaries, _ = await window.ask(window.bench.service.reading.relations)
+        listed.content = _list(window, summaries, chosen)
 
     window.follow(refresh)
 
@@ -112,13 +114,7 @@ async def _relation(window: Window, address: Address, summary: RelationSummary |
                     window.go(address.with_(where=text.strip(), pattern=None, page=None))
 
             field(filtered, narrow, label="filter", hint=_example(summary))
-        table = box()
-        await _fill(window, table, address, name)
-
-    async def refresh() -> None:
-        await _fill(window, table, address, name)
-
-    window.follow(refresh)
+        await _table(window, address, name)
 
 
 async def _query(window: Window, address: Address) -> None:
@@ -126,13 +122,14 @@ async def _query(window: Window, address: Address) -> None:
         with box("wb-body"):
             text = address.get("query")
             field(text, lambda new: window.go(address.with_(query=new.strip(), page=None)), label="query")
-        table = box()
-        await _fill(window, table, address, None)
+        await _table(window, address, None)
 
-    async def refresh() -> None:
-        await _fill(window, table, address, None)
 
-    window.follow(refresh)
+async def _table(window: Window, address: Address, relation: str | None) -> None:
+    """A page of a relation, or of answers, as it is after every commit."""
+    fill = partial(_fill, window, box(), address, relation)
+    await fill()
+    window.follow(fill)
 
 
 async def _fill(window: Window, table: ui.element, address: Address, relation: str | None) -> None:
@@ -151,14 +148,14 @@ async def _page(window: Window, address: Address, relation: str | None) -> Page:
     service, order = window.bench.service, address.get("order")
     if relation is None:
         return await window.ask(
-            service.reading.query, address.get("query"), None, offset, ROWS, window.epoch, order=order
+            service.reading.query, address.get("query"), epoch=window.epoch, offset=offset, limit=ROWS, order=order
         )
-    schemas = await window.ask(service.reading.schemas, window.epoch)
+    schemas = await window.look(lambda session: session.schemas)
     where, parameters = _filter(address.get("where"), schemas.get(relation))
     find = service.reading.search if where or order else service.reading.page
     return await window.ask(
-        find, relation, where, order, offset, ROWS, window.epoch,
-        parameters=parameters, annotations=bool(address.get("levels")),
+        find, relation, where, epoch=window.epoch, parameters=parameters, annotations=bool(address.get("levels")),
+        order=order, offset=offset, limit=ROWS,
     )  # fmt: skip
 
 

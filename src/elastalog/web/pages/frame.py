@@ -27,7 +27,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError, InternalError
 from elastalog.web.auth import role_of
 from elastalog.web.pages import engine, fact, facts, program, repair, timeline, update
 from elastalog.web.pages.markup import BRAND, Address, empty, faults_html, html, icon
-from elastalog.web.pages.window import Bench, Window, box, button, raw
+from elastalog.web.pages.window import Bench, Window, box, button, raw, written
 from elastalog.web.settings import Role
 
 if TYPE_CHECKING:
@@ -171,9 +171,7 @@ def _past(window: Window) -> str:
 
 def _ask_box(window: Window) -> None:
     with box("wb-ask"):
-        asked = ui.input(placeholder=window.bench.example).props("outlined dense spellcheck=false autocomplete=off")
-        asked.props["aria-label"] = "ask about a fact, or a query"
-        asked.classes("wb-input mono")
+        asked = written("ask about a fact, or a query", window.bench.example, "mono")
         raw("/", tag="kbd")
 
         def ask() -> None:
@@ -206,12 +204,6 @@ _POLICY: Final = (
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; manifest-src 'self'"
 )
-HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 
 
 class ContentPolicy:
@@ -232,8 +224,7 @@ class ContentPolicy:
             nonlocal start
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                headers.setdefault("Cross-Origin-Opener-Policy", "same-origin")
                 if headers.get("content-type", "").startswith("text/html") and "content-encoding" not in headers:
                     headers["Content-Security-Policy"] = _POLICY.format(nonce=nonce)
                     start = message

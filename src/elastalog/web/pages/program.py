@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nicegui import ui
 
-from elastalog.analysis.findings import counted
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
+from elastalog.diagnostics.messages import counted
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics
@@ -22,11 +22,10 @@ from elastalog.web.calls import commits
 from elastalog.web.pages.editor import Editor, hints_of, marks_of
 from elastalog.web.pages.markup import Address, faults_html, seconds_html, told
 from elastalog.web.pages.tables import changes_html
-from elastalog.web.pages.window import Window, box, button, card, heading, raw, select
+from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
 
 if TYPE_CHECKING:
-    from elastalog.web.reading import Committed
     from elastalog.web.service import Service
 
 _HEADERS: Final = {"": "header: found out", "yes": "first line: names of columns", "no": "first line: a fact"}
@@ -36,7 +35,7 @@ _IS_HEADER: Final = {"": None, "yes": True, "no": False}
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
     service = window.bench.service
-    program = await window.ask(service.reading.program, window.epoch)
+    program = await window.look(lambda session: session.program)
     statistics = await window.ask(service.reading.statistics, window.epoch)
     heading("Program", "Write rules and paste facts. Preview shows what would come and go; Commit makes it an epoch.")
     with box("wb-columns wb-wide-left"):
@@ -99,21 +98,17 @@ class _Program:
         self._result.clear()
 
     async def _preview(self) -> None:
-        service = self._window.bench.service
-
-        changes = await self._window.attempt(
-            lambda: self._window.ask(service.writing.preview_program, self._editor.text), self._result
-        )
+        writing = self._window.bench.service.writing
+        changes = await self._window.attempt(self._window.ask(writing.preview_program, self._editor.text), self._result)
         if changes is not None:
             with self._result:
                 raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
                 raw(changes_html(self._window, changes, nothing="No fact would come or go."))
 
     async def _commit(self) -> None:
-        service = self._window.bench.service
-
+        writing = self._window.bench.service.writing
         done = await self._window.attempt(
-            lambda: self._window.ask(service.writing.become, self._editor.text, source="workbench"), self._result
+            self._window.ask(writing.become, self._editor.text, source="workbench"), self._result
         )
         if done is None:
             return
@@ -129,7 +124,7 @@ class _Program:
                 self._paste_form()
 
     def _paste_form(self) -> None:
-        self._relation = ui.input(label="relation").props("outlined dense spellcheck=false autocomplete=off")
+        self._relation = ui.input(label="relation").props(FIELD)
         self._relation.classes("wb-input")
         self._facts = ui.textarea(placeholder="caller,callee\nweb,cart\ncart,prices").props("outlined dense rows=6")
         self._facts.props["aria-label"] = "facts"
@@ -146,15 +141,15 @@ class _Program:
 
         async def ask() -> Committed:
             if not name:
-                told = Diagnostic("E0955", "no name for the relation", help="write one above the facts, as in `calls`")
+                told = finding("E0955")
                 raise ElastalogError([told])
-            program = await self._window.ask(service.reading.program, None)
+            program = await self._window.look(lambda session: session.program)
             pasted = await self._window.ask(read_pasted, self._facts.value or "", _IS_HEADER[self._header.value])
             added = "" if name in program.checked.relations else pasted.declaration(name)
             rows = {name: list(pasted.rows)}
             return await self._window.ask(service.writing.apply, rows, None, added=added, source="workbench")
 
-        done = await self._window.attempt(ask, self._pasted)
+        done = await self._window.attempt(ask(), self._pasted)
         if done is not None:
             self._facts.value = ""
             with self._pasted:
@@ -163,7 +158,7 @@ class _Program:
     async def committed(self) -> None:
         """Somebody has committed something: a text that nobody is changing here follows the program."""
         service = self._window.bench.service
-        program = await self._window.ask(service.reading.program, None)
+        program = await self._window.look(lambda session: session.program)
         text = program.tree.source.text
         statistics = await self._window.ask(service.reading.statistics, None)
         self._held = _held(statistics)
@@ -194,7 +189,7 @@ def show_commit(window: Window, done: Committed) -> None:
     place = box()
 
     async def take_back() -> None:
-        back = await window.attempt(lambda: window.ask(undo, window.bench.service, done), place)
+        back = await window.attempt(window.ask(undo, window.bench.service, done), place)
         if back is not None:
             taken.set_visibility(False)
             with place:
@@ -368,5 +363,4 @@ def _real(value: Any) -> float:
 
 
 def _unreadable(why: str) -> ElastalogError:
-    advice = "give lines of values between commas, semicolons or tabs, or JSON: a list of objects or of lists"
-    return ElastalogError([Diagnostic("E0956", f"these facts cannot be read: {why}", help=advice)])
+    return error("E0956", why=why)

@@ -6,14 +6,14 @@ from functools import partial
 
 from nicegui import ui
 
-from elastalog.debugging.answers import Answer, Element, Suggestion
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
+from elastalog.diagnostics.diagnostic import error
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
+from elastalog.session import Session
 from elastalog.web.pages.markup import Address, empty, fact_html, html, link, sign, tag
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.why import ProofTree
-from elastalog.web.pages.window import Faults, Side, Window, box, button, card, choice, heading, raw
+from elastalog.web.pages.window import Faults, Side, Window, box, button, card, choice, heading, raw, written
 
 _OVER = {"update": "the last update", "facts": "all given facts"}
 
@@ -125,19 +125,13 @@ class _Repair:
     def _form(self) -> None:
         wrong = box()
         with box("wb-row wb-grow"):
-            written = (
-                ui.input(placeholder="a fact, as in the language")
-                .props("outlined dense spellcheck=false autocomplete=off")
-                .classes("wb-input mono")
-            )
-            written.props["aria-label"] = "a fact"
+            given = written("a fact", "a fact, as in the language", "mono")
 
             async def add(side: Side) -> None:
-                text = (written.value or "").strip().rstrip(".")
-
-                fact = await self._window.attempt(lambda: self._window.ask(_checked, self._window, text, side), wrong)
+                text = (given.value or "").strip().rstrip(".")
+                fact = await self._window.attempt(self._window.look(partial(_checked, text, side)), wrong)
                 if fact is not None:
-                    written.value = ""
+                    given.value = ""
                     self._change(self._window.bench.faults.with_(side, fact))
 
             button("is wrong", lambda: add("wrong"))
@@ -146,17 +140,12 @@ class _Repair:
     # --- asking ----------------------------------------------------------------------------------------------------
 
     async def _localise(self) -> None:
-        faults = self._window.bench.faults
+        faults, reading = self._window.bench.faults, self._window.bench.service.reading
 
-        found = await self._window.attempt(
-            lambda: self._window.ask(
-                self._window.bench.service.debugging.localise,
-                list(faults.wrong),
-                list(faults.missing),
-                epoch=self._window.epoch,
-            ),
-            self._answer,
-        )
+        def ask(session: Session) -> Localisation:
+            return session.localise(faults.wrong, faults.missing, time_limit=reading.time_to_search())
+
+        found = await self._window.attempt(self._window.answer(ask, changes=True), self._answer)
         if found is not None:
             with self._answer:
                 raw(
@@ -169,19 +158,13 @@ class _Repair:
                 await self._proofs(found)
 
     async def _suggest(self) -> None:
-        faults = self._window.bench.faults
+        faults, reading = self._window.bench.faults, self._window.bench.service.reading
 
-        found = await self._window.attempt(
-            lambda: self._window.ask(
-                self._window.bench.service.debugging.suggest,
-                list(faults.wrong),
-                list(faults.missing),
-                list(self._rejected),
-                over=self._over,
-                epoch=self._window.epoch,
-            ),
-            self._answer,
-        )
+        def ask(session: Session) -> Suggestion:
+            time = reading.time_to_search()
+            return session.suggest(faults.wrong, faults.missing, list(self._rejected), None, time, over=self._over)
+
+        found = await self._window.attempt(self._window.answer(ask, changes=True), self._answer)
         if found is None:
             return
         with self._answer:
@@ -237,9 +220,8 @@ class _Repair:
         self._window.note(self._address())
 
     async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
-        service = self._window.bench.service
-
-        done = await self._window.attempt(lambda: self._window.ask(service.writing.undo, suggestion), place)
+        writing = self._window.bench.service.writing
+        done = await self._window.attempt(self._window.ask(writing.undo, suggestion), place)
         if done is None:
             return
         self._rejected.clear()
@@ -253,23 +235,19 @@ class _Repair:
         if not found.proofs:
             return
         raw("The proofs behind it", tag="h3")
-
-        async def prove(fact: Fact) -> Proof:
-            return await self._window.ask(self._window.bench.service.reading.proof, fact, 2, self._window.epoch)
-
         for proof in found.proofs[:5]:
-            await ProofTree(self._window, prove).build(proof)
+            await ProofTree(self._window, 2).build(proof)
 
 
-def _checked(window: Window, text: str, side: Side) -> str:
+def _checked(text: str, side: Side, session: Session) -> str:
     """A fact as it is written, if it is what it is said to be: a wrong fact is there, a missing one is not."""
-    with window.bench.service.reading.at(window.epoch) as session:
-        relation, values = session.engine.fact(text)
-        fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
+    relation, values = session.engine.fact(text)
+    fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
     if is_there == (side == "wrong"):
         return str(fact)
-    told = f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
-    raise ElastalogError([Diagnostic("E0953", told, help="mark it the other way round")])
+    raise error(
+        "E0953", told=f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
+    )
 
 
 def _epochs(found: Answer) -> str:

@@ -35,7 +35,7 @@ async def show(window: Window, address: Address) -> None:
     body = box("wb-stack")
 
     async def build() -> None:
-        entries = await window.ask(window.bench.service.reading.epochs)
+        entries = await window.ask(window.bench.service.reading.look, lambda session: session.log())
         body.clear()
         with body:
             await _build(window, window.address, entries)
@@ -73,8 +73,9 @@ async def _compared(window: Window, first: int, last: int) -> None:
         return
     service = window.bench.service
     try:
-        differences = await window.ask(service.reading.diff, first, last)
-        rules = await window.ask(service.reading.changed_rules, first, last)
+        differences, rules = await window.ask(
+            service.reading.ask, lambda session: (session.diff(first, last), session.engine.changed_rules(first, last))
+        )
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
         return

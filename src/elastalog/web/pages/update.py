@@ -10,9 +10,9 @@ from typing import Any
 
 from nicegui import events, ui
 
-from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_value
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
+from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.pipeline.files.diff import parse_diff
@@ -23,7 +23,7 @@ from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.markup import Address, cell, faults_html, html, sign, table, tag, told
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.tables import NUMBERS, changes_html
-from elastalog.web.pages.window import Window, box, button, card, heading, raw, select
+from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
 from elastalog.web.rules import refuse_in_rules
 
@@ -40,7 +40,7 @@ async def show(window: Window, address: Address) -> None:
     heading(
         "Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch."
     )
-    program = await window.ask(window.bench.service.reading.program, window.epoch)
+    program = await window.look(lambda session: session.program)
     if not window.can_change:
         raw(told("Nothing can be changed here: this is an earlier epoch, or you may read and not write."))
         return
@@ -70,7 +70,7 @@ class _Update:
 
     async def committed(self) -> None:
         """Rules may have been changed by somebody else."""
-        program = await self._window.ask(self._window.bench.service.reading.program, None)
+        program = await self._window.look(lambda session: session.program)
         if program is not self._program:
             self._program, self._schemas = program, schemas_of(program.checked)
             await self._editor.look()
@@ -124,9 +124,7 @@ class _Update:
         self._values: list[ui.input] = []
         with self._fields:
             for column in self._schemas[relation].columns if relation in self._schemas else ():
-                made = ui.input(label=f"{column.name}: {column.type_name}").props(
-                    "outlined dense spellcheck=false autocomplete=off"
-                )
+                made = ui.input(label=f"{column.name}: {column.type_name}").props(FIELD)
                 self._values.append(made.classes("wb-input"))
 
     async def _add(self, way: str) -> None:
@@ -135,12 +133,7 @@ class _Update:
         if blank:
             self._wrong.clear()
             with self._wrong:
-                advice = 'write `""` for the empty text'
-                raw(
-                    faults_html(
-                        [Diagnostic("E0955", f"no value for {', '.join(f'`{n}`' for n in blank)}", help=advice)]
-                    )
-                )
+                raw(faults_html([finding("E0955.add", n=", ".join(f"`{n}`" for n in blank))]))
             return
         written = [
             _as_written(made.value or "", column.type_name)
@@ -175,21 +168,16 @@ class _Update:
 
     async def _is_staged(self, line: str, wrong: ui.element) -> bool:
         """Stages a change, unless it is wrong by itself; then that is said in a place."""
-
-        is_fine = (
-            await self._window.attempt(lambda: self._window.ask(staged_in, line, self._program), wrong) is not None
-        )
-        if is_fine:
+        staged = await self._window.attempt(self._window.ask(staged_in, line, self._program), wrong)
+        if staged is not None:
             await self._append(line)
-        return is_fine
+        return staged is not None
 
     async def _file(self, event: events.UploadEventArguments) -> None:
         try:
             text = (await event.file.read()).decode()
         except UnicodeDecodeError:
-            wrong = Diagnostic(
-                "E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line"
-            )
+            wrong = finding("E0951", name=event.file.name)
             self._findings.content = faults_html([wrong])
             return
         await self._append(text)
@@ -268,7 +256,7 @@ class _Update:
             return changes, await self._window.ask(writing.forecast, *facts, added=added, removed=removed)
 
         self._answered = self._editor.text
-        found = await self._window.attempt(ask, self._result)
+        found = await self._window.attempt(ask(), self._result)
         if found is not None:
             changes, forecasts = found
             with self._result:
@@ -291,7 +279,7 @@ class _Update:
             )
 
         self._answered = self._editor.text
-        done = await self._window.attempt(ask, self._result)
+        done = await self._window.attempt(ask(), self._result)
         if done is not None:
             await self._editor.show("")
             with self._result:

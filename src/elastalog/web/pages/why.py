@@ -3,13 +3,12 @@ and where each of them fails, down to what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from html import escape
 from typing import assert_never
 
 from nicegui import ui
 
-from elastalog.analysis.findings import counted
+from elastalog.diagnostics.messages import counted
 from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of
@@ -21,12 +20,12 @@ MOST_CHILDREN = 50
 
 
 class ProofTree:
-    """`prove` gives a proof of a fact to a depth of a few. Which nodes are open is part of the address: `open` has
-    their paths, as `0.2.1`."""
+    """Facts that are not expanded are proven to a `depth` when they are opened. Which nodes are open is part of the
+    address: `open` has their paths, as `0.2.1`."""
 
-    def __init__(self, window: Window, prove: Callable[[Fact], Awaitable[Proof]]) -> None:
+    def __init__(self, window: Window, depth: int) -> None:
         self._window = window
-        self._prove = prove
+        self._depth = depth
         self._open = set(window.address.all("open"))
 
     async def build(self, proof: Proof) -> None:
@@ -39,12 +38,8 @@ class ProofTree:
         is_open = can_open and (is_open or path in self._open)
         with box("wb-node"):
             if can_open:
-                twist = (
-                    ui.element("button")
-                    .classes("wb-twist")
-                    .props(f'type="button" data-row data-path="{path}" aria-label="open"')
-                )
-                with twist:
+                with ui.element("button").classes("wb-twist") as twist:
+                    twist.props(f'type="button" data-row data-path="{path}" aria-label="open"')
                     arrow = raw("▼" if is_open else "▶", tag="span")
             else:
                 raw("" if isinstance(node, Member) else "✓" if isinstance(node, Condition) else "•", "wb-mark")
@@ -69,7 +64,8 @@ class ProofTree:
 
     async def _fill(self, below: ui.element, node: Node, path: str, about: ui.html) -> None:
         if isinstance(node, Proof) and not node.is_expanded:
-            node = await self._prove(node.fact)
+            fact = node.fact
+            node = await self._window.answer(lambda session: session.explain(fact, self._depth))
             about.content = self._line(node)
         children = children_of(node)
         with below:
@@ -109,7 +105,7 @@ _MARKS = {"holds": "✓", "fails": "✗", "open": "?"}
 async def build_absence(window: Window, asked: Fact | str) -> None:
     """The nearest derivations that fail, and the rules that could never derive the fact; or, for a pattern, why no
     other fact fits it."""
-    found = await window.ask(window.bench.service.reading.why_not, asked, 5, window.epoch)
+    found = await window.answer(lambda session: session.why_not(asked))
     is_pattern = isinstance(found, PatternAbsence)
     with card("Why nothing else fits it" if is_pattern else "Why it does not hold", html(_note(found))):
         if not found.instantiations and not found.impossible:
@@ -124,7 +120,7 @@ async def build_absence(window: Window, asked: Fact | str) -> None:
             )
             raw(f'<h3>Rules that can never derive it</h3><ul class="wb-list">{items}</ul>')
         if window.can_change and not is_pattern and len(found.subject) < 2_000:
-            program = await window.ask(window.bench.service.reading.program, window.epoch)
+            program = await window.look(lambda session: session.program)
             raw(_what_to_do(found, {rule.head.relation for rule in program.checked.rules}), "wb-row")
 
 

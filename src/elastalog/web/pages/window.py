@@ -19,11 +19,12 @@ from nicegui import Client, ui
 
 from elastalog.analysis.listing import show_value
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.markup import Address, faults_html, html, link
 
 if TYPE_CHECKING:
+    from elastalog.session import Session
     from elastalog.web.service import Service
 
 
@@ -149,16 +150,17 @@ class Bench:
     def prepare(self) -> None:
         """Proves one fact, so that the first proof that somebody wants does not wait for what is made once."""
         with suppress(ElastalogError):
-            derived = [summary for summary in self.service.reading.relations() if summary.rules and summary.facts]
+            found, _ = self.service.reading.relations()
+            derived = [summary for summary in found if summary.rules and summary.facts]
             first = min(derived, key=lambda summary: not summary.is_output, default=None)
             if first is not None:
                 row = self.service.reading.page(first.name, limit=1).rows[0]
-                self.service.reading.proof(Fact(first.name, tuple(row)), 1)
+                self.service.reading.ask(lambda session: session.explain(Fact(first.name, tuple(row)), 1))
 
     @property
     def example(self) -> str:
         """A question that can be asked of this program: a relation that is output, or else any."""
-        relations = self.service.reading.program().checked.relations.values()
+        relations = self.service.reading.look(lambda session: session.program).checked.relations.values()
         wanted = [r for r in relations if any(directive.kind == "output" for directive in r.directives)] or [*relations]
         if not wanted:
             return "a fact, or a query"
@@ -184,13 +186,12 @@ class Bench:
         if not mark:
             return address.get("fact")
         if mark not in self._long:
-            told = "this fact was too long for its address, and the server has forgotten it"
-            raise ElastalogError([Diagnostic("E0950", told, help="open it again from the table of its relation")])
+            raise error("E0950")
         return self._long[mark]
 
     def address_of(self, text: str, epoch: int | None = None) -> Address:
         """Where the answer to a question is shown: a fact, the facts that fit a pattern, or a query."""
-        program = self.service.reading.program(epoch)
+        program = self.service.reading.look(lambda session: session.program, epoch)
         if text in program.checked.relations:
             return Address.of("/facts", relation=text, epoch=epoch)
         try:
@@ -273,11 +274,19 @@ class Window:
         """Asks the service, in another thread and within its limits: other windows are served meanwhile."""
         return await self.bench.service.call(question, *asked, **options)
 
-    async def attempt(self, action: Callable[[], Awaitable[T]], where: ui.element) -> T | None:
+    async def look(self, question: Callable[[Session], T]) -> T:
+        """What a session of the epoch that is looked at has at hand."""
+        return await self.ask(self.bench.service.reading.look, question, self.epoch)
+
+    async def answer(self, question: Callable[[Session], T], *, changes: bool = False) -> T:
+        """What it answers; see `Reading.ask`."""
+        return await self.ask(self.bench.service.reading.ask, question, self.epoch, changes=changes)
+
+    async def attempt(self, action: Awaitable[T], where: ui.element) -> T | None:
         """Does something; what goes wrong for a reason that the user can act on is shown in a place."""
         where.clear()
         try:
-            return await action()
+            return await action
         except ElastalogError as error:
             with where:
                 raw(faults_html(error.diagnostics))
@@ -326,19 +335,23 @@ def button(text: str, action: Action, *classes: str, label: str = "", picture: s
     return made
 
 
-def field(
-    value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "", lines: int = 1
-) -> ui.input | ui.textarea:
-    """A field for a text of one line or several; `on_value` gets it when Enter is pressed or the field is left."""
-    if lines > 1:
-        made: ui.input | ui.textarea = ui.textarea(value=value, placeholder=hint).props(f"outlined dense rows={lines}")
-    else:
-        made = ui.input(value=value, placeholder=hint).props("outlined dense")
-        made.on("keydown.enter", lambda: on_value(made.value or ""))
-    made.props["aria-label"] = label
-    made.props("spellcheck=false autocomplete=off").classes("wb-input")
+def field(value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "") -> ui.input:
+    """A field for a text of one line; `on_value` gets it when Enter is pressed or the field is left."""
+    made = written(label, hint, value=value)
+    made.on("keydown.enter", lambda: on_value(made.value or ""))
     made.on("change", lambda: on_value(made.value or ""))
     return made
+
+
+FIELD = "outlined dense spellcheck=false autocomplete=off"
+"""How a field for a text of one line looks."""
+
+
+def written(label: str, hint: str = "", *classes: str, value: str = "") -> ui.input:
+    """A field for a text of one line, as the language has it."""
+    made = ui.input(value=value, placeholder=hint).props(FIELD)
+    made.props["aria-label"] = label
+    return made.classes(" ".join(("wb-input", *classes)))
 
 
 def select(value: str, options: Mapping[str, str], on_value: Callable[[str], Any], *, label: str) -> ui.select:

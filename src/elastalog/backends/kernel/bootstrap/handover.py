@@ -52,12 +52,15 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class SoFar:
     """How far the kernel is with a stratum: `seconds` of work have found `found` facts, the latest `lately` of them in
-    `lately_seconds`; the last round has found `delta`, the one that found most `most`. `read`: facts that it reads."""
+    `lately_seconds` and `lately_rounds`; the last round has found `delta`, the one that found most `most`. `has_risen`:
+    it found more than the last one before. `read`: facts that it reads."""
 
     seconds: float
     found: int
     lately: int
     lately_seconds: float
+    lately_rounds: int
+    has_risen: bool
     delta: int
     most: int
     read: int
@@ -78,6 +81,7 @@ class Handover:
         self._read = read
         self._began = self._looked = time.perf_counter()
         self._found = self._then = self._most = 0
+        self._round = self._delta = 0
 
     @property
     def until(self) -> int:
@@ -95,8 +99,9 @@ class Handover:
         if found - self._then < self.until and now - self._looked < SETTINGS.device_look:
             return None
         lately, seconds = found - self._then, now - self._looked
-        self._then, self._looked = found, now
-        so_far = SoFar(now - self._began, found, lately, seconds, delta, self._most, self._read)
+        rounds, has_risen = progress.iteration - self._round, delta > self._delta
+        self._then, self._looked, self._round, self._delta = found, now, progress.iteration, delta
+        so_far = SoFar(now - self._began, found, lately, seconds, rounds, has_risen, delta, self._most, self._read)
         begun = self._take(progress.start, progress.iteration) if self._wants(so_far) else None
         return None if begun is None else begun.progress
 

@@ -328,8 +328,8 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
 
 
 def _matcher(pattern: Expression, source: Source) -> TextFunction:
-    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then nothing
-    matches it, and that is said once."""
+    """Nothing matches what is no regular expression. Of a constant that has been said when the program was checked; of
+    one that comes from a fact it is said once."""
     known: dict[str, Matches | None] = {}
     wrong = 0
 
@@ -339,7 +339,7 @@ def _matcher(pattern: Expression, source: Source) -> TextFunction:
             return matcher(wanted)
         except NotRegular as fault:
             wrong += 1
-            if wrong <= MOST_TOLD:
+            if wrong <= MOST_TOLD and type(pattern) is not Constant:
                 log.warning("%s", ElastalogError([_not_regular(wanted, fault, pattern.span, source)]))
             return None
 

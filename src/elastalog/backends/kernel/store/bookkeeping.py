@@ -45,6 +45,7 @@ from elastalog.backends.kernel.store.annotations import (
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
+from elastalog.backends.protocol import GONE
 
 # Fields of the state vector, after USED.
 TOUCHED_USED = 1  # entries in the touched table
@@ -85,6 +86,17 @@ def touch_rows(wanted, level, count, touched, absent, other, entries, state):
             used += 1
         entries[i] = level[row] - REFERENCE
     state[TOUCHED_USED] = used
+
+
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX)
+def annotate(entries, level, count, touched):
+    """Writes the current state of touched entries; the level of a fact that is absent is GONE."""
+    for i in range(entries.shape[0]):
+        fact = entry_of(touched, entries[i])
+        is_present = level[i] != GONE
+        fact.new = level[i] if is_present else np_int32(ABSENT)
+        fact.count = count[i]
+        fact.marks = (fact.marks & WAS) | (IS if is_present else 0)
 
 
 @inlined

@@ -28,12 +28,12 @@ from elastalog.backends.kernel.compile.signatures import (
     words_at,
 )
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, TOUCHED_WIDTH, WAS, entry_of
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, TOUCHED_WIDTH, entry_of
 from elastalog.backends.kernel.store.bookkeeping import AHEAD
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
-from elastalog.backends.protocol import GONE, LISTED, LISTING, ListedChanges, StateChanges
+from elastalog.backends.protocol import LISTED, LISTING, ListedChanges, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -154,17 +154,10 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
 
 def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, count: Vector) -> None:
     """Writes the current state of facts; GONE is the level of those that are absent."""
-    annotate_rows(relation, add_rows(relation, words), level, count)
-
-
-def annotate_rows(relation: KernelRelation, rows: Vector, level: Vector, count: Vector) -> None:
-    """The same of the facts in some rows."""
-    entries = touch(relation, rows)
-    is_present = level != GONE
-    touched = relation.touched
-    touched[entries, NEW] = np.where(is_present, level, ABSENT)
-    touched[entries, COUNT] = count
-    touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
+    entries = touch(relation, add_rows(relation, words))
+    # What comes from a file cannot be written to, and operators take arrays that can.
+    levels, counts = (np.require(array, np.int32, ["C", "W"]) for array in (level, count))
+    bookkeeping.annotate(entries, levels, counts, relation.touched)
 
 
 def rollback(relation: KernelRelation) -> None:
