@@ -24,6 +24,16 @@ def test_to_number_reads_what_literals_spell() -> None:
     assert rows(f".decl p(x: number)\n{spelt}") == [(-16,), (-7,), (-3,), (5,), (12,), (31,)]
 
 
+def test_to_float_reads_what_files_of_facts_spell() -> None:
+    texts = ["nan", "-NaN", "inf", "-Infinity", "1e3", ".5", "+2.", "e3", ".", "infinite", ""]
+    spelt = " ".join(f'p("{text}", to_string(to_float("{text}"))).' for text in texts)
+    assert dict(rows(f".decl p(s: symbol, t: symbol)\n{spelt}")) == {
+        "nan": "nan", "-NaN": "nan", "inf": "inf", "-Infinity": "-inf", "1e3": "1000.0", ".5": "0.5", "+2.": "2.0"
+    }  # fmt: skip
+    same = '.decl p(x: float)\np(to_float("nan")). p(to_float("-nan")). p(0.0 * to_float("inf")).'
+    assert len(rows(same)) == 1
+
+
 @pytest.mark.parametrize(
     ("call", "values"), [("3, 9, 0", [3]), ("3, 1, 0", [3]), ("3, 1", [3, 2]), ("0, 5, 2", [0, 2, 4])]
 )

@@ -32,7 +32,7 @@ MOST_CHARACTERS: Final = 1 << 26
 """Of a text that a functor makes."""
 _TOO_LARGE: Final = 1 << 65
 """An integer that fits no type."""
-_FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_FLOAT: Final = re.compile(r"(?i)[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?)")
 _INTEGER: Final = re.compile(r"(-?)(?:0x0*([0-9a-fA-F]+)|0b0*([01]+)|0*([0-9]+))")
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -103,7 +103,7 @@ def to_integer(value: Any) -> int | None:
 
 
 def to_float(value: Any) -> float | None:
-    """The float that a text spells, or a number is."""
+    """The float that a text spells, as files of facts may, or a number is."""
     return None if isinstance(value, str) and _FLOAT.fullmatch(value) is None else float(value)
 
 
