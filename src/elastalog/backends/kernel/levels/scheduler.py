@@ -24,7 +24,7 @@ from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
-from elastalog.backends.protocol import Driven
+from elastalog.backends.protocol import DRIVEN, Driven
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -95,7 +95,7 @@ class UpdateScheduler:
         self._barred: Vector = np.zeros(size, np.int64)
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
-        self._driven: Vector = np.zeros((size, machine_drive.DRIVEN), np.int64)
+        self._driven: Vector = np.zeros((size, DRIVEN), np.int64)
         # Explicit facts of a relation may go and come.
         self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
@@ -246,7 +246,7 @@ class UpdateScheduler:
             return None
         self._watch.touched += record.touched
         self.count()
-        return Driven(strata, self._driven[:number].tolist(), derivations, effort, seconds)
+        return Driven(strata, self._driven.data[:number].tobytes(), derivations, effort, seconds)
 
     def count(self) -> None:
         """The watch counts what was done."""
