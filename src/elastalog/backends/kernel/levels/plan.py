@@ -10,8 +10,8 @@ from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
 from elastalog.backends.kernel.store import bookkeeping, transaction
