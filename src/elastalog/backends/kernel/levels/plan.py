@@ -10,8 +10,8 @@ from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
 from elastalog.backends.kernel.store import bookkeeping, transaction
@@ -124,7 +124,7 @@ class MaintenancePlan:
             backward = _listed(self.backward) if self._looks_for_explicit else recovering
             variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
             made = self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
-            if made.code.is_general and not self._looks_for_explicit:
+            if made.code.is_general and not self._looks_for_explicit and self._key[-1] is not None:
                 self._kept[self._key] = made.copied()
         return self._machine
 

@@ -1,5 +1,5 @@
 """A drive through the strata that an update reaches: one call of the machine for as many of them as can be (see
-`machine.scheduler`). Most updates are small, and then what counts is how often Python is asked.
+`machine.drive`). Most updates are small, and then what counts is how often Python is asked.
 
 Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
 relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
@@ -16,9 +16,9 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
-from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
