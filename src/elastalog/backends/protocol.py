@@ -24,7 +24,6 @@ from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
-from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
@@ -87,17 +86,27 @@ class Reach:
     must_rebuild: bool
 
 
+DRIVEN: Final = 6
+"""Numbers that a backend notes of each stratum that it has driven through."""
+
+
 class Driven(NamedTuple):
     """Strata that the backend has brought to their new fixpoints (see `Small`), by so many derivations, which were that
-    effort, in so many seconds. `costs`: of each, its place among all `strata`, how many changes reached it,
-    derivations, rows, effort and touched facts, as a `Watch` counts them. For a small update this is a large part of
-    the work, so it is left as it was counted."""
+    effort, in so many seconds. To take apart what was `counted` would be a large part of a small update, so it is left
+    as it was: `DRIVEN` numbers of 64 bits for each stratum."""
 
     strata: Sequence[LogicalStratum]
-    costs: list[list[int]]
+    counted: bytes
     derivations: int
     effort: int
     seconds: float
+
+    @property
+    def costs(self) -> list[list[int]]:
+        """Of each, its place among all `strata`, how many changes reached it, derivations, rows, effort and touched
+        facts, as a `Watch` counts them."""
+        found: list[list[int]] = np.frombuffer(self.counted, np.int64).reshape(-1, DRIVEN).tolist()
+        return found
 
 
 @dataclass(slots=True)
@@ -430,27 +439,28 @@ LISTED: Final = 5
 
 
 class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
-    """Those of several relations in one vector, told apart when somebody looks at them, and few do. First the number of
-    relations and the impact, its lowest 31 bits and the others; then of each relation its place among `names`, its
-    width, and how many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a
-    relation first, deleted ones last."""
+    """Those of several relations in a row of words, told apart when somebody looks at them, and few do. First the
+    number of relations and the impact, in two words; then of each relation its place among `names`, its width, and how
+    many of its facts changed in some way, were inserted, and deleted; then facts, inserted ones of a relation first,
+    deleted ones last."""
 
-    __slots__ = ("_found", "_names", "_words", "impact")
+    __slots__ = ("_found", "_listed", "_names", "impact")
 
-    def __init__(self, words: Words, names: Sequence[str]) -> None:
-        self._words = words
+    def __init__(self, listed: bytes, names: Sequence[str]) -> None:
+        self._listed = listed
         self._names = names
         self._found: dict[str, tuple[Rows, Rows]] | None = None
-        self.impact: int = words.item(1) + (words.item(2) << 31)
+        self.impact = int.from_bytes(listed[4:12], "little")
         """How many facts were inserted or deleted."""
 
     def by_relation(self) -> dict[str, tuple[Rows, Rows]]:
         """By the names of relations."""
         found = self._found
         if found is None:
-            found, first = {}, LISTING + LISTED * int(self._words[0])
-            for number, width, size, came, went in self._words[LISTING:first].reshape(-1, LISTED).tolist():
-                facts = self._words[first : first + size * width].reshape(size, width)
+            words = np.frombuffer(bytearray(self._listed), np.int32)  # operators take what may be written to
+            found, first = {}, LISTING + LISTED * int(words[0])
+            for number, width, size, came, went in words[LISTING:first].reshape(-1, LISTED).tolist():
+                facts = words[first : first + size * width].reshape(size, width)
                 first += size * width
                 if came or went:
                     found[self._names[number]] = facts[:came], facts[size - went :]

@@ -71,7 +71,7 @@ class Watch:
         self._look_from = 0.0
 
     def within(
-        self, seconds: float | None, memory: int | None = None, asked: str | None = None
+        self, seconds: float | None, memory: int | None = None, asked: object = None
     ) -> AbstractContextManager[None]:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what

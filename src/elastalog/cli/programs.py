@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -22,9 +22,6 @@ from elastalog.cli.options import (
 from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Tree
-
-if TYPE_CHECKING:
-    from elastalog.diagnostics.source import Source
 
 
 def _tokens(source: Source) -> Iterator[str]:

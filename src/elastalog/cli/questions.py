@@ -14,12 +14,12 @@ from elastalog.analysis.listing import json_value
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
+    click_option,
     duration,
     option,
     options_of,
     program_argument,
     report_options,
-    together,
     verbosity_options,
 )
 from elastalog.cli.reports import value_text
@@ -60,13 +60,10 @@ _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
 
-form_options: Final = together(
-    click.option(
-        "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
-    ),
-    click.option("--output", metavar="FILE", help="Write the explanation to FILE."),
+FORM: Final = option(
+    "--format", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
 )
-"""`--format` and `--output` of a command that explains."""
+OUTPUT: Final = option("--output", metavar="FILE", help="Write the explanation to FILE.")
 
 
 def rendered(shown: Proof | Absence, form: str) -> str:
@@ -188,27 +185,28 @@ def _parameter(written: str) -> tuple[str, int | float | str]:
     return name, float(value) if _FLOAT.fullmatch(value) else value
 
 
+@dataclass(frozen=True, slots=True)
+class ProofOptions:
+    """What the user said about a proof."""
+
+    depth: int | None = option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+    uses: str | None = option(
+        "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
+        help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
+    )  # fmt: skip
+    output: str | None = OUTPUT
+
+
 @click.command()
 @program_argument
 @click.argument("fact")
 @session_options
 @at_option
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
-@click.option(
-    "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
-    help="Show what follows from the fact instead: in one step, or everything that would disappear with it.",
-)  # fmt: skip
-@form_options
+@options_of(ProofOptions, "wanted")
+@click_option(FORM, "form")
 @verbosity_options
 def explain(
-    program: str,
-    fact: str,
-    at: int | None,
-    depth: int | None,
-    uses: str | None,
-    output: str | None,
-    console: Console,
-    options: SessionOptions,
+    program: str, fact: str, at: int | None, wanted: ProofOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
@@ -224,12 +222,28 @@ def explain(
     """
     with announcing(console):
         with opened_at(program, at, options, console) as session:
-            if uses is not None:
-                found = sorted(map(str, session.uses(fact, all=uses == "all")))
+            if wanted.uses is not None:
+                found = sorted(map(str, session.uses(fact, all=wanted.uses == "all")))
                 text = json.dumps(found, ensure_ascii=False) if console.form == "json" else "\n".join(found)
             else:
-                text = rendered(session.explain(fact, depth), console.form)
-        give_explanation(text, output)
+                text = rendered(session.explain(fact, wanted.depth), console.form)
+        give_explanation(text, wanted.output)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceOptions:
+    """What the user said about why a fact does not hold."""
+
+    limit: int = option(
+        "--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show."
+    )
+    rule: int | None = option(
+        "--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation."
+    )
+    bind: tuple[str, ...] = option(
+        "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
+    )
+    output: str | None = OUTPUT
 
 
 @click.command()
@@ -237,23 +251,11 @@ def explain(
 @click.argument("fact")
 @session_options
 @at_option
-@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show.")
-@click.option("--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation.")
-@click.option(
-    "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
-)
-@form_options
+@options_of(AbsenceOptions, "wanted")
+@click_option(FORM, "form")
 @verbosity_options
 def whynot(
-    program: str,
-    fact: str,
-    at: int | None,
-    limit: int,
-    rule: int | None,
-    bind: tuple[str, ...],
-    output: str | None,
-    console: Console,
-    options: SessionOptions,
+    program: str, fact: str, at: int | None, wanted: AbsenceOptions, options: SessionOptions, console: Console
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
@@ -270,9 +272,10 @@ def whynot(
     """
     with announcing(console):
         with opened_at(program, at, options, console) as session:
-            bindings = _bindings(session, fact, bind)
-            text = rendered(session.why_not(fact, limit, rule=rule, bindings=bindings), console.form)
-        give_explanation(text, output)
+            bindings = _bindings(session, fact, wanted.bind)
+            found = session.why_not(fact, wanted.limit, rule=wanted.rule, bindings=bindings)
+            text = rendered(found, console.form)
+        give_explanation(text, wanted.output)
 
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:

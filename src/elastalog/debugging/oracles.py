@@ -134,8 +134,7 @@ class TrialOracle:
         self, sandbox: Sandbox, investigation: Investigation, goals: Goals, deadline: float, witness: Witness
     ) -> None:
         self._sandbox = sandbox
-        self._setting = investigation.case.setting
-        self._reading = investigation.case.reading
+        self._case = investigation.case
         self._signs = signs = investigation.signs
         self._goals = goals
         self._deadline = deadline
@@ -152,7 +151,7 @@ class TrialOracle:
                 except NeedsCorner as needed:
                     self._corners.try_corner(needed.relation)
                 except NeedsSafeFacts:
-                    self._safe = SafeFacts(self._sandbox, self._setting.dictionary, self._signs, self._corners)
+                    self._safe = SafeFacts(self._sandbox, self._case.setting.dictionary, self._signs, self._corners)
         except NoState:
             return [any_but(flipped, len(self._sandbox.switches))]
 
@@ -175,18 +174,8 @@ class TrialOracle:
     def _reasons(self, flipped: frozenset[int], changes: ChangedWords) -> Reasons:
         # A state may be tried again, to know more about it: what was found there still holds.
         if flipped not in self._steps:
-            self._steps = {flipped: steps_of(self._setting, self._reading, is_any=True)}
-        return Reasons(
-            self._sandbox,
-            self._setting,
-            self._reading,
-            self._signs,
-            self._corners,
-            flipped,
-            changes,
-            self._safe,
-            self._steps[flipped],
-        )
+            self._steps = {flipped: steps_of(self._case.setting, self._case.reading, is_any=True)}
+        return Reasons(self._case, self._corners, flipped, changes, self._safe, self._steps[flipped])
 
     def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
         with self._sandbox.seconds.spent_on("provenance"):

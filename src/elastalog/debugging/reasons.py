@@ -18,6 +18,7 @@ import numpy as np
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations
 from elastalog.debugging.dependencies import BOTH, NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.investigation import Case
 from elastalog.debugging.sandbox import NoState, Sandbox, WordSet
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
@@ -52,24 +53,24 @@ class Corners:
     """The states most favourable to relations that depend on the switches in one way only."""
 
     def __init__(self, sandbox: Sandbox, signs: Dependencies) -> None:
-        self._sandbox = sandbox
-        self._signs = signs
+        self.sandbox = sandbox
+        self.signs = signs
         self._came: dict[str, WordSet] = {}
         self._went: dict[str, WordSet] = {}
         self._unknown: set[str] = set()
 
     def try_corner(self, relation: str) -> None:
         """Tries the state most favourable to a relation. The backend must be in the base."""
-        signs = self._signs[relation]
+        signs = self.signs[relation]
         corner = [
             i
-            for i, switch in enumerate(self._sandbox.switches)
+            for i, switch in enumerate(self.sandbox.switches)
             if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
         ]
-        program = self._sandbox.backend.program
+        program = self.sandbox.backend.program
         came, went = WordSet(program), WordSet(program)
         try:
-            with self._sandbox.flipped(corner) as changes:
+            with self.sandbox.flipped(corner) as changes:
                 if relation in changes:
                     came.add(relation, changes[relation][0])
                     went.add(relation, changes[relation][1])
@@ -79,7 +80,7 @@ class Corners:
 
     def is_one_way(self, relation: str) -> bool:
         """Whether a relation depends on each switch in one way at most, so that it has a most favourable state."""
-        return BOTH not in self._signs[relation].values()
+        return BOTH not in self.signs[relation].values()
 
     def ensure(self, relation: str) -> None:
         """Tries the most favourable state of a relation unless that was done. Raises NoState if it has no result."""
@@ -96,9 +97,9 @@ class Corners:
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
         name, row = fact
-        if not self._signs[name]:
+        if not self.signs[name]:
             return holds_in_base
-        if BOTH in self._signs[name].values() or name in self._unknown:
+        if BOTH in self.signs[name].values() or name in self._unknown:
             return True
         if name not in self._came:
             raise NeedsCorner(name)
@@ -111,10 +112,7 @@ class Reasons:
 
     def __init__(
         self,
-        sandbox: Sandbox,
-        setting: Setting,
-        reading: Reading,
-        signs: Dependencies,
+        case: Case,
         corners: Corners,
         flipped: Collection[int],
         changes: ChangedWords,
@@ -122,14 +120,12 @@ class Reasons:
         steps: Steps,
     ) -> None:
         self._safe = safe
-        self._switches = sandbox.switches
-        self._backend = sandbox.backend
-        self._setting = setting
-        self._reading = reading
-        self._signs = signs
+        self._switches = corners.sandbox.switches
+        self._setting, self._reading = case.setting, case.reading
+        self._signs = corners.signs
         self._corners = corners
         self._flipped = flipped
-        self._came, self._went = WordSet.came_and_went(self._backend.program, changes)
+        self._came, self._went = WordSet.came_and_went(case.setting.backend.program, changes)
         self._steps = steps
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
 

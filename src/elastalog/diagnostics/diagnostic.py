@@ -125,12 +125,12 @@ def origin(found: Diagnostic) -> str | None:
 def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """The diagnostic with its source lines, every label underlined; no line break at the end."""
     from elastalog.diagnostics.display import show_text
-    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Ansi, Palette, Plain, arrow, excerpt, remark
+    from elastalog.diagnostics.excerpt import BOLD, SEVERITIES, Palette, arrow, excerpt, remark
 
-    palette: Palette = Ansi() if color else Plain()
+    palette = Palette(color)
     style = SEVERITIES[diagnostic.severity]
     heading = palette.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
-    lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD if color else '')}"]
+    lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD)}"]
     gutter = 1
     notes = list(diagnostic.notes)
     if diagnostic.source is not None and diagnostic.labels:

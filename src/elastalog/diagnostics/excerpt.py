@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from elastalog.diagnostics.display import show_character, show_text, width
 from elastalog.diagnostics.source import Label, Source
@@ -175,40 +175,25 @@ _TOKEN_STYLES = (
 )
 
 
-class Palette(Protocol):
-    """How a part of the output is painted."""
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """How parts of the output are painted: with colours for terminals, source lines by the lexer that Pygments knows
+    under the name `elastalog`; or not at all."""
+
+    has_colours: bool
 
     def paint(self, text: str, style: str) -> str:
         """The text with the style around it."""
+        return f"{style}{text}{_RESET}" if self.has_colours and text and style else text
 
     def styles_of_line(self, line: str) -> list[str]:
         """A style for each character of a source line; empty for none."""
-
-
-class Plain:
-    """No colours."""
-
-    def paint(self, text: str, style: str) -> str:
-        return text
-
-    def styles_of_line(self, line: str) -> list[str]:
-        return [""] * len(line)
-
-
-class Ansi:
-    """Colours for terminals; source lines by the lexer that Pygments knows under the name `elastalog`."""
-
-    def paint(self, text: str, style: str) -> str:
-        return f"{style}{text}{_RESET}" if text and style else text
-
-    def styles_of_line(self, line: str) -> list[str]:
-        lexer = find_lexer()
+        lexer = find_lexer() if self.has_colours else None
         styles: list[str] = []
-        if lexer is not None:
-            for token, text in lexer.get_tokens(line):
-                name = str(token)
-                style = next((style for prefix, style in _TOKEN_STYLES if name.startswith(prefix)), "")
-                styles.extend([style] * len(text))
+        for token, text in lexer.get_tokens(line) if lexer is not None else ():
+            name = str(token)
+            style = next((style for prefix, style in _TOKEN_STYLES if name.startswith(prefix)), "")
+            styles.extend([style] * len(text))
         return (styles + [""] * len(line))[: len(line)]
 
 

@@ -20,14 +20,14 @@ class Stopped(LimitReached):
 
 class Quota:
     """In force for a block: `with Quota(end, memory):`. `end` is a time of `time.monotonic`, `memory` a number of bytes
-    that the block may allocate (None: any), `asked` the text of the question that it answers, which errors show. A
+    that the block may allocate (None: any), `asked` the question that it answers, whose text errors show. A
     quota within another one ends no later, and what is taken from it is taken from that one, too."""
 
     __slots__ = ("_asked", "_is_stopped", "_memory", "_outer", "_taken", "_token", "end")
 
-    def __init__(self, end: float | None = None, memory: int | None = None, asked: str | None = None) -> None:
+    def __init__(self, end: float | None = None, memory: int | None = None, asked: object = None) -> None:
         self._outer = outer = CURRENT.get()
-        self._asked: str | None = asked if asked is not None or outer is None else outer._asked
+        self._asked: object = asked if asked is not None or outer is None else outer._asked
         usual: float = math.inf if outer is None else outer.end
         self.end: float = usual if end is None else min(usual, end)
         self._memory = memory
@@ -76,14 +76,14 @@ class Quota:
         """The limit, at the question that reached it."""
         if self._asked is None:
             return LimitReached([limit])
-        source = Source("<question>", self._asked)
-        return LimitReached([replace(limit, source=source, labels=(Label(Span(0, len(self._asked)), "asked here"),))])
+        source = Source("<question>", str(self._asked))
+        return LimitReached([replace(limit, source=source, labels=(Label(Span(0, len(source.text)), "asked here"),))])
 
 
 CURRENT: ContextVar[Quota | None] = ContextVar("what the work may take", default=None)
 
 
-def within(seconds: float | None, memory: int | None = None, asked: str | None = None) -> Quota:
+def within(seconds: float | None, memory: int | None = None, asked: object = None) -> Quota:
     """What a block may take from now on: seconds, and bytes of memory; None for any."""
     return Quota(None if seconds is None else time.monotonic() + seconds, memory, asked)
 

@@ -157,28 +157,8 @@ def scope_at(scope: Scope, offset: int) -> Scope:
 
 
 def _atoms(clause: Clause | Subsumption) -> Iterator[tree.Atom]:
-    yield from _body_atoms(clause.body)
+    yield from tree.nodes_of(tree.Atom, clause.body)
     yield from clause.heads if isinstance(clause, Clause) else (clause.dominated, clause.dominating)
-
-
-def _body_atoms(body: tree.Body) -> Iterator[tree.Atom]:
-    for literal in body:
-        match literal:
-            case tree.Atom():
-                yield literal
-            case tree.Negation():
-                yield literal.atom
-            case tree.NegatedGroup():
-                yield from _body_atoms(literal.body)
-            case tree.Disjunction():
-                for alternative in literal.alternatives:
-                    yield from _body_atoms(alternative)
-            case tree.Comparison():
-                for side in (literal.left, literal.right):
-                    if isinstance(side, tree.Aggregate):
-                        yield from _body_atoms(side.body)
-            case tree.Truth():
-                pass
 
 
 def _checked_type(reading: Reading, found: Occurrence) -> str | None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
@@ -114,16 +115,13 @@ class _Walk:
                 for name, span in item.parents:
                     yield from self.name(Kind.TYPE, name, span, scope)
                 for branch in item.branches:
-                    if branch.name:
-                        yield from self.name(Kind.BRANCH, branch.name, branch.name_span, scope)
+                    yield from self.name(Kind.BRANCH, branch.name, branch.name_span, scope)
                     yield from self.attributes(branch.fields, scope)
             case tree.FunctorDeclaration():
                 yield from self.name(Kind.FUNCTOR, item.name, item.name_span, scope)
                 yield from self.attributes(item.parameters, scope)
                 yield from self.name(Kind.TYPE, *item.result, scope)
-            case tree.Directive():
-                yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
-            case tree.Override():
+            case tree.Directive() | tree.Override():
                 yield from self.name(Kind.RELATION, item.relation, item.relation_span, scope)
             case tree.Init():
                 yield from self.name(Kind.INSTANCE, item.name, item.name_span, scope)
@@ -135,10 +133,8 @@ class _Walk:
             case tree.Lattice():
                 yield from self.name(Kind.TYPE, item.type_name, item.type_span, scope)
                 for _, term, _ in item.operators:
-                    if isinstance(term, tree.Call) and term.functor[0] in "$@":
-                        kind = Kind.BRANCH if term.functor[0] == "$" else Kind.FUNCTOR
-                        span = Span(term.functor_span.end - len(term.functor) + 1, term.functor_span.end)
-                        yield from self.name(kind, term.functor[1:], span, scope)
+                    if isinstance(term, tree.Call) and term.functor[0] in _SIGNS:
+                        yield from self.name(_SIGNS[term.functor[0]], term.functor[1:], _behind_sign(term), scope)
             case tree.Pragma():
                 pass
 
@@ -192,52 +188,24 @@ class _Rule:
         self.variables: dict[str, Symbol] = {}
 
     def occurrences(self) -> Iterator[Occurrence]:
-        clause = self.clause
-        heads = clause.heads if isinstance(clause, Clause) else (clause.dominated, clause.dominating)
-        for head in heads:
-            yield from self.atom(head)
-        yield from self.body(clause.body)
-
-    def body(self, body: tree.Body) -> Iterator[Occurrence]:
-        for literal in body:
-            match literal:
+        for node in tree.nodes_of(object, self.clause):
+            match node:
                 case tree.Atom():
-                    yield from self.atom(literal)
-                case tree.Negation():
-                    yield from self.atom(literal.atom)
-                case tree.Comparison():
-                    yield from self.terms((literal.left, literal.right))
-                case tree.NegatedGroup():
-                    yield from self.body(literal.body)
-                case tree.Disjunction():
-                    for alternative in literal.alternatives:
-                        yield from self.body(alternative)
-                case tree.Truth():
-                    pass
-
-    def atom(self, atom: tree.Atom) -> Iterator[Occurrence]:
-        yield from self.walk.name(Kind.RELATION, atom.relation, atom.relation_span, self.scope, self.clause)
-        yield from self.terms(atom.arguments)
-
-    def terms(self, terms: Iterable[tree.Term]) -> Iterator[Occurrence]:
-        for term in terms:
-            match term:
+                    yield from self.name(Kind.RELATION, node.relation, node.relation_span)
                 case tree.Variable():
-                    yield Occurrence(term.span, self.variable(term), self.clause)
+                    yield Occurrence(node.span, self.variable(node), self.clause)
                 case tree.Call():
-                    yield from self.functor(term)
-                    yield from self.terms(term.arguments)
+                    yield from self.functor(node)
                 case tree.Cast():
-                    yield from self.terms((term.term,))
-                    yield from self.walk.name(Kind.TYPE, term.type_name, term.type_span, self.scope, self.clause)
-                case tree.Aggregate():
-                    if term.operator[0] == "@" and isinstance(term.target, tree.Call):
-                        span = Span(term.target.functor_span.start + 2, term.target.functor_span.end)
-                        yield from self.walk.name(Kind.FUNCTOR, term.operator[1:], span, self.scope, self.clause)
-                    yield from self.terms(() if term.target is None else (term.target,))
-                    yield from self.body(term.body)
+                    yield from self.name(Kind.TYPE, node.type_name, node.type_span)
+                case tree.Aggregate() if node.operator[0] == "@" and isinstance(node.target, tree.Call):
+                    span = Span(node.target.functor_span.start + 2, node.target.functor_span.end)
+                    yield from self.name(Kind.FUNCTOR, node.operator[1:], span)
                 case _:
                     pass
+
+    def name(self, kind: Kind, name: str, span: Span) -> Iterator[Occurrence]:
+        return self.walk.name(kind, name, span, self.scope, self.clause)
 
     def variable(self, term: tree.Variable) -> Symbol:
         known = self.variables.get(term.name)
@@ -248,7 +216,13 @@ class _Rule:
 
     def functor(self, call: tree.Call) -> Iterator[Occurrence]:
         """A branch `$A` or a functor of the user `@f`: the name stands behind the sign."""
-        kind = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}.get(call.functor[:1])
+        kind = _SIGNS.get(call.functor[:1])
         if kind is not None and len(call.functor) > 1:
-            span = Span(call.functor_span.end - len(call.functor) + 1, call.functor_span.end)
-            yield from self.walk.name(kind, call.functor[1:], span, self.scope, self.clause)
+            yield from self.name(kind, call.functor[1:], _behind_sign(call))
+
+
+_SIGNS: Final = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}
+
+
+def _behind_sign(call: tree.Call) -> Span:
+    return Span(call.functor_span.end - len(call.functor) + 1, call.functor_span.end)

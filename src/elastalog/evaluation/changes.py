@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
@@ -61,15 +62,14 @@ class Changes(Mapping[str, RelationChanges]):
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
-    @property
+    @cached_property
     def _words(self) -> ChangedWords:
         """What changed, told apart by relation."""
         listed = self._listed
         return listed.by_relation() if type(listed) is ListedChanges else listed
 
     def __getitem__(self, relation: str) -> RelationChanges:
-        name: object = relation
-        words = self._words.get(name) if isinstance(name, str) else None
+        words = self._words.get(relation) if isinstance(relation, str) else None  # type: ignore[redundant-expr]
         if words is None:
             nothing = self._relation(relation, None).fact_words().words  # says if there is no such relation
             words = nothing, nothing
@@ -113,7 +113,7 @@ class Changes(Mapping[str, RelationChanges]):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are many
 class Update:
     """A fact in both ends up present. `source` and `batch` identify it, where it came from a stream. `rules` says how
     the program changes, if it does."""

@@ -47,9 +47,10 @@ MOST_KEPT = 1_000_000
 """Facts touched by an update of which the previous annotations are kept until the next, to look back at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that would take a twentieth of a small update
 class EpochRecord:
-    """What is remembered of an epoch: its number, the update as it took effect, what it changed and cost."""
+    """What is remembered of an epoch: its number, the update as it took effect, what it changed and cost. Nothing in it
+    is changed afterwards."""
 
     epoch: int
     deleted: int
@@ -145,18 +146,17 @@ class Epochs:
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            if rewriting is None:  # without a detour, as below: there are many
-                backend.begin(update.deleted, update.inserted)
-            else:
-                self._begin(update, rewriting)
+            self._begin(update, rewriting)
             deleted, inserted = backend.changes.explicit()
             if not (deleted or inserted or heartbeats) and rewriting is None:
                 with uninterrupted():
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
             needed = backend.program.needed
-            work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
-            if rewriting is not None or needed:
+            if rewriting is None and not needed:
+                work = self.strategy.update(backend)
+            else:
+                work = self._evaluate(rewriting)
                 guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
                 unnamed = {*guards, *needed}
                 deleted, inserted = (

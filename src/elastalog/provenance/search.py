@@ -34,9 +34,13 @@ class Assembly:
     _source: ProofSource | None
     _chosen_among: Callable[[Fact], int | None]
     _items: dict[WordFact, list[Item]] = field(default_factory=dict)
+    _whole: dict[tuple[WordFact, int | None], Proof] = field(default_factory=dict)
+    """Proofs that go down to explicit facts: many facts rest on the same ones."""
 
     def prove(self, root: WordFact, depth: int | None) -> Proof:
         """The proof of a present fact, to a depth: 0 leaves it unexpanded, None goes down to explicit facts."""
+        if depth is None and (root, None) in self._whole:
+            return self._whole[root, None]
         self._find_steps(root, depth)
         return self._build(root, depth)
 
@@ -107,7 +111,7 @@ class Assembly:
     # --- trees -----------------------------------------------------------------------------------------------------
 
     def _build(self, root: WordFact, depth: int | None) -> Proof:
-        done: dict[tuple[WordFact, int | None], Proof] = {}
+        done: dict[tuple[WordFact, int | None], Proof] = self._whole if depth is None else {}
         begun: set[tuple[WordFact, int | None]] = set()
         pending = [(root, depth, False)]
         while pending:

@@ -264,13 +264,8 @@ def _apart(triples: Triples) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
 
 _LEFT: Final = {"intersectionOf", "unionOf", "oneOf", "someValuesFrom", "hasValue"}
 _RIGHT: Final = {
-    "intersectionOf",
-    "complementOf",
-    "allValuesFrom",
-    "hasValue",
-    "maxCardinality",
-    "maxQualifiedCardinality",
-}
+    "intersectionOf", "complementOf", "allValuesFrom", "hasValue", "maxCardinality", "maxQualifiedCardinality",
+}  # fmt: skip
 _BOTH: Final = {"intersectionOf", "hasValue"}
 _EXPRESSIONS: Final = (
     "intersectionOf", "unionOf", "oneOf", "complementOf", "someValuesFrom", "allValuesFrom", "hasValue", "hasSelf",
@@ -280,41 +275,46 @@ _EXPRESSIONS: Final = (
 
 
 def _outside(graph: Graph, files: list[Path]) -> Iterator[Outside]:
-    """The axioms outside of the profile, as its grammar has it."""
+    """The axioms outside of the profile, as its grammar has it, each once."""
     texts = {path: file_bytes(path, is_packed(path)).decode("utf-8", "replace") for path in files[:100]}
     told: set[tuple[str, str]] = set()
-
-    def outside(subject: str, construct: str, reason: str) -> Iterator[Outside]:
+    for subject, construct, reason in _violations(graph):
         if (subject, reason) not in told:
             told.add((subject, reason))
             yield Outside(f"{construct} of {subject}", reason, _place(texts, subject, construct))
 
+
+def _violations(graph: Graph) -> Iterator[tuple[str, str, str]]:
+    """What is outside: of what, which construct, and why."""
     for sub, sup in graph.pairs("rdfs:subClassOf"):
         for construct in _wrong(graph, sub, _LEFT, set()):
-            yield from outside(
-                sup, construct, f"{construct} on the left of a subclass axiom means nothing to its rules"
-            )
+            yield sup, construct, f"{construct} on the left of a subclass axiom means nothing to its rules"
         for construct in _wrong(graph, sup, _RIGHT, set()):
-            yield from outside(sub, construct, _why(construct))
+            yield sub, construct, _why(construct)
     for one, other in graph.pairs("owl:equivalentClass"):
         for construct in [*_wrong(graph, one, _BOTH, set()), *_wrong(graph, other, _BOTH, set())]:
-            yield from outside(one, construct, _half(construct))
+            yield one, construct, _half(construct)
+    yield from _halves(graph)
+    for place in ("rdfs:domain", "rdfs:range"):
+        for subject, node in graph.pairs(place):
+            for construct in _wrong(graph, node, _RIGHT, set()):
+                yield subject, construct, _why(construct)
+    for name in ("owl:disjointUnionOf", "owl:hasSelf"):
+        for subject, _ in graph.pairs(name):
+            yield subject, name[4:], "no rule of OWL 2 RL reads it"
+    for subject in graph.members("owl:ReflexiveProperty"):
+        yield subject, "ReflexiveProperty", "no rule of OWL 2 RL reads it"
+
+
+def _halves(graph: Graph) -> Iterator[tuple[str, str, str]]:
+    """What counts in one direction only of classes that are defined by others."""
     for construct in ("intersectionOf", "unionOf", "complementOf"):
         for name, value in graph.pairs(f"owl:{construct}"):
             if name[0] == "<":
                 parts = [value] if construct == "complementOf" else graph.items(value)
                 inner = [found for part in parts for found in _wrong(graph, part, _BOTH, set())]
                 for found in inner if construct in _BOTH else [construct, *inner]:
-                    yield from outside(name, found, _half(found))
-    for place in ("rdfs:domain", "rdfs:range"):
-        for subject, node in graph.pairs(place):
-            for construct in _wrong(graph, node, _RIGHT, set()):
-                yield from outside(subject, construct, _why(construct))
-    for name in ("owl:disjointUnionOf", "owl:hasSelf"):
-        for subject, _ in graph.pairs(name):
-            yield from outside(subject, name[4:], "no rule of OWL 2 RL reads it")
-    for subject in graph.members("owl:ReflexiveProperty"):
-        yield from outside(subject, "ReflexiveProperty", "no rule of OWL 2 RL reads it")
+                    yield name, found, _half(found)
 
 
 def _why(construct: str) -> str:

@@ -8,7 +8,7 @@ it does. What is left derives the same facts about classes and properties with n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, count
 from typing import Final
 
@@ -54,21 +54,60 @@ def _conflict(rule: str, *arguments: str) -> Atom:
 
 def rules_of(graph: Graph, asserted: Iterable[str]) -> list[Rule]:
     """The rules of an ontology. `asserted`: classes without a name that data speak of, which stay."""
-    rules = [*_class_rules(graph), *_property_rules(graph), *_conflicts(graph), *_schema_rules(graph)]
-    rules = [rule for rule in map(_readable, rules) if rule is not None]
+    rules = [*_simple_rules(graph), *_class_rules(graph), *_property_rules(graph), *_conflicts(graph)]
+    rules = [rule for rule in map(_readable, [*rules, *_schema_rules(graph)]) if rule is not None]
     return _with_thing(graph, unfolded(rules, set(asserted)))
 
 
 # --- rules of the profile ------------------------------------------------------------------------------------------
 
+_SIMPLE: Final = """
+rdfs:subClassOf                cax-sco   B(x) :- A(x)
+owl:equivalentClass            cax-eqc1  B(x) :- A(x)
+owl:equivalentClass            cax-eqc2  A(x) :- B(x)
+rdfs:domain                    prp-dom   B(x) :- A(x, y)
+rdfs:range                     prp-rng   B(y) :- A(x, y)
+rdfs:subPropertyOf             prp-spo1  B(x, y) :- A(x, y)
+owl:equivalentProperty         prp-eqp1  B(x, y) :- A(x, y)
+owl:equivalentProperty         prp-eqp2  A(x, y) :- B(x, y)
+owl:inverseOf                  prp-inv1  B(y, x) :- A(x, y)
+owl:inverseOf                  prp-inv2  A(y, x) :- B(x, y)
+owl:complementOf               cls-com   conflict(x, A, B) :- A(x), B(x)
+owl:SymmetricProperty          prp-symp  A(y, x) :- A(x, y)
+owl:TransitiveProperty         prp-trp   A(x, z) :- A(x, y), A(y, z)
+owl:FunctionalProperty         prp-fp    same(y, z) :- A(x, y), A(x, z), !=(y, z)
+owl:InverseFunctionalProperty  prp-ifp   same(y, z) :- A(y, x), A(z, x), !=(y, z)
+owl:IrreflexiveProperty        prp-irp   conflict(x, A) :- A(x, x)
+owl:AsymmetricProperty         prp-asyp  conflict(x, y, A) :- A(x, y), A(y, x)
+"""
+"""Axioms that a rule is made of at once: of a property by its subjects A and objects B, of a class by its members A."""
+
+
+def _simple_rules(graph: Graph) -> Iterator[Rule]:
+    """Of Tables 5 to 7."""
+    for line in _SIMPLE.strip().splitlines():
+        axiom, name, text = line.split(maxsplit=2)
+        found = graph.pairs(axiom) or [(member, "") for member in graph.members(axiom)]
+        for a, b in found:
+            meant = {"A": a, "B": b}
+            head, *body = (
+                _atom(name, relation, tuple(meant.get(each, each) for each in arguments.split(", ")), meant)
+                for relation, arguments in re.findall(r"(!=|\w+)\(([^)]*)\)", text)
+            )
+            yield Rule(head, tuple(body), name)
+
+
+def _atom(name: str, relation: str, arguments: tuple[str, ...], meant: Mapping[str, str]) -> Atom:
+    """An atom of a rule of the table."""
+    if relation == "conflict":
+        return _conflict(name, *arguments)
+    if relation not in meant:
+        return _own(relation, *arguments)
+    return Atom((CLASS if len(arguments) == 1 else PROPERTY, meant[relation]), arguments)
+
 
 def _class_rules(graph: Graph) -> Iterator[Rule]:
-    """Tables 6 and 7."""
-    for c, d in graph.pairs("rdfs:subClassOf"):
-        yield Rule(_class(d, "x"), (_class(c, "x"),), "cax-sco")
-    for c, d in graph.pairs("owl:equivalentClass"):
-        yield Rule(_class(d, "x"), (_class(c, "x"),), "cax-eqc1")
-        yield Rule(_class(c, "x"), (_class(d, "x"),), "cax-eqc2")
+    """The others of Tables 6 and 7."""
     for c, members in graph.pairs("owl:intersectionOf"):
         items = graph.items(members)
         if items:
@@ -116,33 +155,13 @@ def _restriction_rules(graph: Graph, c: str, p: str) -> Iterator[Rule]:
 
 
 def _property_rules(graph: Graph) -> Iterator[Rule]:
-    """Table 5."""
-    for p, c in graph.pairs("rdfs:domain"):
-        yield Rule(_class(c, "x"), (_property(p, "x", "y"),), "prp-dom")
-    for p, c in graph.pairs("rdfs:range"):
-        yield Rule(_class(c, "y"), (_property(p, "x", "y"),), "prp-rng")
-    for p, q in graph.pairs("rdfs:subPropertyOf"):
-        yield Rule(_property(q, "x", "y"), (_property(p, "x", "y"),), "prp-spo1")
-    for p, q in graph.pairs("owl:equivalentProperty"):
-        yield Rule(_property(q, "x", "y"), (_property(p, "x", "y"),), "prp-eqp1")
-        yield Rule(_property(p, "x", "y"), (_property(q, "x", "y"),), "prp-eqp2")
-    for p, q in graph.pairs("owl:inverseOf"):
-        yield Rule(_property(q, "y", "x"), (_property(p, "x", "y"),), "prp-inv1")
-        yield Rule(_property(p, "y", "x"), (_property(q, "x", "y"),), "prp-inv2")
-    for p in graph.members("owl:SymmetricProperty"):
-        yield Rule(_property(p, "y", "x"), (_property(p, "x", "y"),), "prp-symp")
-    for p in graph.members("owl:TransitiveProperty"):
-        yield Rule(_property(p, "x", "z"), (_property(p, "x", "y"), _property(p, "y", "z")), "prp-trp")
+    """The others of Table 5."""
     for p, chain in graph.pairs("owl:propertyChainAxiom"):
         items = graph.items(chain)
         if items:
             body = tuple(_property(q, f"x{i}", f"x{i + 1}") for i, q in enumerate(items))
             yield Rule(_property(p, "x0", f"x{len(items)}"), body, "prp-spo2")
     apart = _own(UNEQUAL, "y", "z")
-    for p in graph.members("owl:FunctionalProperty"):
-        yield Rule(_own(SAME, "y", "z"), (_property(p, "x", "y"), _property(p, "x", "z"), apart), "prp-fp")
-    for p in graph.members("owl:InverseFunctionalProperty"):
-        yield Rule(_own(SAME, "y", "z"), (_property(p, "y", "x"), _property(p, "z", "x"), apart), "prp-ifp")
     for c, keys in graph.pairs("owl:hasKey"):
         items = graph.items(keys)
         links = [_property(p, who, f"x{i}") for i, p in enumerate(items) for who in "yz"]
@@ -152,11 +171,6 @@ def _property_rules(graph: Graph) -> Iterator[Rule]:
 
 def _conflicts(graph: Graph) -> Iterator[Rule]:
     """What must not be: of Tables 4 to 7."""
-    for p in graph.members("owl:IrreflexiveProperty"):
-        yield Rule(_conflict("prp-irp", "x", p), (_property(p, "x", "x"),), "prp-irp")
-    for p in graph.members("owl:AsymmetricProperty"):
-        body = (_property(p, "x", "y"), _property(p, "y", "x"))
-        yield Rule(_conflict("prp-asyp", "x", "y", p), body, "prp-asyp")
     apart = list(graph.pairs("owl:propertyDisjointWith"))
     for node in graph.members("owl:AllDisjointProperties"):
         apart += [pair for found in graph.objects(node, "owl:members") for pair in combinations(graph.items(found), 2)]
@@ -166,8 +180,6 @@ def _conflicts(graph: Graph) -> Iterator[Rule]:
         for source in graph.objects(node, "owl:sourceIndividual"):
             for target in [*graph.objects(node, "owl:targetIndividual"), *graph.objects(node, "owl:targetValue")]:
                 yield Rule(_conflict("prp-npa1", source, p, target), (_property(p, source, target),), "prp-npa1")
-    for c, d in graph.pairs("owl:complementOf"):
-        yield Rule(_conflict("cls-com", "x", c, d), (_class(c, "x"), _class(d, "x")), "cls-com")
     disjoint = list(graph.pairs("owl:disjointWith"))
     for node in graph.members("owl:AllDisjointClasses"):
         disjoint += [pair for f in graph.objects(node, "owl:members") for pair in combinations(graph.items(f), 2)]
@@ -182,45 +194,56 @@ def _conflicts(graph: Graph) -> Iterator[Rule]:
 
 def _schema_rules(graph: Graph) -> Iterator[Rule]:
     """Table 9, what follows of it for facts and not from the other rules: subclasses among restrictions."""
-    above = {c: {THING} for c in (*graph.members("owl:Class"), *graph.members("rdfs:Class"))}
-    for pairs, both in ((graph.pairs("rdfs:subClassOf"), False), (graph.pairs("owl:equivalentClass"), True)):
-        for c, d in pairs:
-            above.setdefault(c, set()).add(d)
-            if both:
-                above.setdefault(d, set()).add(c)
-    for c, members in graph.pairs("owl:intersectionOf"):
-        above.setdefault(c, set()).update(graph.items(members))
-    for c, members in graph.pairs("owl:unionOf"):
-        for item in graph.items(members):
-            above.setdefault(item, set()).add(c)
-    higher: dict[str, set[str]] = {}
-    for p, q in [*graph.pairs("rdfs:subPropertyOf"), *graph.pairs("owl:equivalentProperty")]:
-        higher.setdefault(p, set()).add(q)
-    for p, q in graph.pairs("owl:equivalentProperty"):
-        higher.setdefault(q, set()).add(p)
+    above, higher = _hierarchies(graph)
     kinds = [("owl:someValuesFrom", "scm-svf"), ("owl:allValuesFrom", "scm-avf")]
     restrictions = {
         name: [(c, p, d) for c, d in graph.pairs(name) for p in graph.objects(c, "owl:onProperty")] for name, _ in kinds
     }
     while True:
-        new: list[tuple[str, str, str]] = []
-        for name, rule in kinds:
-            by_pair: dict[tuple[str, str], list[str]] = {}
-            for c, p, d in restrictions[name]:
-                by_pair.setdefault((p, d), []).append(c)
-            for c, p, d in restrictions[name]:
-                found = [(f"{rule}1", c, other) for y in _closed(d, above) for other in by_pair.get((p, y), ())]
-                for q in _closed(p, higher):
-                    for other in by_pair.get((q, d), ()):
-                        pair = (c, other) if rule == "scm-svf" else (other, c)
-                        found.append((f"{rule}2", *pair))
-                new += [(r, a, b) for r, a, b in found if a != b and b not in _closed(a, above)]
+        new = [
+            (rule, c, d)
+            for name, kind in kinds
+            for rule, c, d in _subclasses(kind, restrictions[name], above, higher)
+            if c != d and d not in _closed(c, above)
+        ]
         if not new:
             return
         for rule, c, d in new:
             if d not in above.get(c, set()):
                 above.setdefault(c, set()).add(d)
                 yield Rule(_class(d, "x"), (_class(c, "x"),), rule)
+
+
+def _hierarchies(graph: Graph) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The classes directly above each, and the properties."""
+    above = {c: {THING} for c in (*graph.members("owl:Class"), *graph.members("rdfs:Class"))}
+    same = graph.pairs("owl:equivalentClass")
+    parts = [(c, item) for c, members in graph.pairs("owl:intersectionOf") for item in graph.items(members)]
+    parts += [(item, c) for c, members in graph.pairs("owl:unionOf") for item in graph.items(members)]
+    for c, d in [*graph.pairs("rdfs:subClassOf"), *same, *((d, c) for c, d in same), *parts]:
+        above.setdefault(c, set()).add(d)
+    higher: dict[str, set[str]] = {}
+    same = graph.pairs("owl:equivalentProperty")
+    for p, q in [*graph.pairs("rdfs:subPropertyOf"), *same, *((q, p) for p, q in same)]:
+        higher.setdefault(p, set()).add(q)
+    return above, higher
+
+
+def _subclasses(
+    kind: str,
+    restrictions: list[tuple[str, str, str]],
+    above: dict[str, set[str]],
+    higher: dict[str, set[str]],
+) -> Iterator[tuple[str, str, str]]:
+    """Which restrictions of a kind are below which others, with the rule that says so."""
+    by_pair: dict[tuple[str, str], list[str]] = {}
+    for c, p, d in restrictions:
+        by_pair.setdefault((p, d), []).append(c)
+    for c, p, d in restrictions:
+        yield from ((f"{kind}1", c, other) for y in _closed(d, above) for other in by_pair.get((p, y), ()))
+        for q in _closed(p, higher):
+            for other in by_pair.get((q, d), ()):
+                yield (f"{kind}2", c, other) if kind == "scm-svf" else (f"{kind}2", other, c)
 
 
 def _closed(node: str, above: dict[str, set[str]]) -> set[str]:

@@ -34,7 +34,7 @@ SHOWN = 10
 """Facts shown by `repr`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there are many
 class FactWords:
     """Facts with their annotations, where there are any. Possibly views of a backend's memory: not to be written to."""
 
@@ -139,14 +139,16 @@ class Relation:
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         pairs = None if self._pairs is None else self._pairs()
-        words = self._fetch().words if pairs is None else None
-        if words is not None and not self.schema.columns:
-            return iter([()] * len(words))
-        if words is None:
-            assert pairs is not None
-            blocks = pairs.blocks()
-        else:  # decoded as they are asked for: who looks at the first of a million pays for a block
-            blocks = (words[start : start + _BLOCK] for start in range(0, len(words), _BLOCK))
+        if pairs is not None:
+            return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
+        words = self._fetch().words
+        size = len(words)
+        if size == 0 or not self.schema.columns:
+            return iter([()] * size)
+        if size <= _BLOCK:
+            return self._named(self._listed(words))
+        # Decoded as they are asked for: who looks at the first of a million pays for a block.
+        blocks = (words[start : start + _BLOCK] for start in range(0, size, _BLOCK))
         return self._named(chain.from_iterable(map(self._listed, blocks)))
 
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:

@@ -7,6 +7,7 @@ update do.
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -230,10 +231,10 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
         if type(row) is not tuple or len(row) != arity:
             return None
         for value, least in zip(row, kinds):  # noqa: B905  # they are equally long
-            if least is None:
-                if type(value) is not str:
-                    return None
+            if type(value) is str and least is None:
                 words.append(find(value))
+            elif least is None:
+                return None
             elif type(value) is int and least <= value < WIDE:  # others are not their own words
                 words.append(value)
             else:
@@ -245,4 +246,5 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
             return None
         for number, place in enumerate(schema.texts):
             words[place::arity] = ids[number * len(rows) : (number + 1) * len(rows)]
-    return np.array(words, np.int32).reshape(len(rows), arity)
+    # Half the time that numpy takes to look at a list.
+    return np.ndarray((len(rows), arity), np.int32, array("i", words))

@@ -122,16 +122,16 @@ class Materialisation:
         """A block in which something is evaluated or asked, under the lock, for as long as the settings say. `asked`:
         texts and facts of the question, or lists of them."""
         each = [one for given in asked for one in (given[:10] if isinstance(given, list) else (given,)) if one]
-        return self.within(self.timeout, None, ", ".join(map(str, each))[:1000] or None)
+        return self.within(self.timeout, None, _Asked(each) if each else None)
 
     @contextmanager
-    def within(self, seconds: float | None, memory: int | None = None, asked: str | None = None) -> Iterator[None]:
+    def within(self, seconds: float | None, memory: int | None = None, asked: object = None) -> Iterator[None]:
         """A block that holds the lock, with limits of seconds and bytes. What is in it may have less, never more."""
         with self.lock, self.watch.within(seconds, memory, asked):
             if asked is None or not self.observers:
                 yield
                 return
-            with self.observed(asked):
+            with self.observed(str(asked)):
                 yield
 
     @contextmanager
@@ -195,7 +195,8 @@ class Materialisation:
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the program unless given."""
-        schema = schema_named(self.schemas if schemas is None else schemas, name)
+        known = self.schemas if schemas is None else schemas
+        schema = (known.get(name) if type(name) is str else None) or schema_named(known, name)
         if type(rows) is list:
             if (found := words_of_few_tuples(schema, rows, self.dictionary)) is not None:
                 return found
@@ -293,6 +294,15 @@ def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
         f"the store keeps {listed} as equivalence classes, which tasks of Spark do not",
         help='open it with `engine="local"`, and hand the relations over with `to_spark`',
     )
+
+
+class _Asked(tuple[object, ...]):
+    """What was asked, which is written out if somebody wants to know."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))[:1000]
 
 
 Rows: TypeAlias = Any

@@ -38,7 +38,6 @@ from elastalog.folders.files import files_at
 from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-from elastalog.storage import snapshots
 from elastalog.storage.entries import LogEntry, ProgramChange
 from elastalog.storage.filesystem import FileEntry, FileSystem, write_checked
 from elastalog.storage.lock import unread
@@ -346,7 +345,7 @@ def write_files(
     fetch: Callable[[str], FactWords],
 ) -> Written:
     """Writes everything but the manifest, flushed to the disk. Raises OSError; then some files are of no use."""
-    symbols, patterns = snapshots.write_dictionary(
+    symbols, patterns = write_dictionary(
         files, root, dictionary, before.symbols, before.patterns, moment.symbols, moment.patterns
     )
     latest = before.snapshots[-1].relations
@@ -357,8 +356,8 @@ def write_files(
         program = write_checked(files, root, f"program-{moment.epoch}.dl", text, "program")
         layout = moment.program.layout
     names = before.layout if layout is None else layout
-    relations = snapshots.write_relations(files, root, names, fetch, moment.epoch, unchanged)
-    for folder in (snapshots.FACTS, snapshots.DICTIONARY):
+    relations = write_relations(files, root, names, fetch, moment.epoch, unchanged)
+    for folder in (FACTS, DICTIONARY):
         files.flush_folder(root / folder)
     with (root / before.journals[-1].name).open("rb") as journal:
         digest = sha256(journal.read(moment.journal_bytes))
@@ -371,21 +370,17 @@ class Abandoned(Exception):
 
 
 class BackgroundSnapshot:
-    """Writes a snapshot: in a thread of its own after `start`, or at once with `run`."""
+    """Writes a snapshot, by `write_files` given all but the facts: in a thread of its own after `start`, or at once
+    with `run`."""
 
     def __init__(
         self,
-        files: FileSystem,
-        root: Path,
-        before: Manifest,
         moment: Moment,
-        dictionary: Dictionary,
+        write: Callable[[Callable[[str], FactWords]], Written],
         state: Callable[[int], StoredState],
     ) -> None:
         self.moment = moment
-        self._write: Callable[[Callable[[str], FactWords]], Written] = lambda fetch: write_files(
-            files, root, before, moment, dictionary, fetch
-        )
+        self._write = write
         self._state = state
         self._written: Written | None = None
         self._error: BaseException | None = None

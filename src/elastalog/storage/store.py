@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -261,7 +262,8 @@ class Store(RecordedEpochs):
             return None
         moment = self._moment(dictionary)
         self._changed = set()
-        self._coming = BackgroundSnapshot(self._files, self.root, self.manifest, moment, dictionary, self.state)
+        write = partial(write_files, self._files, self.root, self.manifest, moment, dictionary)
+        self._coming = BackgroundSnapshot(moment, write, self.state)
         return self._coming
 
     def finish_snapshot(self, wait: bool = False) -> None:

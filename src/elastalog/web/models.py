@@ -47,29 +47,30 @@ class QueryGiven(Given):
     seconds: Seconds | None = None
 
 
-class PreviewGiven(Given):
+class EditsGiven(Given):
+    """Explicit facts to insert and delete, and rules to add and remove (by number or text); `rows`: how many changed
+    facts to name."""
+
+    inserted: RowsBy = Field(default_factory=dict)
+    deleted: RowsBy = Field(default_factory=dict)
+    added_rules: ProgramText = ""
+    removed_rules: list[int | str] = Field(default_factory=list)
+    rows: Rows | None = None
+
+
+class PreviewGiven(EditsGiven):
     """Explicit facts to insert and delete, and rules to add and remove (by number or text), to be told what that would
     change; `rows`: how many facts to name."""
 
-    inserted: RowsBy = Field(default_factory=dict)
-    deleted: RowsBy = Field(default_factory=dict)
-    added_rules: ProgramText = ""
-    removed_rules: list[int | str] = Field(default_factory=list)
-    rows: Rows | None = None
     seconds: Seconds | None = None
 
 
-class UpdateGiven(Given):
+class UpdateGiven(EditsGiven):
     """Explicit facts to insert and delete, and rules to add and remove (by number or text): one epoch. `after`: only if
     this is still the last epoch. `rows`: how many changed facts to name."""
 
-    inserted: RowsBy = Field(default_factory=dict)
-    deleted: RowsBy = Field(default_factory=dict)
-    added_rules: ProgramText = ""
-    removed_rules: list[int | str] = Field(default_factory=list)
     source: Name | None = None
     after: Epoch | None = None
-    rows: Rows | None = None
 
 
 class ProgramGiven(Given):

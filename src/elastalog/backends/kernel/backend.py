@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.bootstrap.handover import OtherPlace
 from elastalog.backends.kernel.epochs import KernelReplays, KernelShifts
@@ -111,7 +113,8 @@ class KernelBackend:
         return self.held.contains(relation, words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
-        return self.held.is_explicit(self.program.given.get(relation, relation), words)
+        facts = np.ascontiguousarray(words, np.int32)
+        return self.held.is_explicit(self.program.given.get(relation, relation), facts)
 
     def profile(self) -> Profile:
         evaluation = self.evaluation

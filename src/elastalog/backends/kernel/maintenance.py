@@ -68,15 +68,11 @@ class KernelMaintenance:
         scheduler.set_out(done.changed, small.derivations)
         for place in sorted(reach.given):
             stratum = strata[place]
-            if not done.anew.isdisjoint(stratum.relations):
+            if done.anew and not done.anew.isdisjoint(stratum.relations):
                 scheduler.bar(place, is_reached=True)
-            elif kinds[stratum.number].is_explicit:
-                self.change_explicit(stratum)
-            elif (
-                kinds[stratum.number].is_driven
-                and stratum.number not in small.asked
-                and reach.size_of(stratum) <= small.derivations
-            ):
+            elif (kind := kinds[stratum.number]).is_explicit:
+                self.change_explicit(stratum, place)
+            elif kind.is_driven and stratum.number not in small.asked and reach.size_of(stratum) <= small.derivations:
                 scheduler.give(place, done.deleted, done.inserted)
             else:
                 scheduler.bar(place, is_reached=True)
@@ -116,11 +112,11 @@ class KernelMaintenance:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        if self._evaluation.kinds[stratum.number].is_explicit:
-            self.change_explicit(stratum)
+        kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
+        if kind.is_explicit:
+            self.change_explicit(stratum, place)
             self.scheduler.collect(self._reach.done.changed)
             return cast(T, None)  # as every procedure of this kind
-        kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
         maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
         self._under_way = maintenance
         try:
@@ -154,14 +150,14 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def change_explicit(self, stratum: LogicalStratum) -> None:
-        """All that an update means to a stratum without rules: explicit facts go and come."""
-        done, scheduler, place = self._reach.done, self.scheduler, self._reach.place[stratum.number]
+    def change_explicit(self, stratum: LogicalStratum, place: int) -> None:
+        """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""
+        done = self._reach.done
         for name in stratum.relations:
-            if (gone := done.deleted.get(name)) is not None:
-                scheduler.change(place, name, gone, False)
-            if (come := done.inserted.get(name)) is not None:
-                scheduler.change(place, name, come, True)
+            if name in done.deleted:
+                self.scheduler.change(place, name, done.deleted[name], False)
+            if name in done.inserted:
+                self.scheduler.change(place, name, done.inserted[name], True)
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
         """The changes of relations that a stratum reads."""
@@ -188,11 +184,10 @@ class KernelReach:
                 self._readers.setdefault(name, []).append(place)
         self.given: set[int] = set()
 
-    def end(self) -> Transaction:
-        """There is no update under way. Returns what is for the next one."""
+    def end(self) -> None:
+        """There is no update under way."""
         self.given.clear()
-        self.done = Transaction()
-        return self.done
+        self.done.end()
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `UpdateChanges.reached`."""

@@ -118,7 +118,7 @@ class KernelFacts:
         """Which of some facts are present, outside an update."""
         if relation in self.equivalences:
             return self.equivalence(relation).contains(words)
-        return bookkeeping.are_below(self.relations[relation], words)
+        return bookkeeping.are_below(self.relations[relation], np.ascontiguousarray(words, np.int32))
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""

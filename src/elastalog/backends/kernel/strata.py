@@ -191,6 +191,7 @@ class StratumKind:
                 annotation.is_global,
                 context.statistics,
                 annotation.support is not Support.VECTORS,
+                context.program.plans,
             )
         return self._known_plan
 

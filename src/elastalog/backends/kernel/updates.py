@@ -53,20 +53,24 @@ class KernelUpdates:
         is_explicit: Callable[[str, Matrix], Vector],
     ) -> None:
         """Starts an update: see `Backend.begin`."""
-        done = self.transaction
-        done.anew = anew
+        done, given, owner = self.transaction, self.reach.given, self.reach.owner
         self._was_complete = self.evaluation.is_complete
         for name, facts in inserted.items():
             if len(facts) and len(come := _only(facts, name, is_explicit, are_explicit=False)):
                 done.inserted[name] = come
+                if name in owner:
+                    given.add(owner[name])
         for name, facts in deleted.items():
             if len(facts) and len(go := _only(facts, name, is_explicit, are_explicit=True)):
                 if name in inserted and len(inserted[name]):
                     go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
-        owner = self.reach.owner
-        self.reach.given.update([owner[name] for name in (*done.deleted, *done.inserted, *anew) if name in owner])
+                    if name in owner:
+                        given.add(owner[name])
+        if anew:
+            done.anew = anew
+            given.update(owner[name] for name in anew if name in owner)
         self.maintenance.scheduler.begin_update()
 
     def size_now(self, relation: str) -> int:
@@ -158,7 +162,7 @@ class KernelUpdates:
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self.transaction = self.reach.end()
+        self.reach.end()
         for relation in sparse:
             self._compact(relation)
 
@@ -188,7 +192,7 @@ class KernelUpdates:
                 transaction.rollback(relation)
                 if relation.is_sparse:
                     self._compact(relation)
-        self.transaction = self.reach.end()
+        self.reach.end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.

@@ -357,11 +357,9 @@ class SparkChanges:
         self._relations = relations
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
-        """The explicit facts that the update deletes and inserts, normalised."""
         return self._kernel.changes.explicit()
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
-        """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         found = dict(self._kernel.changes.facts(with_hidden))
         for name, changes in self._relations.changed_in_files().items():
             came, went = changes.was == GONE, changes.level == GONE
@@ -371,16 +369,13 @@ class SparkChanges:
         return found
 
     def came(self, relation: str) -> Matrix:
-        """The facts that the update has inserted into a relation."""
         changes = self._relations.changed_in_files().get(relation)
         return self._kernel.changes.came(relation) if changes is None else changes.words[changes.was == GONE]
 
     def size(self, relation: str) -> int:
-        """About how many facts a relation has now."""
         return self._relations.size(relation)
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
-        """How the update reaches a stratum, in the driver or through files."""
         kernel = self._kernel
         reach = kernel.changes.reached(stratum)
         heard = sum(self._relations.heard_from_tasks(name) for name in stratum.reads if not kernel.is_changed(name))
@@ -391,7 +386,6 @@ class SparkChanges:
         return replace(reach, changes=reach.changes + heard)
 
     def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that the update reaches, in their order, and how: the caller has them all maintained."""
         for stratum in self._kernel.program.strata:
             reach = self.reached(stratum)
             if reach is not None:
@@ -406,15 +400,12 @@ class SparkStates:
         self._relations = relations
 
     def of(self, relation: str) -> FactWords:
-        """All facts of a relation with level and count, outside an update."""
         return self._relations.state(relation)
 
     def changed(self) -> dict[str, StateChanges]:
-        """What the update under way has changed, hidden relations and annotations included."""
         in_files = self._relations.changed_in_files()
         return self._kernel.states.changed() | {name: found for name, found in in_files.items() if len(found)}
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
-        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
         self._relations.files.forget(relation)
         self._kernel.states.restore(relation, facts, changes)

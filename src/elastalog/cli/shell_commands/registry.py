@@ -46,9 +46,9 @@ def _relations(state: ShellState, arguments: Piece) -> None:
 
 
 _READING: Final = (
-    Command("query", "query R(1, X)", "show the values for which a pattern holds", _query, completes="relations"),
-    Command("dump", "dump [R]", "show all facts of a relation, or of every relation", _dump, completes="relations"),
-    Command("relations", "relations", "list the relations, with their attributes and sizes", _relations),
+    Command("query R(1, X)", "show the values for which a pattern holds", _query),
+    Command("dump [R]", "show all facts of a relation, or of every relation", _dump),
+    Command("relations", "list the relations, with their attributes and sizes", _relations),
 )
 
 
@@ -89,13 +89,12 @@ def _strategy(state: ShellState, arguments: Piece) -> None:
 
 
 _EVALUATION: Final = (
-    Command("stats", "stats", "show what the latest epoch, the rules and the relations cost", _stats),
+    Command("stats", "show what the latest epoch, the rules and the relations cost", _stats),
     Command(
-        "strategy",
         "strategy [NAME]",
         "recompute under another strategy, keeping the explicit facts; alone: show the present one",
         _strategy,
-        completes="strategies",
+        arguments="strategies",
     ),
 )
 
@@ -124,9 +123,9 @@ def _exit(state: ShellState, arguments: Piece) -> None:
 
 
 _CONTROL: Final = (
-    Command("help", "help [COMMAND]", "list the commands, or explain one", _help, completes="commands"),
-    Command("echo", "echo TEXT", "print a text, to mark places in the output of a script", _echo),
-    Command("exit", "exit", "leave the shell; a pending update is dropped", _exit, aliases=("quit",)),
+    Command("help [COMMAND]", "list the commands, or explain one", _help, arguments="commands"),
+    Command("echo TEXT", "print a text, to mark places in the output of a script", _echo),
+    Command("exit", "leave the shell; a pending update is dropped", _exit, aliases=("quit",)),
 )
 
 

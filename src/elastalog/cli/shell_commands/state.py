@@ -3,6 +3,7 @@ facts between commas, comments left out."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,6 @@ from elastalog.diagnostics.display import show_text
 from elastalog.diagnostics.source import Source, Span
 
 if TYPE_CHECKING:
-    from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
@@ -94,14 +94,23 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command. `run` gets the state of the shell and what follows the command's name; it raises ElastalogError for
-    what the user can mend. `completes` says what its arguments are, for completion."""
+    what the user can mend. `completes` says what its arguments are, for completion: relations, where the usage has
+    one."""
 
-    name: str
     usage: str
     help: str
     run: Callable[[ShellState, Piece], None]
     aliases: tuple[str, ...] = ()
-    completes: Literal["relations", "files", "strategies", "commands"] | None = None
+    arguments: Literal["files", "strategies", "commands"] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def completes(self) -> str | None:
+        has_relation = re.search(r"\b[RE]\b|RULE", self.usage) is not None
+        return "relations" if has_relation else self.arguments
 
 
 def require_some(command: str, piece: Piece, what: str, advice: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -32,15 +33,7 @@ if TYPE_CHECKING:
 _SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
 
 
-def _insert(state: ShellState, arguments: Piece) -> None:
-    _add_changes(state, "insert", arguments)
-
-
-def _delete(state: ShellState, arguments: Piece) -> None:
-    _add_changes(state, "delete", arguments)
-
-
-def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
+def _add_changes(word: str, state: ShellState, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
     require_some(word, arguments, "a fact", f"write it as `{word} edge(1, 2)`")
     changes: list[PendingChange] = []
@@ -235,36 +228,22 @@ def _forecast(state: ShellState, arguments: Piece) -> None:
 
 
 UPDATES: Final = (
+    Command("insert R(1, 2), R(3, 4)", "add explicit facts to the pending update", partial(_add_changes, "insert")),
     Command(
-        "insert",
-        "insert R(1, 2), R(3, 4)",
-        "add explicit facts to the pending update",
-        _insert,
-        completes="relations",
-    ),
-    Command(
-        "delete",
         "delete R(1, 2), R(3, 4)",
         "remove explicit facts in the pending update; a fact both inserted and deleted ends up present",
-        _delete,
-        completes="relations",
+        partial(_add_changes, "delete"),
     ),
-    Command(
-        "addrule", "addrule R(x) :- S(x).", "add a rule, or a `.decl`, to the pending update", _add_rule,
-        completes="relations",
-    ),
-    Command(
-        "removerule", "removerule N|RULE", "remove a rule, by its number or its text, in the pending update",
-        _remove_rule, completes="relations",
-    ),
-    Command("load", "load FILE", "add the changes of a diff file to the pending update", _load, completes="files"),
-    Command("start", "start", "begin an update; optional, since changes wait for `commit` anyway", _start),
-    Command("commit", "commit [dump_changes]", "apply the pending update and show what changed", _commit),
-    Command("preview", "preview", "show what the pending update would change", _preview),
-    Command("rollback", "rollback", "drop the pending update", _rollback),
-    Command("undo", "undo", "take back the latest update that was committed here, as a new update", _undo),
-    Command("pending", "pending", "show the pending update", _pending),
-    Command("changes", "changes", "show what the latest epoch changed", _changes),
-    Command("log", "log", "list the epochs", _log),
-    Command("forecast", "forecast", "show what the strategy would choose for the pending update", _forecast),
-)  # fmt: skip
+    Command("addrule R(x) :- S(x).", "add a rule, or a `.decl`, to the pending update", _add_rule),
+    Command("removerule N|RULE", "remove a rule, by its number or its text, in the pending update", _remove_rule),
+    Command("load FILE", "add the changes of a diff file to the pending update", _load, arguments="files"),
+    Command("start", "begin an update; optional, since changes wait for `commit` anyway", _start),
+    Command("commit [dump_changes]", "apply the pending update and show what changed", _commit),
+    Command("preview", "show what the pending update would change", _preview),
+    Command("rollback", "drop the pending update", _rollback),
+    Command("undo", "take back the latest update that was committed here, as a new update", _undo),
+    Command("pending", "show the pending update", _pending),
+    Command("changes", "show what the latest epoch changed", _changes),
+    Command("log", "list the epochs", _log),
+    Command("forecast", "show what the strategy would choose for the pending update", _forecast),
+)

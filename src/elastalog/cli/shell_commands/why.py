@@ -175,21 +175,15 @@ def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple
 
 
 EXPLAINING: Final = (
-    Command("explain", "explain R(1, 2)", "show why a fact holds", _explain, completes="relations"),
-    Command("subproof", "subproof N", "go on where the last proof was cut", _subproof),
-    Command(
-        "whynot", "whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), no other that fits", _whynot,
-        completes="relations",
-    ),
-    Command(
-        "explainnegation", "explainnegation R(1, 2)", "the same, for a rule and values that you choose",
-        _explainnegation, completes="relations",
-    ),
-    Command("rule", "rule [R] N", "show a rule", _rule, completes="relations"),
-    Command("setdepth", "setdepth N", "show proofs to this depth", _setdepth),
-    Command("format", "format FORM", f"how explanations are shown: {', '.join(FORMS)}", _format),
-    Command("output", "output [FILE]", "write explanations to a file, or to the terminal", _output, completes="files"),
-)  # fmt: skip
+    Command("explain R(1, 2)", "show why a fact holds", _explain),
+    Command("subproof N", "go on where the last proof was cut", _subproof),
+    Command("whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), no other that fits", _whynot),
+    Command("explainnegation R(1, 2)", "the same, for a rule and values that you choose", _explainnegation),
+    Command("rule [R] N", "show a rule", _rule),
+    Command("setdepth N", "show proofs to this depth", _setdepth),
+    Command("format FORM", f"how explanations are shown: {', '.join(FORMS)}", _format),
+    Command("output [FILE]", "write explanations to a file, or to the terminal", _output, arguments="files"),
+)
 
 
 def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
@@ -270,29 +264,13 @@ def _blame(state: ShellState, arguments: Piece) -> None:
 
 DEBUGGING: Final = (
     Command(
-        "localise",
-        "localise +R(1) -S(2)",
-        "show which part of the last update made +facts appear and -facts disappear",
-        _localise,
-        completes="relations",
+        "localise +R(1) -S(2)", "show which part of the last update made +facts appear and -facts disappear", _localise
     ),
     Command(
-        "suggest",
-        "suggest +R(1) -S(2)",
-        "show the smallest part of the last update to undo, against the same faults",
-        _suggest,
-        completes="relations",
+        "suggest +R(1) -S(2)", "show the smallest part of the last update to undo, against the same faults", _suggest
     ),
-    Command(
-        "reject",
-        "reject +E(1)",
-        "suggest again, while parts of the update stay applied",
-        _reject,
-        completes="relations",
-    ),
-    Command("apply", "apply", "undo what was suggested, as a new update", _apply),
-    Command("proofs", "proofs", "show the proofs that connect the last answer with its faults", _proofs),
-    Command(
-        "blame", "blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame, completes="relations"
-    ),
+    Command("reject +E(1)", "suggest again, while parts of the update stay applied", _reject),
+    Command("apply", "undo what was suggested, as a new update", _apply),
+    Command("proofs", "show the proofs that connect the last answer with its faults", _proofs),
+    Command("blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame),
 )

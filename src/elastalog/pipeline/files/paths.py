@@ -16,18 +16,9 @@ from elastalog.relations.faults import shown
 
 # In the order in which they are looked for. Soufflé's own name comes first and wins; any other must be alone.
 SUFFIXES = (
-    ".facts",
-    ".facts.gz",
-    ".csv",
-    ".csv.gz",
-    ".tsv",
-    ".tsv.gz",
-    ".parquet",
-    ".jsonl",
-    ".jsonl.gz",
-    ".ndjson",
+    ".facts", ".facts.gz", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".jsonl", ".jsonl.gz", ".ndjson",
     ".ndjson.gz",
-)
+)  # fmt: skip
 
 
 def resolve_under(root: Path | str, relative: str, *, is_confined: bool = True) -> Path:

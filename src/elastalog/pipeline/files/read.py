@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Relation
+from elastalog.analysis.program import Directive, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import file_bytes, is_packed, read_stream
@@ -65,27 +65,17 @@ def read_input(
 
     Without `filename` the file is looked for as `find_facts` says. A relation without `.input` has no such facts."""
     schema = Schema.of(relation)
-    tables: list[pa.Table] = []
-    bad: list[BadRow] = []
     files: list[str] = []
-    converted = 0
-    for directive in relation.directives:
-        if directive.kind != "input":
-            continue
-        parameters = directive.parameters
+
+    def read(directive: Directive) -> _Read:
         required = partial(require_file, root, relation.name, is_confined=directive.is_confined)
-        table, bad_here, given, place = _read_medium(schema, relation.name, root, parameters, required, stdin)
+        *found, place = _read_medium(schema, relation.name, root, directive.parameters, required, stdin)
         files.append(place)
-        converted += given
-        tables.append(table)
-        bad += bad_here
-    # An empty table is made only where there is no other: making one imports pandas where it is installed.
-    if len(tables) == 1:
-        table = tables[0]
-    elif tables:
-        table = joined([_without_dictionaries(one) for one in tables])
-    else:
-        table = schema.arrow().empty_table()
+        table, bad, converted = found
+        return table, bad, converted
+
+    inputs = (directive for directive in relation.directives if directive.kind == "input")
+    table, bad, converted = _together(schema, map(read, inputs))
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
 
 
@@ -139,16 +129,27 @@ def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Re
 def _read_parquet_folder(schema: Schema, folder: Path) -> _Read:
     from elastalog.pipeline.files.parquet import parquet_table, parts_of, with_columns_of_folders
 
+    def read(part: Path) -> _Read:
+        given = with_columns_of_folders(schema, parquet_table(file_bytes(part, False), str(part)), folder, part)
+        return _read_parquet(schema, given, str(part))
+
+    return _together(schema, map(read, parts_of(folder)))
+
+
+def _together(schema: Schema, parts: Iterable[_Read]) -> _Read:
+    """What was read of a relation in parts."""
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
     converted = 0
-    for part in parts_of(folder):
-        given = with_columns_of_folders(schema, parquet_table(file_bytes(part, False), str(part)), folder, part)
-        table, bad_here, number = _read_parquet(schema, given, str(part))
-        tables.append(_without_dictionaries(table))
+    for table, bad_here, number in parts:
+        tables.append(table)
         bad += bad_here
         converted += number
-    return joined(tables), bad, converted
+    # An empty table is made only where there is no other: making one imports pandas where it is installed.
+    if not tables:
+        return schema.arrow().empty_table(), bad, converted
+    whole = tables[0] if len(tables) == 1 else joined([_without_dictionaries(one) for one in tables])
+    return whole, bad, converted
 
 
 def _read_parquet(schema: Schema, given: pa.Table, file: str) -> _Read:
@@ -195,20 +196,11 @@ def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> 
 
 def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
     """The same before bad rows are dealt with: what was read, from which files, and how they are written."""
-    tables: list[pa.Table] = []
-    bad: list[BadRow] = []
-    understood: dict[str, None] = {}
-    converted = 0
     files = _files_at(schema.name, Path(path))
-    for file in files:
-        (table, bad_here, number), how = _looked_at(schema, file)
-        tables.append(_without_dictionaries(table))
-        bad += bad_here
-        converted += number
-        understood[how] = None
-    names, told = [str(file) for file in files], "; ".join(understood)
+    found = [_looked_at(schema, file) for file in files]
+    names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))
     log.info("facts of `%s` from %s: %s", schema.name, ", ".join(names[:3]), told)
-    return (joined(tables), bad, converted), names, told
+    return _together(schema, (read for read, _ in found)), names, told
 
 
 def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:

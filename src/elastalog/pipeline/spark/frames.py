@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -144,29 +144,23 @@ def absolute(place: str | os.PathLike[str]) -> str:
     return text if _ADDRESS.match(text) else os.path.abspath(text)
 
 
-@contextmanager
-def reading(kind: str, place: str) -> Iterator[None]:
+def reading(kind: str, place: str) -> AbstractContextManager[None]:
     """Turns what Spark says about an unreadable source into a diagnostic."""
-    with _told("E1105", f"cannot read {kind} from", place, "check the place, its format and your rights to it"):
-        yield
+    return _told("E1105", f"cannot read {kind} from", place, "check the place, its format and your rights to it")
 
 
-@contextmanager
-def evaluating(relation: str) -> Iterator[None]:
+def evaluating(relation: str) -> AbstractContextManager[None]:
     """Turns what Spark says about the DataFrame given for a relation, whose rows it cannot give, into a diagnostic."""
     advice = "evaluate the DataFrame alone, with `collect`: the error is in how it is made"
-    with _told("E1105", "cannot evaluate the DataFrame of", relation, advice):
-        yield
+    return _told("E1105", "cannot evaluate the DataFrame of", relation, advice)
 
 
-@contextmanager
-def writing(kind: str, place: str) -> Iterator[None]:
+def writing(kind: str, place: str) -> AbstractContextManager[None]:
     """Turns what Spark says about a place that it does not write to into a diagnostic."""
     advice = (
         "check the place and your rights to it; `mode` says what happens to what is there: overwrite, append, ignore"
     )
-    with _told("E1111", f"cannot write {kind} to", place, advice):
-        yield
+    return _told("E1111", f"cannot write {kind} to", place, advice)
 
 
 @contextmanager

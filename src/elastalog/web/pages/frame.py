@@ -204,12 +204,6 @@ _POLICY: Final = (
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; manifest-src 'self'"
 )
-HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 
 
 class ContentPolicy:
@@ -230,8 +224,7 @@ class ContentPolicy:
             nonlocal start
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                headers.setdefault("Cross-Origin-Opener-Policy", "same-origin")
                 if headers.get("content-type", "").startswith("text/html") and "content-encoding" not in headers:
                     headers["Content-Security-Policy"] = _POLICY.format(nonce=nonce)
                     start = message

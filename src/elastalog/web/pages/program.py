@@ -26,7 +26,6 @@ from elastalog.web.pages.window import FIELD, Window, box, button, card, heading
 from elastalog.web.reading import Committed
 
 if TYPE_CHECKING:
-    from elastalog.web.reading import Committed
     from elastalog.web.service import Service
 
 _HEADERS: Final = {"": "header: found out", "yes": "first line: names of columns", "no": "first line: a fact"}

@@ -29,9 +29,6 @@ from elastalog.planning.variants import plan_again, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
-_SMALL = 1024
-"""The size of relations up to which plans for like sizes are used again."""
-
 
 class _Asked:
     """Statistics that note the relations of which they are asked."""
@@ -78,12 +75,10 @@ class StratumVariants:
         self._read_sizes = self._sizes_read()
 
     def _planned(self, plans: dict[Any, Any]) -> tuple[list[Variant], list[Variant], list[int]]:
-        """The plans of clauses that run once, of those that follow a delta, and which of the latter are provisional.
-        Those of small relations are kept, by the logarithms of sizes: where it matters more, plans go by what there
-        is."""
+        """The plans of clauses that run once, of those that follow a delta, and which of the latter are provisional."""
         stratum, statistics = self._stratum, self._statistics
-        sizes = [self._relations[name].used for name in (*stratum.relations, *sorted(stratum.reads))]
-        key = stratum.number, *[size.bit_length() for size in sizes]
+        sizes = statistics.small_sizes((*stratum.relations, *sorted(stratum.reads)))
+        key = stratum.number, sizes
         if key in plans:
             found: tuple[list[Variant], list[Variant], list[int]] = plans[key]
             return found
@@ -96,7 +91,7 @@ class StratumVariants:
                 by_delta.append(plan_from_goal(clause, goal, asked))
                 if not asked.relations.isdisjoint(stratum.relations):
                     provisional.append(len(by_delta) - 1)
-        if max(sizes) <= _SMALL:
+        if sizes is not None:
             plans[key] = once, by_delta, provisional
         return once, by_delta, provisional
 

@@ -125,6 +125,12 @@ class Table(Generic[R]):
         self._rows: list[R] = list(self._array)
         self.address = ctypes.addressof(self._array)
 
+    def copied(self) -> Table[R]:
+        """Records with the same fields, elsewhere."""
+        other: Table[R] = Table(self._array._type_, len(self._rows))
+        ctypes.memmove(other.address, self.address, ctypes.sizeof(self._array))
+        return other
+
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from types import ModuleType
+from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import what_is_shared
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
-from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine import stratum_update
 from elastalog.backends.kernel.machine.plan import IndexKey, MachinePlan, MachineVariants, Variant, is_indexed
 from elastalog.backends.kernel.store import bookkeeping, transaction
@@ -33,7 +34,8 @@ class MaintenancePlan:
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
     never counted, needs all (`backward`, planned when it is first asked for). `forks`: others of the same start, by
     forward variants (see `planning.variants`). `flat` are the relations below whose facts count as level 0. Without
-    `looks_back` there are no variants backwards. `is_global`: strata above hear of facts that have another level."""
+    `looks_back` there are no variants backwards. `is_global`: strata above hear of facts that have another level.
+    `kept`: what sessions of the program with relations of like, small sizes share."""
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class MaintenancePlan:
         is_global: bool,
         statistics: KernelStatistics,
         looks_back: bool = True,
+        kept: dict[Any, Any] | None = None,
     ) -> None:
         self._statistics = statistics
         self.flat = flat
@@ -51,21 +54,36 @@ class MaintenancePlan:
         self._dictionary = dictionary
         self._source = source
         self._own = stratum.relations
+        self._stratum = stratum
         self._clauses = stratum.clauses if looks_back else ()
+        sizes = None if kept is None else statistics.small_sizes((*self._own, *sorted(stratum.reads)))
+        self._kept = {} if kept is None or sizes is None else kept
+        self._key = stratum.number, is_global, looks_back, sizes
         self._machine: MachinePlan | None = None
         self._looks_for_explicit = False
         self._whole: dict[Variant, tuple[Variant, int]] = {}
         self._laid_out: list[DeltaVariant] = []
         self.forks: dict[Variant, DeltaVariant] = {}
-        self.forward: dict[str, list[DeltaVariant]] = {}
-        self.recovering: dict[str, list[DeltaVariant]] = {}
-        for clause in stratum.clauses:
+
+    @cached_property
+    def forward(self) -> dict[str, list[DeltaVariant]]:
+        """The variants from every goal, by the relation of that."""
+        found: dict[str, list[DeltaVariant]] = {}
+        for clause in self._stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
-                    planned = plan_from_goal(clause, position, statistics)
-                    self.forward.setdefault(goal.relation, []).append(DeltaVariant(planned, dictionary, source))
-            if looks_back and (is_global or clause.is_recursive):
-                self.recovering.setdefault(clause.head, []).append(self._backwards(clause))
+                    planned = plan_from_goal(clause, position, self._statistics)
+                    found.setdefault(goal.relation, []).append(DeltaVariant(planned, self._dictionary, self._source))
+        return found
+
+    @cached_property
+    def recovering(self) -> dict[str, list[DeltaVariant]]:
+        """See above; by their heads."""
+        found: dict[str, list[DeltaVariant]] = {}
+        for clause in self._clauses:
+            if self.is_global or clause.is_recursive:
+                found.setdefault(clause.head, []).append(self._backwards(clause))
+        return found
 
     def _backwards(self, clause: Clause) -> DeltaVariant:
         return DeltaVariant(plan_backward(clause, self._statistics), self._dictionary, self._source)
@@ -81,11 +99,9 @@ class MaintenancePlan:
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
-        machine = self.machine
-        for variants in (*self.forward.values(), *self.recovering.values(), self.forks.values()):
-            for variant in variants:
-                variant.prepare(relations)
-        machine.refresh(relations)
+        for name, columns in self.machine.keys:
+            relations[name].index(columns)
+        self.machine.refresh(relations)
 
     def look_for_explicit(self) -> None:
         """Explicit facts may go that rules derive too: from now on the machine looks for such."""
@@ -96,6 +112,9 @@ class MaintenancePlan:
     def machine(self) -> MachinePlan:
         """The variants as the machine runs them; those that only explicit facts need if such have gone."""
         if self._machine is None:
+            if self._key in self._kept and not self._looks_for_explicit:
+                self._machine = self._kept[self._key].copied()
+                return self._machine
             recovering = _listed(self.recovering)
             if not self._laid_out:
                 forward = _listed(self.forward)
@@ -104,7 +123,9 @@ class MaintenancePlan:
                 self.forks = self._find_forks(self._laid_out, recovering)
             backward = _listed(self.backward) if self._looks_for_explicit else recovering
             variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
-            self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
+            made = self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
+            if made.code.is_general and not self._looks_for_explicit and self._key[-1] is not None:
+                self._kept[self._key] = made.copied()
         return self._machine
 
     def _shared(self, forward: Sequence[DeltaVariant]) -> list[DeltaVariant]:

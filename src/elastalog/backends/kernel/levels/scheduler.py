@@ -1,5 +1,5 @@
 """A drive through the strata that an update reaches: one call of the machine for as many of them as can be (see
-`machine.scheduler`). Most updates are small, and then what counts is how often Python is asked.
+`machine.drive`). Most updates are small, and then what counts is how often Python is asked.
 
 Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
 relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
@@ -16,15 +16,15 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import Table, address_of
 from elastalog.backends.kernel.levels.plan import MaintenancePlan
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
-from elastalog.backends.kernel.machine import scheduler as machine_drive
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Homes, StratumDelta, add_rows, touch
-from elastalog.backends.protocol import Driven
+from elastalog.backends.protocol import DRIVEN, Driven
 from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -95,7 +95,7 @@ class UpdateScheduler:
         self._barred: Vector = np.zeros(size, np.int64)
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
-        self._driven: Vector = np.zeros((size, machine_drive.DRIVEN), np.int64)
+        self._driven: Vector = np.zeros((size, DRIVEN), np.int64)
         # Explicit facts of a relation may go and come.
         self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
@@ -246,7 +246,7 @@ class UpdateScheduler:
             return None
         self._watch.touched += record.touched
         self.count()
-        return Driven(strata, self._driven[:number].tolist(), derivations, effort, seconds)
+        return Driven(strata, self._driven.data[:number].tobytes(), derivations, effort, seconds)
 
     def count(self) -> None:
         """The watch counts what was done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from ctypes import addressof, c_int64, memmove, sizeof
 from dataclasses import field
 from typing import TypeAlias
@@ -83,13 +84,25 @@ class MachinePlan:
         self._write_relations(flat, _starts(ordered, variants))
         for (name, _), place in zip(self.keys, self.indexes, strict=True):
             place.relation = self.number[name]
-        own_variants = sum(start_of(variant) in own for variant in starting)
-        tables = self.relations.address, len(self.names), self.indexes.address, *self.code.places, own_variants
+        self._own_variants = sum(start_of(variant) in own for variant in starting)
+        self.begin()
+
+    def begin(self) -> None:
+        """The machine has not run."""
+        code, own_variants = self.code, self._own_variants
+        tables = self.relations.address, len(self.names), self.indexes.address, *code.places, own_variants
         self.places = (c_int64 * len(tables))(*tables)
         self.is_ahead = False
         self._stamps = [-1] * len(self.names)
         self._index_stamps = [-1] * len(self.keys)
         self._verified = -1
+
+    def copied(self) -> MachinePlan:
+        """The same for relations of the same names elsewhere, for which nothing has been run yet."""
+        other = copy(self)
+        other.code, other.relations, other.indexes = self.code.copied(), self.relations.copied(), self.indexes.copied()
+        other.begin()
+        return other
 
     def _write_relations(self, flat: frozenset[str], starts: Mapping[str, int]) -> None:
         """Writes what does not change in the records of relations."""
@@ -212,8 +225,9 @@ class Code:
     of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
-    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on. `ahead`:
-    by the relation that a variant starts at, where operands say which probes it will need: see `Relation`."""
+    of each step. `ahead`: by the relation that a variant starts at, where operands say which probes it will need: see
+    `Relation`.
+    `is_general`: it has nothing in it that only one session knows, ids and functions."""
 
     def __init__(
         self,
@@ -227,13 +241,14 @@ class Code:
         self._numbers = numbers
         self._indexes = indexes
         self._recovering = frozenset(variants.recovering)
-        self._dictionary = dictionary
+        self.dictionary: Dictionary | None = dictionary
         self._carried = carried
         self._operands: list[int] = []
         self._actions: list[EncodedAction] = []
         self._encoded_probes = 0
         self.transforms: list[tuple[Transform, int]] = []
         self.ahead: dict[str, tuple[int, int]] = {}
+        self.is_general = True
         whole = variants.whole
         laid_out = [*ordered, *(variant for variant, _ in whole.values())]
         self.widths = _widths(laid_out, carried)
@@ -254,8 +269,18 @@ class Code:
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second, action.is_constant, action.result = encoded
         self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where its tables lie, in the order of the fields of `Machine` from `variants` on."""
         tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
-        self.places = *tables, address_of(self._operand_vector)
+        return *tables, address_of(self._operand_vector)
+
+    def copied(self) -> Code:
+        """The same code, if it is general. Only what is counted of variants is kept apart."""
+        other = copy(self)
+        other.variants, other.dictionary = self.variants.copied(), None
+        return other
 
     def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""
@@ -360,6 +385,7 @@ class Code:
 
     def _put_transform(self, kind: int, transform: Transform | None, width: int) -> None:
         assert transform is not None
+        self.is_general = False
         self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
 
@@ -386,7 +412,11 @@ class Code:
         return []
 
     def _word(self, constant: Constant) -> int:
-        return self._dictionary.encode_value(constant.base, constant.value)
+        value = constant.value
+        if not (constant.base is Base.NUMBER and isinstance(value, int) and LEAST_NARROW <= value < WIDE):
+            self.is_general = False  # numbers of that kind are their own words
+        assert self.dictionary is not None
+        return self.dictionary.encode_value(constant.base, value)
 
 
 def _encode_expression(expression: Apply, slots: Mapping[str, int], result: int) -> list[EncodedAction]:

@@ -16,6 +16,7 @@ from elastalog.backends.kernel.compile.signatures import INT, inlined, int64, ma
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.bucket_queue import take_lowest, waiting_of
+from elastalog.backends.kernel.machine.drive import enter_next, leave, write_back
 from elastalog.backends.kernel.machine.heads import (
     gain,
     gain_counts,
@@ -41,7 +42,6 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import gather_seen, gather_some_heads, probe_seen
 from elastalog.backends.kernel.machine.rederivation import gather_all, has_left, heads_to_seek, keep_sought
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
-from elastalog.backends.kernel.machine.scheduler import enter_next, leave, write_back
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST, LOST, entry_of
 from elastalog.backends.kernel.store.bookkeeping import finish_entry, lose_fact, settle_at
 from elastalog.backends.kernel.store.count_vectors import MOST_STEPS

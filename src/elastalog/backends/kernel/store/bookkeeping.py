@@ -415,5 +415,5 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
     found: Vector = np.empty(len(facts), np.bool_)
     if relation.stamp != relation.laid_out:
         relation.lay_out()
-    _find_below(relation.address, np.ascontiguousarray(facts, np.int32), level, found)
+    _find_below(relation.address, facts, level, found)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Protocol
 
@@ -14,6 +14,8 @@ from elastalog.backends.kernel.store.memory import Matrix
 _SAMPLE = 4096
 _ALIKE = 16
 """A relation has about the size that it had if it has changed by no more than one fact of so many."""
+_SMALL = 1024
+"""The size of relations up to which plans for like sizes are used again."""
 _MANY = 256
 """Of more relations than this the largest is not looked for at every question."""
 
@@ -48,6 +50,12 @@ class KernelStatistics:
         self._fanouts: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
         self._samples: dict[str, tuple[int, Matrix]] = {}
         self._largest = self._asked = 0
+
+    def small_sizes(self, relations: Iterable[str]) -> tuple[int, ...] | None:
+        """The logarithms of sizes: plans for like ones are used again, also in other sessions. None where one is large
+        and it matters more: then plans go by what there is."""
+        sizes = [self._relations[name].used for name in relations]
+        return tuple([size.bit_length() for size in sizes]) if max(sizes) <= _SMALL else None
 
     def rows(self, relation: str) -> float:
         return float(self._relations[relation].used or self._typical())

@@ -50,12 +50,18 @@ class Transaction:
     __slots__ = ("_changed", "anew", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
 
     def __init__(self) -> None:
+        self.replaced: dict[str, KernelRelation] = {}
+        self.vectors: dict[str, Vectors] = {}
+        self.end()
+
+    def end(self) -> None:
+        """There is no update under way."""
         self.deleted: dict[str, Matrix] = {}
         self.inserted: dict[str, Matrix] = {}
         self._changed: dict[str, Vector] = {}
         self.collect: Callable[[dict[str, Vector]], None] | None = None
-        self.replaced: dict[str, KernelRelation] = {}
-        self.vectors: dict[str, Vectors] = {}
+        if self.replaced:
+            self.replaced, self.vectors = {}, {}
         self.anew: frozenset[str] = frozenset()
         self.shift: Shift | None = None
         self.is_told = False
@@ -149,7 +155,9 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
 def set_annotations(relation: KernelRelation, words: Matrix, level: Vector, count: Vector) -> None:
     """Writes the current state of facts; GONE is the level of those that are absent."""
     entries = touch(relation, add_rows(relation, words))
-    bookkeeping.annotate(entries, np.ascontiguousarray(level), np.ascontiguousarray(count), relation.touched)
+    # What comes from a file cannot be written to, and operators take arrays that can.
+    levels, counts = (np.require(array, np.int32, ["C", "W"]) for array in (level, count))
+    bookkeeping.annotate(entries, levels, counts, relation.touched)
 
 
 def rollback(relation: KernelRelation) -> None:
@@ -276,8 +284,8 @@ def _list_changes(homes, hidden, place, room):
             impact += came + went
             facts_at += 4 * home.changed_number * home.width
     listed[0] = np_int32(number)
-    listed[1] = np_int32(impact & 0x7FFFFFFF)
-    listed[2] = np_int32(impact >> 31)
+    listed[1] = np_int32(impact & 0xFFFFFFFF)
+    listed[2] = np_int32(impact >> 32)
     return words
 
 
@@ -300,7 +308,7 @@ class Homes:
         made = np.empty(words, np.int32)
         place = address_of(made)
         # Together: Ctrl-C may come before.
-        self._words, self._words_at = made, place
+        self._listing, self._words_at = made.data, place
 
     def look_again(self) -> int:
         """Sees to it that addresses are those of the relations that there are, and these laid out. Returns a number
@@ -326,9 +334,9 @@ class Homes:
         if STAMPS.last != self._stamp:
             self.look_again()
         hidden = self._none_hidden if with_hidden else self._hidden
-        while (used := _list_changes(self.addresses, hidden, self._words_at, len(self._words))) > len(self._words):
+        while (used := _list_changes(self.addresses, hidden, self._words_at, len(self._listing))) > len(self._listing):
             self._make_room(2 * used)
-        return ListedChanges(self._words[:used].copy(), self.names)
+        return ListedChanges(self._listing[:used].tobytes(), self.names)
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
@@ -349,11 +357,11 @@ class Homes:
             number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
         for relation, present in known:
             relation.present, relation.is_settled = present, present == relation.used
-        fates = self._fates[: number & 0xFFFFFFFF]
         if shift is not None:
-            shift.begin(self, fates[:, _RELATION:_IS_SPARSE].copy())
+            shift.begin(self, self._fates.data[: number & 0xFFFFFFFF].tobytes())
         if number >> 32 == 0:
             return []
+        fates = self._fates[: number & 0xFFFFFFFF]
         may_be = [self.relations[self.names[fate[_RELATION]]] for fate in fates.tolist() if fate[_IS_SPARSE]]
         return [relation for relation in may_be if relation.is_sparse]
 
@@ -362,18 +370,27 @@ class Shift:
     """`noted`: rows, and the levels and counts that they have on the other side, relation after relation. Few shifts
     are ever made, so that to be ready for one costs little: a commit notes what was."""
 
-    __slots__ = ("_homes", "_sides", "most", "noted")
+    __slots__ = ("_fates", "_homes", "_known", "most", "noted")
 
     def __init__(self, most: int) -> None:
         """The shift back from the update that is about to be committed, if it has touched no more than `most` facts."""
         self.most = most
         self.noted: Matrix = np.empty((3, SETTINGS.few_shifted), np.int32)
         self._homes: Homes | None = None
+        self._known: Vector | None = None
 
-    def begin(self, homes: Homes, sides: Matrix) -> None:
-        """The update has been committed: of each relation its number, how many facts were touched and how many were
-        present before, and its generation."""
-        self._homes, self._sides = homes, sides
+    def begin(self, homes: Homes, fates: bytes) -> None:
+        """The update has been committed: what that said of relations."""
+        self._homes, self._fates, self._known = homes, fates, None
+
+    @property
+    def _sides(self) -> Vector:
+        """Of each relation its number, how many facts were touched and how many are present on the other side, and its
+        generation."""
+        if self._known is None:
+            fates = np.frombuffer(self._fates, np.int64).reshape(-1, _FATES)
+            self._known = fates[:, _RELATION:_IS_SPARSE].copy()
+        return self._known
 
     def is_usable(self, relations: Mapping[str, KernelRelation]) -> bool:
         """Whether it has been noted what was, and all rows are still those of the same facts."""

@@ -26,11 +26,8 @@ from elastalog.backends.kernel.machine.layout import IndexPlace, Relation, index
 from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.bookkeeping import change_facts
 from elastalog.backends.kernel.store.memory import IndexDescriptor, Place, index_descriptor_at, relation_descriptor_at
+from elastalog.backends.protocol import DRIVEN
 from elastalog.backends.watch import ROWS_A_DERIVATION
-
-DRIVEN = 6
-"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work, the
-effort that these were, and how many facts were touched (see `protocol.Driven`)."""
 
 MOVED = 4
 """Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
