@@ -70,6 +70,30 @@ def test_sessions_of_one_program_go_their_own_ways() -> None:
         assert second.verify().is_exact
 
 
+def test_the_first_update_of_a_second_session_plans_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = elastalog.Program.parse(POLICY.replace('ok(u, "home") :- member(u, _).', ""))
+    update = {"member": [("guest", "staff")]}
+    with elastalog.open(program, facts("a")) as first, elastalog.open(program, facts("b")) as second:
+        first.apply(update)
+        monkeypatch.setattr("elastalog.backends.kernel.levels.plan.plan_from_goal", None)
+        second.apply(update)
+        second.apply(deleted=update)
+        assert set(second["ok"]) == {(f"b{i}", "b plan") for i in range(5)}
+        assert ("guest", "a plan") in first["ok"]
+        assert first.verify().is_exact
+        assert second.verify().is_exact
+
+
+def test_what_sessions_share_has_no_ids_of_texts() -> None:
+    program = elastalog.Program.parse(POLICY + 'ok(u, "desk") :- role(u, "all"), member(u, _).')
+    for tenant, users in (("a", 4), ("b", 5)):  # "all", "desk" and "home" get other ids, and sizes are alike
+        with elastalog.open(program, facts(tenant, users)) as db:
+            db.apply({"member": [("guest", "staff")]}, {"inherits": [("staff", "all")]})
+            assert {doc for user, doc in db["ok"] if user == "guest"} == {"home"}
+            db.apply({"inherits": [("staff", "all")]})
+            assert {doc for user, doc in db["ok"] if user == "guest"} == {"home", "desk", f"{tenant} plan"}
+
+
 def test_a_program_with_functors_and_one_with_inputs_can_be_compiled() -> None:
     program = elastalog.Program.parse(".functor f(x: number): number\n.decl a(x: number)\n.input a\na(@f(1)).\n")
     program.compile()

@@ -29,26 +29,8 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.variables import equal_name, wildcard_name
 from elastalog.diagnostics.messages import quoted
 from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
 from elastalog.syntax.keywords import LATTICE_OPERATORS, NOT
-from elastalog.syntax.tree import (
-    Atom,
-    Attribute,
-    Body,
-    Call,
-    Clause,
-    Comparison,
-    Disjunction,
-    Integer,
-    Item,
-    Lattice,
-    Literal,
-    RelationDeclaration,
-    Subsumption,
-    Term,
-    Tree,
-    Variable,
-    Wildcard,
-)
 
 MARK = "<="
 """The end of the name of a relation of pairs, which no program can write."""
@@ -62,12 +44,12 @@ def is_of_pairs(relation: str) -> bool:
 
 def with_pairs(draft: Draft) -> Outcome:
     """Pass: put a relation of pairs and a rule for it in the place of every subsumption."""
-    subsumptions = [item for item in draft.tree.items if isinstance(item, Subsumption)]
+    subsumptions = [item for item in draft.tree.items if isinstance(item, tree.Subsumption)]
     if not subsumptions:
         return draft, []
     findings = Findings(draft.tree.source)
-    declared = {item.name: item for item in draft.tree.items if isinstance(item, RelationDeclaration)}
-    items: list[Item] = [item for item in draft.tree.items if not isinstance(item, Subsumption)]
+    declared = {item.name: item for item in draft.tree.items if isinstance(item, tree.RelationDeclaration)}
+    items: list[tree.Item] = [item for item in draft.tree.items if not isinstance(item, tree.Subsumption)]
     pairs: set[str] = set()
     for item in subsumptions:
         findings.instance = item.instance
@@ -82,35 +64,37 @@ def with_pairs(draft: Draft) -> Outcome:
             pairs.add(name)
             items.append(_of_pairs(declaration, name))
         if declaration is None:
-            items.append(Clause((one,), (other, *item.body), None, item.span, item.instance))  # the name is reported
+            items.append(
+                tree.Clause((one,), (other, *item.body), None, item.span, item.instance)
+            )  # the name is reported
         else:
             head = replace(one, relation=name, arguments=(*one.arguments, *other.arguments), span=item.span)
-            items.append(Clause((head,), (one, other, *item.body), None, item.span, item.instance))
-    tree = Tree(draft.tree.source, tuple(items))
-    return replace(draft, tree=tree), findings.diagnostics
+            items.append(tree.Clause((head,), (one, other, *item.body), None, item.span, item.instance))
+    rewritten = tree.Tree(draft.tree.source, tuple(items))
+    return replace(draft, tree=rewritten), findings.diagnostics
 
 
-def _with_names(head: Atom, side: int) -> Atom:
+def _with_names(head: tree.Atom, side: int) -> tree.Atom:
     """A head whose wildcards are variables, other than those of the body: their values belong to the pair."""
     arguments = tuple(
         [
-            Variable(wildcard_name(side * _FAR + place), term.span) if isinstance(term, Wildcard) else term
+            tree.Variable(wildcard_name(side * _FAR + place), term.span) if isinstance(term, tree.Wildcard) else term
             for place, term in enumerate(head.arguments)
         ]
     )
     return replace(head, arguments=arguments)
 
 
-def _of_pairs(declaration: RelationDeclaration, name: str) -> RelationDeclaration:
+def _of_pairs(declaration: tree.RelationDeclaration, name: str) -> tree.RelationDeclaration:
     attributes = tuple(
-        Attribute(f"{attribute.name}{side}", attribute.type_name, attribute.name_span, attribute.type_span)
+        tree.Attribute(f"{attribute.name}{side}", attribute.type_name, attribute.name_span, attribute.type_span)
         for side in ("", "'")
         for attribute in declaration.attributes
     )
-    return RelationDeclaration(name, attributes, (), declaration.name_span, declaration.span, declaration.instance)
+    return tree.RelationDeclaration(name, attributes, (), declaration.name_span, declaration.span, declaration.instance)
 
 
-_Columns: TypeAlias = Mapping[str, Mapping[int, Lattice]]
+_Columns: TypeAlias = Mapping[str, Mapping[int, tree.Lattice]]
 """Of relations, the columns `D<>`, each with its lattice."""
 
 
@@ -123,16 +107,16 @@ def keeping_best(relation: str, columns: Iterable[tuple[str, str]], place: int, 
 
 def with_lattices(draft: Draft) -> Outcome:
     """Pass: put what it stands for in the place of every column that improves."""
-    improving = [item for item in draft.tree.items if type(item) is RelationDeclaration and item.improves]
-    declared = [item for item in draft.tree.items if type(item) is Lattice]
+    improving = [item for item in draft.tree.items if type(item) is tree.RelationDeclaration and item.improves]
+    declared = [item for item in draft.tree.items if type(item) is tree.Lattice]
     if not improving and not declared:
         return draft, []
     findings = Findings(draft.tree.source)
     lattices = _declared(declared, findings)
-    subsumed = {item.dominated.relation: item for item in draft.tree.items if type(item) is Subsumption}
+    subsumed = {item.dominated.relation: item for item in draft.tree.items if type(item) is tree.Subsumption}
     floats = types_below(draft.tree, ["float"])
-    columns: dict[str, dict[int, Lattice]] = {}
-    made: list[Item] = []
+    columns: dict[str, dict[int, tree.Lattice]] = {}
+    made: list[tree.Item] = []
     for item in improving:
         findings.instance = item.instance
         if not _may_improve(item, subsumed.get(item.name), lattices, findings):
@@ -144,16 +128,16 @@ def with_lattices(draft: Draft) -> Outcome:
         }
         columns[item.name] = own
         made += _meaning(item, own, floats)
-    items = [_with_meets(item, columns, findings) for item in draft.tree.items if type(item) is not Lattice]
-    return replace(draft, tree=Tree(draft.tree.source, (*items, *made))), findings.diagnostics
+    items = [_with_meets(item, columns, findings) for item in draft.tree.items if type(item) is not tree.Lattice]
+    return replace(draft, tree=tree.Tree(draft.tree.source, (*items, *made))), findings.diagnostics
 
 
 # --- declarations ----------------------------------------------------------------------------------------------------
 
 
-def _declared(items: list[Lattice], findings: Findings) -> dict[str, Lattice]:
+def _declared(items: list[tree.Lattice], findings: Findings) -> dict[str, tree.Lattice]:
     """Lattices by their types, those at fault left out."""
-    found: dict[str, Lattice] = {}
+    found: dict[str, tree.Lattice] = {}
     for item in items:
         findings.instance = item.instance
         if item.type_name in found:
@@ -164,12 +148,12 @@ def _declared(items: list[Lattice], findings: Findings) -> dict[str, Lattice]:
         found[item.type_name] = item
         names = [name for name, _, _ in item.operators]
         for place, (name, term, span) in enumerate(item.operators):
-            operands = [type(t) for t in term.arguments] if type(term) is Call else []
+            operands = [type(t) for t in term.arguments] if type(term) is tree.Call else []
             if name not in LATTICE_OPERATORS:
                 findings.error("E0263.operator", span, name=name, operators=", ".join(LATTICE_OPERATORS))
             elif name in names[:place]:
                 findings.error("E0263.twice", span, name=name)
-            elif name in ("Lub", "Glb", "Leq") and operands != [Wildcard, Wildcard]:
+            elif name in ("Lub", "Glb", "Leq") and operands != [tree.Wildcard, tree.Wildcard]:
                 findings.error("E0263.functor", span, name=name, small=name.lower())
         if "Lub" not in names:
             findings.error("E0263.join", item.type_span, lattice=item.type_name + "<>")
@@ -177,7 +161,10 @@ def _declared(items: list[Lattice], findings: Findings) -> dict[str, Lattice]:
 
 
 def _may_improve(
-    item: RelationDeclaration, subsumption: Subsumption | None, lattices: Mapping[str, Lattice], findings: Findings
+    item: tree.RelationDeclaration,
+    subsumption: tree.Subsumption | None,
+    lattices: Mapping[str, tree.Lattice],
+    findings: Findings,
 ) -> bool:
     """Whether there is nothing against the columns of a relation that improve."""
     first = next(attribute for attribute in item.attributes if attribute.improves)
@@ -196,110 +183,114 @@ def _may_improve(
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
-def _meaning(item: RelationDeclaration, lattices: Mapping[int, Lattice], floats: set[str]) -> Iterator[Item]:
+def _meaning(
+    item: tree.RelationDeclaration, lattices: Mapping[int, tree.Lattice], floats: set[str]
+) -> Iterator[tree.Item]:
     """The rule and the subsumptions that the improving columns of a relation stand for."""
     places = [place for place, attribute in enumerate(item.attributes) if attribute.improves]
     span = Span(item.attributes[places[0]].name_span.start, item.attributes[places[-1]].type_span.end)
     one, other = (_fact(item, side, span) for side in ("a", "b"))
-    body: list[Literal] = []
+    body: list[tree.Literal] = []
     joined = list(one.arguments)
     for place in places:
         attribute, a, b = item.attributes[place], one.arguments[place], other.arguments[place]
         if attribute.improves != "<>":
-            joined[place] = Call(attribute.improves, (a, b), span, span)
+            joined[place] = tree.Call(attribute.improves, (a, b), span, span)
             if len(places) == 1:
-                body.append(Comparison("<" if attribute.improves == "min" else ">", b, a, span, span))
+                body.append(tree.Comparison("<" if attribute.improves == "min" else ">", b, a, span, span))
                 continue
         else:
             joined[place] = _applied(lattices[place].operator("Lub"), a, b, span)
         leq = lattices[place].operator("Leq") if place in lattices else None
         if leq is not None:
-            body.append(Comparison("!=", _applied(leq, a, b, span), Integer(0, False, span), span, span))
+            body.append(tree.Comparison("!=", _applied(leq, a, b, span), tree.Integer(0, False, span), span, span))
         else:
-            body.append(Comparison("=", joined[place], b, span, span))
+            body.append(tree.Comparison("=", joined[place], b, span, span))
     if len(places) == 1 and not lattices:
-        yield Subsumption(one, other, tuple(body), span, item.instance)
+        yield tree.Subsumption(one, other, tuple(body), span, item.instance)
         if item.attributes[places[0]].type_name in floats:  # NaN is worse than any number
             a, b = one.arguments[places[0]], other.arguments[places[0]]
-            is_number = Comparison("<=", b, b, span, span)
-            yield Subsumption(one, other, (Comparison(NOT + "<=", a, a, span, span), is_number), span, item.instance)
+            is_number = tree.Comparison("<=", b, b, span, span)
+            yield tree.Subsumption(
+                one, other, (tree.Comparison(NOT + "<=", a, a, span, span), is_number), span, item.instance
+            )
         return
-    differ = [Comparison("!=", one.arguments[place], other.arguments[place], span, span) for place in places]
-    apart: Literal = differ[0] if len(differ) == 1 else Disjunction(tuple((test,) for test in differ), span)
-    yield Subsumption(one, other, (*body, apart), span, item.instance)
-    yield Clause((replace(one, arguments=tuple(joined)),), (one, other, apart), None, span, item.instance)
+    differ = [tree.Comparison("!=", one.arguments[place], other.arguments[place], span, span) for place in places]
+    apart: tree.Literal = differ[0] if len(differ) == 1 else tree.Disjunction(tuple((test,) for test in differ), span)
+    yield tree.Subsumption(one, other, (*body, apart), span, item.instance)
+    yield tree.Clause((replace(one, arguments=tuple(joined)),), (one, other, apart), None, span, item.instance)
 
 
-def _fact(item: RelationDeclaration, side: str, span: Span) -> Atom:
+def _fact(item: tree.RelationDeclaration, side: str, span: Span) -> tree.Atom:
     """A fact of a relation: variables for what facts have in common, others for what improves."""
     arguments = tuple(
-        Variable(f"{side}{place}" if attribute.improves else f"k{place}", span)
+        tree.Variable(f"{side}{place}" if attribute.improves else f"k{place}", span)
         for place, attribute in enumerate(item.attributes)
     )
-    return Atom(item.name, arguments, span, span)
+    return tree.Atom(item.name, arguments, span, span)
 
 
-def _applied(operator: Term | None, left: Term, right: Term, span: Span) -> Term:
-    assert isinstance(operator, Call)
+def _applied(operator: tree.Term | None, left: tree.Term, right: tree.Term, span: Span) -> tree.Term:
+    assert isinstance(operator, tree.Call)
     return replace(operator, arguments=(left, right), span=span)
 
 
 # --- what bodies have in common --------------------------------------------------------------------------------------
 
 
-def _with_meets(item: Item, columns: _Columns, findings: Findings) -> Item:
+def _with_meets(item: tree.Item, columns: _Columns, findings: Findings) -> tree.Item:
     """A clause in which a variable that several columns `D<>` say stands for what their values have in common."""
-    if type(item) is not Clause:
+    if type(item) is not tree.Clause:
         return item
     findings.instance = item.instance
     body = _met(item.body, columns, findings)
     return item if body is item.body else replace(item, body=body)
 
 
-def _met(body: Body, columns: _Columns, findings: Findings) -> Body:
+def _met(body: tree.Body, columns: _Columns, findings: Findings) -> tree.Body:
     uses: dict[str, list[tuple[int, int]]] = {}
     for place, literal in enumerate(body):
-        if type(literal) is Atom:
+        if type(literal) is tree.Atom:
             for column in columns.get(literal.relation, ()):
                 term = literal.arguments[column] if column < len(literal.arguments) else None
-                if type(term) is Variable:
+                if type(term) is tree.Variable:
                     uses.setdefault(term.name, []).append((place, column))
     literals = [
         replace(x, alternatives=tuple(_met(alternative, columns, findings) for alternative in x.alternatives))
-        if type(x) is Disjunction
+        if type(x) is tree.Disjunction
         else x
         for x in body
     ]
-    more: list[Literal] = []
+    more: list[tree.Literal] = []
     for name, found in uses.items():
         if len(found) > 1:
             more += _meet(name, found, literals, columns, findings)
-    return (*literals, *more) if more or any(type(x) is Disjunction for x in body) else body
+    return (*literals, *more) if more or any(type(x) is tree.Disjunction for x in body) else body
 
 
 def _meet(
-    name: str, found: list[tuple[int, int]], literals: list[Literal], columns: _Columns, findings: Findings
-) -> Iterator[Literal]:
+    name: str, found: list[tuple[int, int]], literals: list[tree.Literal], columns: _Columns, findings: Findings
+) -> Iterator[tree.Literal]:
     """What says that a variable is the meet of several values, which get variables of their own."""
     first = literals[found[0][0]]
-    assert isinstance(first, Atom)
+    assert isinstance(first, tree.Atom)
     lattice = columns[first.relation][found[0][1]]
     operator, bottom = lattice.operator("Glb"), lattice.operator("Bottom")
     span = first.arguments[found[0][1]].span
     if operator is None:
         findings.error("E0263.meet", span, lattice.span, name=name, lattice=lattice.type_name + "<>")
         return
-    values: list[Term] = []
+    values: list[tree.Term] = []
     for number, (place, column) in enumerate(found):
         atom = literals[place]
-        assert isinstance(atom, Atom)
-        own = Variable(equal_name(name, number), atom.arguments[column].span)
+        assert isinstance(atom, tree.Atom)
+        own = tree.Variable(equal_name(name, number), atom.arguments[column].span)
         arguments = (*atom.arguments[:column], own, *atom.arguments[column + 1 :])
         literals[place] = replace(atom, arguments=arguments)
         values.append(own)
     met = values[0]
     for value in values[1:]:
         met = _applied(operator, met, value, span)
-    yield Comparison("=", Variable(name, span), met, span, span)
+    yield tree.Comparison("=", tree.Variable(name, span), met, span, span)
     if bottom is not None:
-        yield Comparison("!=", Variable(name, span), bottom, span, span)
+        yield tree.Comparison("!=", tree.Variable(name, span), bottom, span, span)

@@ -146,10 +146,7 @@ class Epochs:
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            if rewriting is None:  # without a detour, as below: there are many
-                backend.begin(update.deleted, update.inserted)
-            else:
-                self._begin(update, rewriting)
+            self._begin(update, rewriting)
             deleted, inserted = backend.changes.explicit()
             if not (deleted or inserted or heartbeats) and rewriting is None:
                 with uninterrupted():

@@ -124,7 +124,7 @@ class MaintenancePlan:
             backward = _listed(self.backward) if self._looks_for_explicit else recovering
             variants = MachineVariants(self._laid_out, backward, recovering, self._whole, self.forks)
             made = self._machine = MachinePlan(self._own, self.flat, variants, self._dictionary)
-            if made.code.is_general and not self._looks_for_explicit:
+            if made.code.is_general and not self._looks_for_explicit and self._key[-1] is not None:
                 self._kept[self._key] = made.copied()
         return self._machine
 
