@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUFFIXES = (".dl", ".souffle", ".project")
+LENGTHS = ("ord(x)", "strlen(x)")
+"""A macro that takes the length of a text for its number."""
 _INCLUSION = re.compile(r'^\s*[#.]\s*include\s*["<]([^">\n]+)[">]', re.MULTILINE)
 
 

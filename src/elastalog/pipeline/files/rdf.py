@@ -142,7 +142,9 @@ def parse_triples(
         lines = data if form == "ntriples" else _as_lines(rdf, data, kind, base, prefixes)
         found = None if lines is None else _columns_of_lines(rdf, lines, allowance().jobs)
     if found is None:
-        found = _one_by_one(rdf, data, kind, base, has_graphs, file, bad, prefixes)
+        parser = rdf.parse(data, kind, base_iri=base)
+        found = _one_by_one(rdf, parser, data, has_graphs, file, bad)
+        prefixes.update(getattr(parser, "prefixes", {}))
     terms, codes = found
     return Triples(_with_labels(terms, label or _label_of(file)), codes, bad, prefixes)
 
@@ -284,13 +286,11 @@ def _judged(rdf: Any, terms: pa.Array) -> pa.Array | None:
 
 
 def _one_by_one(
-    rdf: Any, data: bytes, kind: Any, base: str | None, has_graphs: bool, file: str, bad: list[BadRow],
-    prefixes: dict[str, str],
-) -> tuple[pa.Array, np.ndarray]:  # fmt: skip
+    rdf: Any, parser: Any, data: bytes, has_graphs: bool, file: str, bad: list[BadRow]
+) -> tuple[pa.Array, np.ndarray]:
     """What the parser finds, its errors among the bad rows."""
     numbers: dict[str, int] = {}
     codes: list[int] = []
-    parser = rdf.parse(data, kind, base_iri=base)
     while True:
         try:
             for found in parser:
@@ -310,7 +310,6 @@ def _one_by_one(
             break
         except SyntaxError as error:
             bad.append(_bad_row(error, data, file))
-    prefixes.update(getattr(parser, "prefixes", {}))
     return pa.array(list(numbers), pa.large_string()), np.array(codes, np.int32).reshape(-1, 4 if has_graphs else 3)
 
 
