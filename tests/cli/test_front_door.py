@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,17 @@ def test_updates_from_standard_input_and_their_preview(store: Path) -> None:
     assert done.stdout == told.stdout
     assert "changes nothing" in run("apply", store, "-", text="+edge(3, 4).\n").stderr
     assert run("apply", store, "-", text="+edge(3, .\n").exit_code == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_updates_from_a_pipe(store: Path, tmp_path: Path) -> None:
+    """What is read once is not looked at before."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("+edge(3, 4).\n",))
+    writer.start()
+    assert "+path(1, 4)." in run("apply", store, pipe, "--preview").stdout
+    writer.join()
 
 
 def test_programs_from_standard_input() -> None:

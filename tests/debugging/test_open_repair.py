@@ -348,3 +348,55 @@ def test_a_limit_of_the_user_is_no_state_to_give_up() -> None:
         with pytest.raises(LimitReached), db.engine.within(0.5):
             db.suggest(missing=["at(-2)"], candidates=["step(-3)"])
         assert db.verify().is_exact
+
+
+WHICHEVER = """
+.decl a(x: number)
+.decl b(x: number)
+.decl late(x: number, y: number)
+late(x, 1) :- a(x), b(x).
+late(x, 2) :- a(x), !b(x).
+"""
+
+
+def test_nothing_fits_a_pattern_afterwards() -> None:
+    """Not only the facts that fit it now: others may come in their place."""
+    with elastalog.open(WHICHEVER, facts={"a": [(1,)]}) as db:
+        db.apply({"b": [(1,)]})
+        with pytest.raises(ElastalogError) as caught:
+            db.suggest(unwanted=["late(1, _)"])
+        assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E1006"]
+        with pytest.raises(ElastalogError):
+            db.suggest(unwanted=["late(1, _)"], over="facts", rejected=["+a(1)"])
+        found = db.suggest(unwanted=["late(1, _)"], over="facts")
+        assert (found.minimum, found.delete) == (True, (("a", (1,)),))
+        found.apply()
+        assert not db["late"]
+    total = ".decl cost(x: symbol, n: number)\n.decl total(x: symbol, n: number)\n"
+    total += "total(x, n) :- cost(x, _), n = sum y : { cost(x, y) }.\n"
+    with elastalog.open(total, facts={"cost": [("tea", 3), ("tea", 40)]}) as db:
+        found = db.suggest(unwanted=['total("tea", _)'])
+        assert len(found.delete) == 2
+        assert found.minimum
+
+
+def test_whatever_fits_a_negation_may_be_deleted() -> None:
+    program = ".decl order(i: number)\n.decl sent(i: number, on: symbol)\n.decl waiting(i: number)\n"
+    program += "waiting(i) :- order(i), !sent(i, _).\n"
+    with elastalog.open(program, facts={"order": [(5,)], "sent": [(5, "Monday"), (5, "Tuesday"), (6, "Monday")]}) as db:
+        found = db.suggest(missing=["waiting(5)"])
+        assert set(found.delete) == {("sent", (5, "Monday")), ("sent", (5, "Tuesday"))}
+
+
+def test_candidates_like_the_facts_that_are_there_come_first() -> None:
+    """Each of the others is a road of less than no length, with which the rules have no end."""
+    program = ".decl road(a: symbol, b: symbol, km: number)\n.decl far(a: symbol, b: symbol, km: number)\n"
+    program += "far(a, a, 0) :- road(a, _, _).\nfar(a, c, d + k) :- far(a, b, d), road(b, c, k).\n"
+    program += "far(a, b, l) <= far(a, b, s) :- s < l.\n"
+    towns = [f"town {number}" for number in range(12)]
+    roads = [(one, other, 30) for one, other in zip(towns, towns[1:] + towns[:1], strict=True)]
+    with elastalog.open(program, facts={"road": roads}) as db:
+        began = time.monotonic()
+        found = db.suggest(missing=['far("town 9", "town 3", 29)'])
+        assert found.insert == (("road", ("town 9", "town 3", 29)),)
+        assert time.monotonic() - began < 30  # of 60 that it may take

@@ -158,19 +158,23 @@ class Debugger:
         time_limit: float | None = None,
         news: News | None = None,
         is_baseline: bool = False,
+        absent: Sequence[Fact] = (),
     ) -> Suggestion:
-        """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
+        """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied, and
+        facts that are `absent` stay so."""
         question = self._question(unwanted, missing, epochs)
         kept = self._asking.rejected(rejected, question.changes.get, question.refuse)
         weight_of = self._asking.weights(weights or {}, question.changes.get, question.refuse)
         with self._at(question.last):
             self._require_change(question)
-            goals = Goals(self._asking.words(question.unwanted), self._asking.words(question.missing))
+            goals = Goals(self._asking.words((*question.unwanted, *absent)), self._asking.words(question.missing))
             plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
             outcome = self._search(question, plan, time_limit, news)
         shown_kept = tuple(self._shown(question, kept))
         found = outcome.found
         if isinstance(found, NoSolution):
+            if absent and not kept:
+                raise error("E1006.pattern")
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
             raise error("E1006" if found.is_proven else "E1006.time", rejected=", ".join(map(str, shown_kept)))
@@ -191,9 +195,10 @@ class Debugger:
         *,
         time_limit: float | None = None,
         news: News | None = None,
+        absent: Sequence[Fact] = (),
     ) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`).
-        The missing facts must have words."""
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`);
+        facts that are `absent` stay so. The missing facts must have words."""
         now = self._epochs.number
         self._follow(now)
         sides = self._asking.sides(unwanted, missing)
@@ -204,7 +209,7 @@ class Debugger:
         came, refuse = partial(self._came, candidates, bool(sides[0])), partial(_no_element, "E0715")
         kept = self._asking.rejected(rejected, came, refuse)
         weight_of = self._asking.weights(weights or {}, came, refuse)
-        goals = Goals(*map(self._asking.words, sides))
+        goals = Goals(self._asking.words((*sides[0], *absent)), self._asking.words(sides[1]))
         repairer = Repairer(self._case(), self._ground, _limit(time_limit), news or (lambda _: None))
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found

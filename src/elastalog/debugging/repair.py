@@ -134,7 +134,7 @@ class Repairer:
             bases = {*self.ground.explicit, *(name for name, _ in inserted)}
             signs, known_corners = dependencies(epochs.backend.program, bases), {}
         switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
-        sandbox = Sandbox(epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed))
+        sandbox = Sandbox(epochs, switches.known, Seconds(), seconds_a_trial(self.seconds_allowed, epochs.backend))
         limits = partial(limits_for, self.case)
         corners = OpenCorners(sandbox, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)

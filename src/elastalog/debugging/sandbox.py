@@ -79,7 +79,8 @@ class Sandbox:
     seconds: Seconds = field(default_factory=Seconds)
     seconds_a_trial: float | None = None
     """How long a state may take: rules need not come to an end in every state. Half as long after each state that was
-    given up, so that those without an end leave time for the others."""
+    given up, but for `least_seconds`, so that those without an end leave time for the others."""
+    least_seconds: float = 0.25
     has_met_no_state: bool = False
     """Whether some state that was tried had no result."""
     has_given_up: bool = False
@@ -123,7 +124,7 @@ class Sandbox:
             watch.check()  # raises if it is a limit of the user
             self.has_met_no_state = self.has_given_up = True
             if self.seconds_a_trial is not None:
-                self.seconds_a_trial /= 2
+                self.seconds_a_trial = max(self.seconds_a_trial / 2, min(self.seconds_a_trial, self.least_seconds))
             raise NoState from None
         except ElastalogError as error:
             self.has_met_no_state = True

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.graph import Model
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
@@ -36,7 +36,7 @@ PATIENCE = 8
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""
 
-_SHARE_OF_A_TRIAL = 0.25
+_SHARE_OF_A_TRIAL, _SECONDS_A_FACT = 0.1, 2e-5
 LEAST_SECONDS = 1.0
 """What a state, and a derivation graph, may take however little time is given."""
 
@@ -62,9 +62,11 @@ class NoSolution:
     is_proven: bool
 
 
-def seconds_a_trial(allowed: float) -> float:
-    """How long a state may take in a search that is allowed this many seconds: several may have no end."""
-    return max(_SHARE_OF_A_TRIAL * allowed, LEAST_SECONDS)
+def seconds_a_trial(allowed: float, backend: Backend) -> float:
+    """How long a state may take in a search that is allowed this many seconds: several may have no end, and with few
+    facts one that has takes no longer."""
+    facts = sum(map(backend.stored, backend.program.relations))
+    return max(min(_SHARE_OF_A_TRIAL * allowed, _SECONDS_A_FACT * facts), LEAST_SECONDS)
 
 
 def judged(found: Found | NoSolution, weights: Sequence[float], sandbox: Sandbox) -> Found | NoSolution:

@@ -14,30 +14,22 @@ from typing import Protocol
 
 import numpy as np
 
-from elastalog.backends.protocol import ChangedWords
-from elastalog.backends.watch import Watch
+from elastalog.backends.protocol import Backend, ChangedWords
 from elastalog.debugging.dependencies import useful
 from elastalog.debugging.graph import DerivationGraph, Model, State
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.reasons import steps_of
-from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet
-from elastalog.debugging.search import (
-    LEAST_SECONDS,
-    ElementSearch,
-    Found,
-    News,
-    NoSolution,
-    WantsModel,
-    judged,
-    seconds_a_trial,
-)
+from elastalog.debugging.sandbox import Sandbox, Seconds, Switch, WordSet, are_present
+from elastalog.debugging.search import ElementSearch, Found, News, NoSolution, WantsModel, judged, seconds_a_trial
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, Step
+
+_TRIALS_A_GRAPH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +66,8 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
     is_all_chosen = plan.is_baseline
     end = time.monotonic() + seconds_allowed
     while True:
-        graph = _graph(known, goals, epochs.backend.watch, seconds, end) if is_modelled else None
+        left = max(end - time.monotonic(), 0.0)
+        graph = _graph(known, goals, epochs.backend, seconds, left) if is_modelled else None
         left = max(end - time.monotonic(), 0.0)
         chosen = allowed
         if graph is None and not is_all_chosen:
@@ -86,7 +79,7 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
         with ExitStack() as stack:
             if not plan.is_applied:
                 stack.enter_context(known.in_first(seconds))
-            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(left))
+            sandbox = Sandbox(epochs, tuple(every[i] for i in chosen), seconds, seconds_a_trial(left, epochs.backend))
             weights = [plan.weights.get(every[i].fact, 1.0) for i in chosen]
             connecting = ConnectingProofs(setting, reading, goals)
             search = ElementSearch(
@@ -119,10 +112,14 @@ def search_update(known: Investigation, plan: Plan, seconds_allowed: float, news
             return Outcome(found, flipped, proofs, seconds)
 
 
-def _graph(known: Investigation, goals: Goals, watch: Watch, seconds: Seconds, end: float) -> DerivationGraph | None:
-    """What decides about the goals, unless finding it takes half of the time left."""
+def _graph(
+    known: Investigation, goals: Goals, backend: Backend, seconds: Seconds, left: float
+) -> DerivationGraph | None:
+    """What decides about the goals, unless finding it takes about half of the time left, or as long as several states
+    may."""
+    watch = backend.watch
     try:
-        with watch.within(max((end - time.monotonic()) / 2, LEAST_SECONDS)):
+        with watch.within(_TRIALS_A_GRAPH * seconds_a_trial(left, backend)):
             return known.graph(goals.all, seconds)
     except LimitReached:
         watch.check()  # raises if it is a limit of the user
@@ -252,7 +249,9 @@ class ConnectingProofs:
 
     def all(self) -> tuple[Proof, ...]:
         """To be called in the base."""
-        return (*self._prove(self._goals.absent, self._went), *self._present)
+        holding = are_present(self._setting.backend, self._goals.absent)
+        wrong = [fact for fact, holds in zip(self._goals.absent, holding, strict=True) if holds]
+        return (*self._prove(wrong, self._went), *self._present)
 
     def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
         if not facts:
@@ -299,6 +298,7 @@ def proofs_in(model: Model, goals: Goals, flipped: Iterable[int], known: Investi
     reading = known.case.reading
     other = steps_of(known.case.setting, reading)
     found: list[Proof] = []
-    for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
+    wrong = [fact for fact in goals.absent if (node := model.graph.node_of(fact)) < 0 or base.holds(node)]
+    for facts, state, opposite in ((wrong, base, solved), (goals.present, solved, base)):
         found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), known.shown).prove(facts)
     return tuple(found)

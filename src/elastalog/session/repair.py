@@ -6,22 +6,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element
+from elastalog.debugging.debugger import TIME_LIMIT
 from elastalog.debugging.questions import facts_in, no_candidates
 from elastalog.diagnostics import quota
-from elastalog.diagnostics.arguments import listed
-from elastalog.diagnostics.diagnostic import ElastalogError, error
+from elastalog.diagnostics.arguments import listed, require_number
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
 from elastalog.late import dataclass
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.relations.rows import values_of_fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
     import numpy as np
@@ -46,13 +48,13 @@ FACT_SIZE = 500
 """Bytes that a fault takes in a search, about."""
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
-NEAREST = 10
+FIRST = 8
+"""Candidates that are tried before all: the likeliest come first, and with others rules may have no end."""
+NEAREST = 40
 """Failing derivations of each that are looked at."""
+ENOUGH_ROWS = 10_000
+"""Facts of a relation by which its values are known."""
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
-
-
-FACT_SIZE = 500
-"""Bytes that a fault takes in a search, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +68,42 @@ class Repair:
     time_limit: float | None
     on_progress: Callable[[str], None] | None
     candidates: Any
+    relation: Callable[[str], Relation]
 
 
-def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair) -> Suggestion:
+def suggest_over_facts(
+    now: Materialisation, answerers: Answerers, asked: Repair, absent: Sequence[Fact] = ()
+) -> Suggestion:
     """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for missing
-    ones, changes among the candidates."""
+    ones, changes among the candidates. Facts that are `absent` stay so."""
     missing = [now.fact(fact) for fact in facts_in("missing facts are given in a list", asked.missing)]
     for fact in missing:
         now.encode(fact.relation, [fact.values])  # so that it has words
-    candidates = _candidates(now, answerers, missing, asked.candidates)
-    try:
-        found = answerers.debugger.repair(
+    candidates = _candidates(now, answerers, missing, asked)
+
+    def repaired(candidates: Sequence[Element], seconds: float | None) -> Suggestion:
+        return answerers.debugger.repair(
             asked.unwanted,
             missing,
             _changes(now, candidates),
             asked.rejected,
             asked.weights,
-            time_limit=asked.time_limit,
+            time_limit=seconds,
             news=asked.on_progress,
+            absent=absent,
         )
+
+    found: Suggestion | None = None
+    if asked.candidates is None and len(candidates) > FIRST:
+        require_number("time_limit", asked.time_limit, 0)
+        try:
+            found = repaired(candidates[:FIRST], (TIME_LIMIT if asked.time_limit is None else asked.time_limit) / 4)
+        except LimitReached:
+            raise
+        except ElastalogError:
+            pass
+    try:
+        found = found or repaired(candidates, asked.time_limit)
     except ElastalogError as error:
         if any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
             raise no_candidates(missing, candidates, asked.candidates is None) from None
@@ -94,12 +113,14 @@ def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair
     return found
 
 
-def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], given: Any) -> list[Element]:
+def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], asked: Repair) -> list[Element]:
     """The changes that may bring missing facts about."""
-    if given is not None:
-        return _given_candidates(given, now)
+    if asked.candidates is not None:
+        return _given_candidates(asked.candidates, now)
     absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
-    return _candidates_by_why_not(absent, now.program.checked, answerers.explainer) if absent else []
+    if not absent:
+        return []
+    return _candidates_by_why_not(absent, now.program.checked, answerers.explainer, asked.relation)
 
 
 def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFact, bool]:
@@ -116,6 +137,38 @@ def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFa
 
 def _words(now: Materialisation, fact: Fact) -> np.ndarray:
     return now.encode(fact.relation, [fact.values])
+
+
+def leaving_nothing(
+    patterns: Sequence[Pattern],
+    suggest: Callable[[Sequence[Fact]], Suggestion],
+    now: Materialisation,
+    updates: Updates,
+    history: History,
+) -> Suggestion:
+    """A suggestion after which nothing fits patterns that are unwanted: while one brings other facts about that do,
+    these are to stay absent too."""
+    absent: list[Fact] = []
+    while True:
+        found = suggest(absent)
+        if not patterns or found.epochs[1] != now.epoch:
+            return found
+        update = updates.begin()
+        fill_undoing(update, found, now.epoch, history.log)
+        changes = updates.preview(update)
+        came = [fact for one in patterns for fact in _fitting(one, changes[one.relation].inserted)]
+        if not came:
+            return found
+        for fact in came:
+            now.encode(fact.relation, [fact.values])  # so that it has words
+        absent += came
+
+
+def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
+    """The patterns among facts as the user names them."""
+    named = [written] if isinstance(written, str) else written if isinstance(written, list | set | tuple) else ()
+    found = [parse_pattern(one, now.program.checked) for one in named if isinstance(one, str)]
+    return [one for one in found if not one.is_fact]
 
 
 def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
@@ -138,7 +191,7 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
     return found
 
 
-def _fitting(pattern: Pattern, relation: Relation) -> Iterator[Fact]:
+def _fitting(pattern: Pattern, relation: Iterable[tuple[Value, ...]]) -> Iterator[Fact]:
     for values in relation:
         quota.look()
         if _fits(pattern, values):
@@ -177,7 +230,9 @@ def _given_candidates(given: Any, now: Materialisation) -> list[Element]:
     return found
 
 
-def _candidates_by_why_not(missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer) -> list[Element]:
+def _candidates_by_why_not(
+    missing: Sequence[Fact], program: CheckedProgram, explainer: Explainer, relation: Callable[[str], Relation]
+) -> list[Element]:
     """The explicit facts that the nearest failing derivations lack, however deep, and those that stand in their way."""
     found: dict[Element, None] = {}
     asked: set[Fact] = set()
@@ -191,12 +246,38 @@ def _candidates_by_why_not(missing: Sequence[Fact], program: CheckedProgram, exp
         if _may_be_given(fact, program, derived):
             found[Element("+", fact)] = None
         if fact.relation in derived:
-            for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST)):
+            for kind, other in _in_the_way(explainer.explain_absence(fact, NEAREST), program, relation):
                 if kind == "atom":
                     pending.append(other)
                 else:
                     found.update({Element("-", leaf): None for leaf in explainer.explain(other).explicit_facts})
-    return list(found)
+    likely = _Likely(relation)
+    return sorted(found, key=lambda element: not likely.is_one(element))
+
+
+class _Likely:
+    """Whether a fact that is to be inserted is like those that are there: no number is beyond zero, or twice those of
+    its column."""
+
+    def __init__(self, relation: Callable[[str], Relation]) -> None:
+        self._relation = relation
+        self._ranges: dict[str, list[tuple[float, float] | None]] = {}
+
+    def is_one(self, element: Element) -> bool:
+        fact = element.fact
+        if element.sign == "-" or not isinstance(fact, Fact):
+            return True
+        known = self._ranges.get(fact.relation)
+        if known is None:
+            columns = zip(*islice(self._relation(fact.relation), ENOUGH_ROWS), strict=True)
+            known = self._ranges[fact.relation] = [_range(column) for column in columns]
+        pairs = zip(fact.values, known or [None] * len(fact.values), strict=True)
+        return all(ends is None or ends[0] <= value <= ends[1] for value, ends in pairs)  # type: ignore[operator]
+
+
+def _range(column: tuple[Value, ...]) -> tuple[float, float] | None:
+    numbers = [value for value in column if isinstance(value, int | float)]
+    return (2 * min(*numbers, 0), 2 * max(*numbers, 0)) if len(numbers) == len(column) else None
 
 
 def _may_be_given(fact: Fact, program: CheckedProgram, derived: set[str]) -> bool:
@@ -205,12 +286,18 @@ def _may_be_given(fact: Fact, program: CheckedProgram, derived: set[str]) -> boo
     return fact.relation not in derived or any(directive.kind == "input" for directive in directives)
 
 
-def _in_the_way(absence: Absence) -> Iterator[tuple[str, Fact]]:
-    """The facts that a derivation lacks, as atoms, and those that it negates, all values known."""
+def _in_the_way(
+    absence: Absence, program: CheckedProgram, relation: Callable[[str], Relation]
+) -> Iterator[tuple[str, Fact]]:
+    """The facts that a derivation lacks, as atoms, all values known, and those that fit what it negates."""
     for instantiation in absence.instantiations:
         for literal in instantiation.failing:
             if literal.fact is not None and literal.kind in ("atom", "negation"):
                 yield literal.kind, literal.fact
+            elif literal.kind == "negation":
+                pattern = parse_pattern(literal.text.removeprefix("!"), program)
+                for fact in islice(_fitting(pattern, relation(pattern.relation)), MOST_QUESTIONS):
+                    yield literal.kind, fact
 
 
 # --- applying a suggestion ------------------------------------------------------------------------------------------

@@ -290,23 +290,31 @@ class Session(Renamed):
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default. An unwanted fault may be a pattern: all facts that fit it. `over`: `update`, or `facts` for a smallest
-        set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
-        unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
-        or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
-        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
+        default. An unwanted fault may be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a
+        smallest set of changes of explicit facts, whenever they came; by default the update, if there has been one.
+        Over facts, unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`:
+        to delete), or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these."""
+        from elastalog.session.repair import Repair, as_facts, leaving_nothing, patterns_in, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
-        now = self._materialisation
+        now, answerers = self._materialisation, self._answerers
         with now.asking(unwanted, missing):
-            unwanted = as_facts(unwanted, now, self._reader.relation)
+            patterns = patterns_in(unwanted, now)
+            relation = self._reader.relation
+            unwanted = as_facts(unwanted, now, relation)
             is_new = epochs is None and self._history.oldest == now.epoch
-            if over == "facts" or (over is None and (candidates is not None or is_new)):
-                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
-                return suggest_over_facts(now, self._answerers, asked)
-            return self._answerers.debugger.suggest(
-                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
-            )
+            is_over_facts = over == "facts" or (over is None and (candidates is not None or is_new))
+            asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates, relation)
+
+            def suggested(absent: Sequence[Fact]) -> Suggestion:
+                if is_over_facts:
+                    return suggest_over_facts(now, answerers, asked, absent)
+                return answerers.debugger.suggest(
+                    unwanted, missing, rejected, weights,
+                    epochs=epochs, time_limit=time_limit, news=on_progress, absent=absent,
+                )  # fmt: skip
+
+            return leaving_nothing(patterns, suggested, now, self._updates, self._history)
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""

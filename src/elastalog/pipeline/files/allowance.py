@@ -92,8 +92,11 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes. A pipe does not count, since it can only
+    be read once."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(2) == b"\x1f\x8b"
     except (OSError, ValueError):
