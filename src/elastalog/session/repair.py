@@ -166,20 +166,26 @@ def leaving_nothing(
 
 def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
     """The patterns among facts as the user names them."""
-    named = [written] if isinstance(written, str) else written if isinstance(written, list | set | tuple) else ()
-    found = [parse_pattern(one, now.program.checked) for one in named if isinstance(one, str)]
+    found = [parse_pattern(one, now.program.checked) for one in _named(written) or () if isinstance(one, str)]
     return [one for one in found if not one.is_fact]
+
+
+def _named(written: Any) -> Iterable[Any] | None:
+    """Facts as the user names them, among which there may be patterns; None: whatever it is, there is none in it."""
+    if isinstance(written, str):
+        return [written]
+    is_several = isinstance(written, tuple) and all(isinstance(one, str) for one in written)
+    return written if is_several or isinstance(written, list | set) else None
 
 
 def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
     """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
     `path(1, _)`."""
-    if not isinstance(written, str | list | set) and not (
-        isinstance(written, tuple) and all(isinstance(one, str) for one in written)
-    ):
-        return written  # whatever it is, there is no pattern in it
+    named = _named(written)
+    if named is None:
+        return written
     found: list[Any] = []
-    for one in [written] if isinstance(written, str) else written:
+    for one in named:
         pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)
