@@ -61,6 +61,10 @@ def test_target_must_be_grounded_inside() -> None:
     assert labelled(error) == [("x", "its value is needed here", True)]
 
 
+def test_null_is_no_value() -> None:
+    assert str(only_error(EDGES + "path(x, y) :- edge(x, y), y != NULL.").help).startswith("there is no null")
+
+
 def test_every_alternative_must_ground() -> None:
     assert only_error(EDGES + "path(x, y) :- edge(x, _), (edge(x, y) ; x > 1).").code == "E0320"
 

@@ -15,6 +15,7 @@ from elastalog.cli.exits import Console
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
 from elastalog.cli.shell_commands.state import Piece, ShellState, split, statements
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.messages import message
 from elastalog.diagnostics.source import Source
 from tests.commands import run
 
@@ -95,7 +96,7 @@ def test_nothing_is_echoed(program: str) -> None:
         ("insert", "E0652", "1:7", "write it as `insert edge(1, 2)`"),
         ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
         ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
-        ("insert edge(1, X)", "E0608", "1:8", "write values only"),
+        ("insert edge(1, X)", "E0608", "1:8", message("E0608").helps[0]),
         ('insert edge(1, "x")', "E0610", "1:16", "write a number"),
         ("insert edge(1, 2),", "E0652", "1:19", "remove the comma, or add a fact after it"),
         ("commit now", "E0652", "1:8", "write `commit`"),

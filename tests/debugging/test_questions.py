@@ -69,9 +69,9 @@ def test_only_the_net_change_between_epochs_counts(db: Session) -> None:
 
 def test_a_fact_that_is_as_it_should_be_is_refused(db: Session) -> None:
     message = refused(lambda: db.suggest(unwanted=["path(5, 6)"]), "E1001")
-    assert message == "path(5, 6) is not unwanted in epoch 3: it does not hold there"
+    assert message == "path(5, 6) cannot be unwanted: it does not hold in epoch 3"
     message = refused(lambda: db.localise(missing=["path(1, 2)"]), "E1001")
-    assert message == "path(1, 2) is not missing in epoch 3: it holds there"
+    assert message == "path(1, 2) cannot be missing: it holds in epoch 3"
 
 
 def test_a_fault_that_existed_before_is_refused(db: Session) -> None:

@@ -23,7 +23,7 @@ BAD_TEXT = {
     "too many fields": (PAIR, b"1\t2\t3\n1\t2\n", 1, "E0501", "3 fields for 2 columns", "1\t2\t3"),
     "empty line": (PAIR, b"1\t2\n\n", 2, "E0501", "1 field for 2 columns", ""),
     "not a number": (PAIR, b"1\t2\nx\t2\n", 2, "E0502", "`x` is not a number (`x`)", "x\t2"),
-    "empty number": (PAIR, b"1\t2\n1\t\n", 2, "E0502", "`` is not a number (`y`)", "1\t"),
+    "empty number": (PAIR, b"1\t2\n1\t\n", 2, "E0502", "an empty field is not a number (`y`)", "1\t"),
     "float": (PAIR, b"1\t2\r\n1\t2.0\r\n", 2, "E0502", "`2.0` is not a number (`y`)", "1\t2.0"),
     "foreign digits": (PAIR, "1\t2\n1\t٣\n".encode(), 2, "E0502", "`٣` is not a number (`y`)", "1\t٣"),
     "terminal escapes": (PAIR, b"1\t2\n\x1b[31m\t2\n", 2, "E0502", "`\\x1b[31m` is not a number (`x`)", "\x1b[31m\t2"),
@@ -80,6 +80,10 @@ AGE = Schema("age", (Column("name", Base.SYMBOL), Column("city", Base.SYMBOL), C
         (b"ann\t70\trome\n", 'if the columns of the file are in another order: `.input age(columns="0:2:1")`'),
         (b"70\tann\trome\n", 'if the columns of the file are in another order: `.input age(columns="1:2:0")`'),
         (b"7\trome\t9223372036854775808\n", "use a value the type can hold, or declare the attribute as `symbol`"),
+        (
+            b"ann\trome\t\n",
+            "leave the row out, and keep optional values in a relation of their own: `elastalog explain-error E0502`",
+        ),
         (b"ann\trome\tseventy\n", "convert the column first, or declare the attribute with another type"),
     ],
 )

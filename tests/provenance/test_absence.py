@@ -199,7 +199,7 @@ def test_a_rule_whose_head_clashes_is_listed_with_the_reason() -> None:
     assert not absence.instantiations
     assert [(rule.number, why) for rule, why in absence.impossible] == [(1, "its head is `b(x, 1)`")]
     assert str(absence) == (
-        'b("p", 2) does not hold; no rule could derive it:\n\n(R1) can not derive it: its head is `b(x, 1)`'
+        'b("p", 2) does not hold; no rule could derive it:\n\n(R1) cannot derive it: its head is `b(x, 1)`'
     )
 
 

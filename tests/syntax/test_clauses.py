@@ -44,7 +44,7 @@ def test_line_endings_of_every_kind() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("count(x) :- q(x).", ("E0113", "`count` is a reserved word and can not be the name of a relation", "count")),
+        ("count(x) :- q(x).", ("E0113", "`count` is a reserved word and cannot be the name of a relation", "count")),
         ("p(x) q(x).", ("E0110", "expected `:-`, `,` or `.` after a head, found `q`", "q")),
         ("p x.", ("E0110", "expected `(` after the name `p`, found `x`", "x")),
         ("!p(x) :- q(x).", ("E0110", "expected an atom, found `!`", "!")),
@@ -67,6 +67,11 @@ def test_line_endings_of_every_kind() -> None:
 )
 def test_wrong_clauses(text: str, expected: tuple[str, str, str]) -> None:
     assert findings(text) == [expected]
+
+
+def test_habits_of_sql_are_answered() -> None:
+    assert advice("-- a comment") == ["comments begin with `//`"]
+    assert advice("SELECT x FROM edge;") == ["write a rule: `SELECT x FROM edge` is `answer(x) :- edge(x, _).`"]
 
 
 @pytest.mark.parametrize("arrow", [":=", "=>", "<-", "->", ":", "=", "if"])

@@ -104,7 +104,7 @@ def test_pragmas() -> None:
         (".decl a(x: number", ("E0110", "expected `)` or `,` after an attribute, found the end of the file", "")),
         (".decl a", ("E0110", "expected `(` after the name of a relation, found the end of the file", "")),
         (".decl (x: number)", ("E0110", "expected the name of a relation, found `(`", "(")),
-        (".decl sum(x: number)", ("E0113", "`sum` is a reserved word and can not be the name of a relation", "sum")),
+        (".decl sum(x: number)", ("E0113", "`sum` is a reserved word and cannot be the name of a relation", "sum")),
         (".decl a(x: number).", ("E0110", "`.decl` does not end in `.`", ".")),
         (".input a.", ("E0110", "`.input` does not end in `.`", ".")),
         (".decl a(x: number) inlined", ("E0123", "unknown qualifier `inlined`", "inlined")),

@@ -119,7 +119,10 @@ def test_groups_nest() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1 < x < 5", ("E0110", "comparisons can not be chained", "<")),
+        ('x in ("a")', ("E0110", "there is no operator `in`", "in")),
+        ('x NOT IN ("a")', ("E0110", "there is no operator `NOT IN`", "NOT")),
+        ('x like "a%"', ("E0110", "there is no operator `like`", "like")),
+        ("1 < x < 5", ("E0110", "comparisons cannot be chained", "<")),
         ("5", ("E0110", "expected a comparison after a term, found `.`", ".")),
         ("x + 1", ("E0110", "expected a comparison after a term, found `.`", ".")),
         ("q(x), ", ("E0110", "expected a literal after `,`, found `.`", ".")),
@@ -129,7 +132,7 @@ def test_groups_nest() -> None:
         ("q(x) r(x)", ("E0110", "expected `,`, `;` or `.` after a literal, found `r`", "r")),
         ("q(x))", ("E0119", "`)` closes nothing", ")")),
         ("SUM y : { q(y) } = x", ("E0110", "expected a literal, found `SUM`", "SUM")),
-        ("match", ("E0113", "`match` is a reserved word and can not be a literal", "match")),
+        ("match", ("E0113", "`match` is a reserved word and cannot be a literal", "match")),
     ],
 )
 def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:

@@ -145,6 +145,8 @@ class _RuleGrounder:
             advice = f"add a positive atom with {written} to the body" + (f", or {quotes} for the text" * bool(quotes))
             if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"
+        if name.lower() == "null":
+            advice = "there is no null: write `!relation(x, _)` for a fact that is not there (of records: `nil`)"
         self.findings.error(
             "E0320", spans[0], *(secondary(span, "and here") for span in spans[1:8]),
             name=written_name(name), note=note, advice=advice,

@@ -403,7 +403,7 @@ class StratumElsewhere:
     peak: int
 
 
-NO_OTHER_PLACE = "there is no GPU and no cluster, or none was wanted"
+NO_OTHER_PLACE = "no GPU or cluster is available, or none was asked for"
 """Why everything is evaluated in this process."""
 
 

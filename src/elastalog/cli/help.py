@@ -20,7 +20,7 @@ from elastalog.cli.exits import WRONG_USAGE, exit_codes
 from elastalog.cli.session_options import announcing
 
 OPTIONAL: Final = {
-    "numba": "compiling operators where no wheel brought them",
+    "numba": "compiling operators that the installed wheel does not include",
     "pandas": "data frames",
     "polars": "data frames",
     "pyspark": "engine spark",
@@ -28,7 +28,7 @@ OPTIONAL: Final = {
     "prompt_toolkit": "history and completion in the shell",
     "pygls": "the language server",
     "IPython": "notebooks",
-    "nvidia-cuda-nvrtc-cu12": "compiling the GPU's module where no wheel brought it",
+    "nvidia-cuda-nvrtc-cu12": "compiling the GPU's module if the installed wheel does not include it",
 }
 _PROGRAM = """
 .decl edge(from: number, to: number)
@@ -42,8 +42,8 @@ path(x, z) :- edge(x, y), path(y, z).
 def doctor() -> None:
     """Check that Elastalog works on this machine.
 
-    Says what is installed, evaluates, updates and stores a small program, and how long that takes. Exit code 0 when the
-    core works, whatever optional packages are missing; 1 when it does not.
+    Lists what is installed; evaluates, updates and stores a small program, and says how long that takes. Exit code
+    0 when the core works, whatever optional packages are missing; 1 when it does not.
 
     \b
     Example:
@@ -130,7 +130,7 @@ _WHERE: Final = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish
 @click.command()
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def completion(shell: str) -> None:
-    """Print what makes a command shell complete the commands and options of elastalog.
+    """Print a script that completes the commands and options of elastalog in a shell.
 
     \b
     Examples:

@@ -17,6 +17,7 @@ import click
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key, written
 from elastalog.cli.exits import Console
+from elastalog.diagnostics.messages import counted
 from elastalog.syntax.keywords import write_string
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class _Reporter:
         iteration = f", iteration {news.iteration}" if news.iteration else ""
         self._show(
             f"stratum {news.stratum + 1} of {len(self._names)}{self._names[news.stratum]}{iteration}:"
-            f" {facts:,} facts derived, {now - self._began:.1f} s"
+            f" {counted(facts, 'fact')} derived, {now - self._began:.1f} s"
         )
 
 

@@ -13,6 +13,7 @@ from elastalog.cli.exits import INTERRUPTED, Console, exit_codes
 from elastalog.cli.options import console_options, format_option, preprocessor_options, together
 from elastalog.cli.outputs import checked_output, write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.diagnostics.messages import counted
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import Diagnostic
@@ -235,7 +236,7 @@ def _write_profile(session: Session, path: Path) -> None:
 def _summary(session: Session, files: list[Path]) -> str:
     from elastalog.cli.reports import latest_entry
 
-    text = f"{sum(len(session[name]) for name in session):,} facts"
+    text = counted(sum(len(session[name]) for name in session), "fact")
     entry = latest_entry(session)
-    text += f", {entry.derivations:,} derivations, evaluated in {entry.seconds:.2f} s"
-    return f"{text}; {len(files)} file{'' if len(files) == 1 else 's'} written" if files else text
+    text += f", {counted(entry.derivations, 'derivation')}, evaluated in {entry.seconds:.2f} s"
+    return f"{text}; {counted(len(files), 'file')} written" if files else text

@@ -14,6 +14,7 @@ import click
 from elastalog.cli.exits import Console
 from elastalog.cli.options import click_option, duration, memory_size, option, options_of, read_program, together
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.messages import counted
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 from elastalog.session.settings import processors
@@ -243,7 +244,7 @@ def _told(report: Report) -> Iterator[Diagnostic]:
 
 def tell_facts(session: Session, console: Console) -> None:
     """Tells how many facts a new store has."""
-    console.say(f"epoch {session.epoch}: {sum(len(session[name]) for name in session):,} facts")
+    console.say(f"epoch {session.epoch}: {counted(sum(len(session[name]) for name in session), 'fact')}")
 
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")

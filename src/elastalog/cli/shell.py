@@ -282,7 +282,7 @@ def _files(word: str) -> list[str]:
 
 
 def history_file() -> Path | None:
-    """Where lines are remembered, in the user's folder for state; None if it can not be written."""
+    """Where lines are remembered, in the user's folder for state; None if it cannot be written."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     path = Path(state).expanduser() / "elastalog" / "history"
     try:

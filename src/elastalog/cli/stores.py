@@ -289,7 +289,7 @@ def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: boo
 def upgrade(
     store: str, program: str, preview: bool, show_changes: bool, functors: str | None, console: Console
 ) -> None:
-    """Let a store go over to another program.
+    """Change the program of a store.
 
     The difference between the program of the store and PROGRAM (rules, declarations, facts in the text) is one update:
     what depends on it is kept up to date, the rest stays. Relations that PROGRAM does not declare stay too; a relation
@@ -348,7 +348,7 @@ def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at:
             ending = "parquet" if console.form == "parquet" else "facts" if explicit else "csv"
             path = Path(output) / f"{name}.{ending}"
             write_facts(facts.schema, facts.to_arrow(), path)
-            console.say(f"{path}: {len(facts):,} facts")
+            console.say(f"{path}: {counted(len(facts), 'fact')}")
 
 
 @click.command()
@@ -418,4 +418,4 @@ def _faults(verification: Verification) -> list[str]:
         ("missing", verification.missing), ("too many", verification.unwanted),
         ("at a wrong level", verification.misplaced),
     )  # fmt: skip
-    return [f"{name}: {size:,} facts {kind}" for kind, found in kinds for name, size in found.items()]
+    return [f"{name}: {counted(size, 'fact')} {kind}" for kind, found in kinds for name, size in found.items()]

@@ -3,7 +3,7 @@
 A proof is accepted if every step in it is an instantiation of a rule of the program, to the letter: the head is the
 conclusion, each atom of the body the fact of its child, each constraint holds; explicit facts are explicit; heights
 are what they are said to be; and no fact stands below itself. That a fact is *absent* (negation), or that an
-aggregate has no *further* members, can not be seen from a proof: for these alone the checker consults a set of all
+aggregate has no *further* members, cannot be seen from a proof: for these alone the checker consults a set of all
 facts.
 """
 

@@ -47,7 +47,7 @@ Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 
 LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
-BY_RANKS = "the least within each stratum but those whose values improve"
+BY_RANKS = "the least within each stratum, except where better values replace others"
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,7 +283,7 @@ class WhyNot:
         )  # fmt: skip
 
     def _searched(self, pattern: Pattern, what: str, least: int) -> tuple[list[Search], tuple[tuple[Rule, str], ...]]:
-        """The searches for the rules that may derive what fits a pattern, and why the others can not."""
+        """The searches for the rules that may derive what fits a pattern, and why the others cannot."""
         searches: list[Search] = []
         impossible: list[tuple[Rule, str]] = []
         for rule in self.rules:

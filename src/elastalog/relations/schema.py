@@ -201,7 +201,7 @@ def _unmatched(
         advice = "give every column a name of its own"
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
-        advice = f"rename {_listed('column', unknown)}, or the attribute: where one name fits, all columns go by name"
+        advice = f"rename {_listed('column', unknown)}, or the attribute: once one name matches, all must"
     columns = columns_given(names)
     return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 

@@ -72,9 +72,11 @@ class ClauseParser(LiteralParser):
                 return self.qualified_atom()
             if follow in (".", ",", ":-"):
                 return self.bare_atom()
-            raise self.failure(
-                "E0110.name", self.span_of(index + 1), name=self.describe(index)[1:-1], found=self.describe(index + 1)
+            name, found = self.describe(index)[1:-1], self.describe(index + 1)
+            advice = (
+                "write a rule: `SELECT x FROM edge` is `answer(x) :- edge(x, _).`" if name.lower() == "select" else None
             )
+            raise self.failure("E0110.name", self.span_of(index + 1), name=name, found=found, advice=advice)
         if kind == KEYWORD:
             raise self.reserved(index, "the name of a relation")
         advice = None
@@ -82,6 +84,8 @@ class ClauseParser(LiteralParser):
             advice = "a rule can only derive facts; negation belongs into bodies"
         elif self.texts[index] == ":-":
             advice = "a rule starts with its head, as in `path(x, y) :- edge(x, y).`"
+        elif self.texts[index] == self.texts[index + 1] == "-":
+            advice = "comments begin with `//`"
         raise self.unexpected("an atom", advice=advice)
 
     # --- what goes wrong around a head ---

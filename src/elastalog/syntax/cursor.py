@@ -23,7 +23,7 @@ new_span = tuple.__new__
 
 
 class UnreadableItemError(Exception):
-    """The item at hand can not be read further; the reason has been reported."""
+    """The item at hand cannot be read further; the reason has been reported."""
 
 
 class TooManyFindingsError(Exception):

@@ -22,7 +22,7 @@ COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 NOT = "not "
 """What the operator of a negated comparison begins with, `not <`; programs write `!(x < y)`."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
-"""Words that can not name a relation or a variable."""
+"""Words that cannot name a relation or a variable."""
 
 PRECEDENCE = {
     "lor": 1,

@@ -25,6 +25,13 @@ _COMPARISON_HABITS = {"==": "=", "=<": "<=", "=>": ">=", "<>": "!=", "\\=": "!="
 _CONJUNCTION_HABITS = frozenset({"&&", "&", "and", "AND"})
 _DISJUNCTION_HABITS = frozenset({"||", "|", "or", "OR"})
 _NEGATION_HABITS = frozenset({"not", "NOT", "~", "\\+"})
+_SQL_HABITS = {
+    "in": 'write `({0} = "a"; {0} = "b")`, or keep the values in a relation',
+    "not in": 'write `{0} != "a", {0} != "b"`',
+    "like": 'write `match("a.*", {0})`, or `contains("a", {0})`',
+    "between": "write `1 <= {0}, {0} <= 5`",
+    "is": "write `=`; there is no null: write `!relation(x, _)` for a fact that is not there",
+}
 
 
 class LiteralParser(TermParser):
@@ -49,7 +56,7 @@ class LiteralParser(TermParser):
         return Atom(name, self.arguments(), name_span, self.span_from(first))
 
     def body(self) -> Body:
-        """Conjunctions separated by `;`, up to what can not continue them."""
+        """Conjunctions separated by `;`, up to what cannot continue them."""
         first = self.position
         alternatives: list[Body] = []
         literals: list[Literal] = []
@@ -230,6 +237,9 @@ class LiteralParser(TermParser):
         small = name.lower()
         if small in AGGREGATES:
             raise self.failure("E0110.literal", span, name=name, small=small)
+        word = " ".join(self.texts[index + 1 : index + (3 if self.texts[index + 1].lower() == "not" else 2)])
+        if (habit := _SQL_HABITS.get(word.lower())) is not None:
+            raise self.failure("E0110.operator", self.span_of(index + 1), word=word, advice=habit.format(crop(name)))
         self.report("E0114", span, name=crop(name), meant=small if small in ("true", "false") else f"{crop(name)}()")
         return Atom(name, (), span, span)
 

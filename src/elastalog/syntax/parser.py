@@ -17,7 +17,7 @@ from elastalog.syntax.tree import Item, Tree
 
 
 def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The tree of a program text and all findings, sorted by place. Never raises: what can not be read is left out of
+    """The tree of a program text and all findings, sorted by place. Never raises: what cannot be read is left out of
     the tree and reported. At most MOST_ERRORS findings are kept; a note says when there were more."""
     with without_collection():
         tokens, wrong_pieces = tokenize(source)

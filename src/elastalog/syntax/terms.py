@@ -249,7 +249,7 @@ class TermParser(Cursor):
         word = self.texts[index]
         shape = "count : { ... }" if word == "count" else f"{word} x : {{ ... }}"
         if not self.skip_if(":"):
-            other = f"`{word}` can not name a variable or a relation"
+            other = f"`{word}` cannot name a variable or a relation"
             if word in ("min", "max") and target is not None:
                 best = "least" if word == "min" else "greatest"
                 other = f"a column `{word} number` keeps the {best} of what rules derive, also in recursion"

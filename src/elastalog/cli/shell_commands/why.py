@@ -151,7 +151,7 @@ def _output(state: ShellState, arguments: Piece) -> None:
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "strerror", None) or "it is no path"
         raise arguments.error(
-            "E0652", f"it can not be written to: {reason}".lower(), advice="give another file"
+            "E0652", f"it cannot be written to: {reason}".lower(), advice="give another file"
         ) from None
     state.explanations.output = path
 
@@ -267,7 +267,9 @@ DEBUGGING: Final = (
         "localise +R(1) -S(2)", "show which part of the last update made +facts appear and -facts disappear", _localise
     ),
     Command(
-        "suggest +R(1) -S(2)", "show the smallest part of the last update to undo, against the same faults", _suggest
+        "suggest +R(1) -S(2)",
+        "show the smallest part of the last update to undo so that these faults go away",
+        _suggest,
     ),
     Command("reject +E(1)", "suggest again, while parts of the update stay applied", _reject),
     Command("apply", "undo what was suggested, as a new update", _apply),

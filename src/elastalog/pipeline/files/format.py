@@ -204,6 +204,11 @@ def _float(column: Column, text: str) -> float | Fault:
 
 def _not_of_type(column: Column, text: str) -> Fault:
     article = "an" if column.base is Base.UNSIGNED else "a"
+    if not text:
+        advice = (
+            "leave the row out, and keep optional values in a relation of their own: `elastalog explain-error E0502`"
+        )
+        return Fault(faults.TYPE, f"an empty field is not {article} {column.base.value} (`{column.name}`)", advice)
     return Fault(faults.TYPE, f"{shown(text)} is not {article} {column.base.value} (`{column.name}`)")
 
 

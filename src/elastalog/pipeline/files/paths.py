@@ -97,7 +97,8 @@ def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogErro
             Diagnostic(
                 "E0510",
                 f"no facts for input relation `{relation}`",
-                help=f"add the file (an empty one means no facts), or remove `.input {relation}`",
+                help='say where the files are: `-F DIR`, in Python `facts="DIR"`; or add the file (an empty one means'
+                f" no facts), or remove `.input {relation}`",
                 notes=tuple(notes),
                 location=str(str(folder / tried[0])),
             )

@@ -96,7 +96,7 @@ def _absence_html(absence: Absence) -> str:
         ]
         parts.append("</details>")
     parts += [
-        f"<div>(R{rule.number_in_relation}) can not derive it: {escape(why)}</div>" for rule, why in absence.impossible
+        f"<div>(R{rule.number_in_relation}) cannot derive it: {escape(why)}</div>" for rule, why in absence.impossible
     ]
     return "".join(parts) + "</div>"
 

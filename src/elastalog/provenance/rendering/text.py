@@ -57,7 +57,7 @@ def render_fitting(proof: Proof) -> str:
 def _absence(absence: Absence) -> str:
     parts = [absence.headline, *absence.notes]
     parts += ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
-    parts += [f"(R{rule.number_in_relation}) can not derive it: {why}" for rule, why in absence.impossible]
+    parts += [f"(R{rule.number_in_relation}) cannot derive it: {why}" for rule, why in absence.impossible]
     parts += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]
     return "\n\n".join(parts)
 
@@ -252,6 +252,6 @@ def _absence_tree(absence: Absence) -> str:
         for position, literal in enumerate(found.literals):
             corner = "└─" if position == len(found.literals) - 1 else "├─"
             lines.append(f"   {corner} {literal.mark} {literal.text}")
-    lines += [f"(R{rule.number_in_relation}) can not derive it: {why}" for rule, why in absence.impossible]
+    lines += [f"(R{rule.number_in_relation}) cannot derive it: {why}" for rule, why in absence.impossible]
     lines += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]
     return "\n".join(lines)

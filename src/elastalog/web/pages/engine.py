@@ -35,7 +35,7 @@ async def show(window: Window, address: Address) -> None:
 def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> None:
     with card(
         "Strata",
-        "each is evaluated once everything to its left is complete; dashed: it reads a negation or an aggregate",
+        "each is evaluated once everything above it is complete; dashed: it reads a negation or an aggregate",
         is_padded=False,
     ):
         raw(_strata(window, program, statistics), "wb-graph")

@@ -29,7 +29,8 @@ async def show(window: Window, address: Address) -> None:
     given = window.bench.fact_at(address)
     if not given:
         raw(
-            empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card"
+            empty("No fact", "Write one into the field above, for example path(1, 4), or open one from a table."),
+            "wb-card",
         )
         return
     # All that the first sight needs is asked for at once: every question is a way to another thread and back.

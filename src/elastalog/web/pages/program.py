@@ -28,7 +28,7 @@ from elastalog.web.reading import Committed
 if TYPE_CHECKING:
     from elastalog.web.service import Service
 
-_HEADERS: Final = {"": "header: found out", "yes": "first line: names of columns", "no": "first line: a fact"}
+_HEADERS: Final = {"": "header: detected", "yes": "first line: names of columns", "no": "first line: a fact"}
 _IS_HEADER: Final = {"": None, "yes": True, "no": False}
 
 

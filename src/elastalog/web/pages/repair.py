@@ -26,7 +26,7 @@ async def show(window: Window, address: Address) -> None:
         )
     heading(
         "Repair",
-        "Mark facts that should not be there, or that should: the smallest change that sets them right is found.",
+        "Mark facts that are wrong or missing, and get the smallest change that puts them right.",
     )
     page = _Repair(window, address)
     with box("wb-columns"):
@@ -125,7 +125,7 @@ class _Repair:
     def _form(self) -> None:
         wrong = box()
         with box("wb-row wb-grow"):
-            given = written("a fact", "a fact, as in the language", "mono")
+            given = written("a fact", "a fact, for example path(1, 4)", "mono")
 
             async def add(side: Side) -> None:
                 text = (given.value or "").strip().rstrip(".")
