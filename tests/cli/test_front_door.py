@@ -80,6 +80,15 @@ def test_updates_from_a_pipe(store: Path, tmp_path: Path) -> None:
     writer.join()
 
 
+def test_a_variable_that_is_called_like_a_text_is_told_of(tmp_path: Path) -> None:
+    program = tmp_path / "may.dl"
+    program.write_text('.decl may(who: symbol, what: symbol)\nmay("ann", "read"). may("eve", "write").\n')
+    asked = run("query", program, 'may(eve, "read")')
+    assert (asked.stdout, asked.exit_code) == ('"ann"\n', 0)
+    assert 'note: `eve` is a variable here, for any text; the text itself is `"eve"`' in asked.stderr
+    assert "note" not in run("query", program, 'may(Who, "read")').stderr
+
+
 def test_programs_from_standard_input() -> None:
     assert run("check", "-", text=PROGRAM).exit_code == 0
     wrong = run("check", "-", text="p(x) :- q(x).\n")

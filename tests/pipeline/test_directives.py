@@ -66,6 +66,16 @@ def test_names_of_columns_in_the_place_of_a_fact_are_told_of(
     assert told.endswith("if it is a header: `.input calls(headers=true)`")
 
 
+@pytest.mark.parametrize(("first", "number"), [("ann\t30", 1), ("name\tage", 0), ("who\tyears", 0)])
+def test_a_fact_in_the_place_of_names_of_columns_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, first: str, number: int
+) -> None:
+    (tmp_path / "user.facts").write_text(f"{first}\nbob\t40\n")
+    with elastalog.open(".decl user(name: symbol, age: number)\n.input user(headers=true)", facts=tmp_path) as db:
+        assert set(db["user"]) == {("bob", 40)}
+    assert sum("is skipped as the header of `user`, and reads as a fact" in told for told in caplog.messages) == number
+
+
 @pytest.mark.parametrize(
     ("program", "name", "text"),
     [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from elastalog.analysis.listing import json_value
-from elastalog.analysis.values import sort_key
+from elastalog.analysis.values import Base, sort_key
 from elastalog.cli.exits import Console
 from elastalog.cli.options import (
     click_option,
@@ -41,7 +41,7 @@ from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
 
 if TYPE_CHECKING:
-    from elastalog.analysis.program import Base, Value
+    from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Answer
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
@@ -164,14 +164,23 @@ def _answers(
 ) -> Relation:
     if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, console) as session:
-            return session.query(query, parameters=values)
+            return _without_doubt(session.query(query, parameters=values), session, console)
     from elastalog.program import with_arithmetic
     from elastalog.session.opening import question
 
     loaded = with_arithmetic(load_program(program, console), options.arithmetic)
     asked = question(loaded, query, values)
     with open_session(asked.program, options, console) as session:
-        return asked.answers(session)
+        return _without_doubt(asked.answers(session), session, console)
+
+
+def _without_doubt(answers: Relation, session: Session, console: Console) -> Relation:
+    """Answers, with a note on variables that were perhaps meant as texts: they are called like one of the facts."""
+    dictionary = session._materialisation.dictionary
+    for column in answers.schema.columns:
+        if column.base is Base.SYMBOL and dictionary.find_value(Base.SYMBOL, column.name) is not None:
+            console.say(f'note: `{column.name}` is a variable here, for any text; the text itself is `"{column.name}"`')
+    return answers
 
 
 def _parameter(written: str) -> tuple[str, int | float | str]:

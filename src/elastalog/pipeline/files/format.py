@@ -226,17 +226,25 @@ def is_like_a_header(schema: Schema, first: Sequence[str]) -> bool:
     return is_like_a_fact and are_names(schema, first)
 
 
+def is_like_a_fact(schema: Schema, first: Sequence[str]) -> bool:
+    """Whether the fields of the first line are values, not all of them texts: nobody calls a column `30`."""
+    if len(first) != schema.arity or all(column.base is Base.SYMBOL for column in schema.columns):
+        return False
+    read = (parser_of(column)(text) for column, text in zip(schema.columns, first, strict=True))
+    return not any(isinstance(value, Fault) for value in read)
+
+
 def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
-    """Warns if names of columns stand in the place of the first fact."""
-    if form.columns or form.has_header or not schema.arity:
+    """Warns if names of columns stand in the place of the first fact, or a fact in the place of these."""
+    if form.columns or not schema.arity:
         return
     data = data.removeprefix(BYTE_ORDER_MARK)
     start = data if form.is_rfc4180 else data[: data.find(b"\n") + 1] or data
     first = next((fields for _, _, fields in records_of(start, form)), [])
-    if isinstance(first, Fault) or not is_like_a_header(schema, first):
-        return
-    found = finding("E0527", severity="warning", location=file, schema=schema.name)
-    log.warning("%s", ElastalogError([found]))
+    is_wrong = is_like_a_fact if form.has_header else is_like_a_header
+    if not isinstance(first, Fault) and is_wrong(schema, first):
+        key = "E0527.fact" if form.has_header else "E0527"
+        log.warning("%s", ElastalogError([finding(key, severity="warning", location=file, schema=schema.name)]))
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
