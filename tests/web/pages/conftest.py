@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SHOTS = ROOT / "build" / "screenshots"
 _ADDRESS = re.compile(r"http://\S+")
-PATIENCE = 20_000
+PATIENCE = 60_000
 """Milliseconds that something may take to appear; machines that test are busy."""
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.web.pages.conftest import Served, Windows
+from tests.web.pages.conftest import PATIENCE, Served, Windows
 from tests.web.pages.test_walk import LEAK, action, epoch_of, fact_page, wait_for_epoch
 
 QUESTION = quote('reaches("web", X)')
@@ -98,6 +98,7 @@ def test_an_absent_fact_stages_what_is_missing(windows):
 
 def test_a_stranger_is_asked_for_a_token(browser: Any, demo: Served) -> None:
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     answer = page.goto(demo.base + "/timeline")
     assert answer.status == 401

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.web.pages.conftest import Served, Windows
+from tests.web.pages.conftest import PATIENCE, Served, Windows
 
 # The steps share a server and a browser, and some go on from where others ended: one process runs them all.
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("pages")]
@@ -145,6 +145,7 @@ def test_a_page_may_load_only_its_own_and_runs_no_script_without_its_nonce(serve
 
 def test_without_the_token_there_is_no_page_and_no_socket(browser, served):
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     assert page.goto(served.base + "/facts").status == 401
     assert page.goto(served.base + "/_nicegui_ws/socket.io/?EIO=4&transport=polling").status == 401
@@ -153,6 +154,7 @@ def test_without_the_token_there_is_no_page_and_no_socket(browser, served):
 
 def test_who_may_only_read_can_change_nothing(browser, served, keep):
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(served.base + "/program?token=only-to-read")
     page.wait_for_selector(".cm-content")
