@@ -323,7 +323,7 @@ def test_the_engine_shows_strata_rules_and_memory(windows, keep):
     page.wait_for_selector('.wb-graph svg .recursive text:has-text("reaches")')
     assert page.locator(".wb-graph path.weak").count() == 2
     page.wait_for_selector("text=reaches(x, z) :- reaches(x, y), calls(y, z), !guarded(y).")
-    page.wait_for_selector("text=there is no GPU and no cluster")
+    page.wait_for_selector("text=no GPU or cluster is available")
     assert page.locator(".wb-graph text.note:has-text('kernel')").count() == 4
     keep(page, "engine")
 
