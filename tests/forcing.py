@@ -18,6 +18,7 @@ ENOUGH = 1 << 40
 EXTREMES: Mapping[str, tuple[int | float, ...]] = {
     "machine_after": (0, 1, 7, ENOUGH),
     "machine_from": (0, 1, ENOUGH),
+    "share_plans_up_to": (0, 2, ENOUGH),
     "replan_growth": (0, 1, 2),
     "replan_slack": (0, 1, 10),
     "few_at_a_level": (0, ENOUGH),

@@ -18,6 +18,8 @@ class Settings:
     """Rounds, and variants that they have run, after which the rest of a bootstrap goes to the machine."""
     machine_from: int = 4_096
     """Facts of one round after which it does so too."""
+    share_plans_up_to: int = 1024
+    """The size of relations up to which plans for like sizes are used again, also by other sessions of a program."""
     replan_growth: int = 4
     """Growth of a recursive stratum after which its joins are planned again."""
     replan_slack: int = 1_000

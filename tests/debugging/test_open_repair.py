@@ -400,3 +400,21 @@ def test_candidates_like_the_facts_that_are_there_come_first() -> None:
         found = db.suggest(missing=['far("town 9", "town 3", 29)'])
         assert found.insert == (("road", ("town 9", "town 3", 29)),)
         assert time.monotonic() - began < 30  # of 60 that it may take
+
+
+def test_weights_count_among_all_candidates() -> None:
+    """Not only among those that are tried first."""
+    program = ".decl a(x: number, y: number)\n.decl p(x: number)\np(x) :- a(x, y), y < 30.\n"
+    program += "".join(f".decl b{i}(x: number)\np(x) :- b{i}(x).\n" for i in range(12))
+    with elastalog.open(program, facts={"a": [(2, 40)]}) as db:
+        found = db.suggest(missing=["p(1)"], weights={"-b11(1)": 0.5})
+        assert found.insert == (("b11", (1,)),)
+
+
+def test_a_pattern_that_still_fits_in_the_end_is_not_called_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ".decl a(x: number)\n.decl top(x: number)\ntop(n) :- n = max x : { a(x) }.\n.input a\n"
+    monkeypatch.setattr("elastalog.session.repair.TIME_LIMIT", -1.0)
+    with elastalog.open(program, facts={"a": [(i,) for i in range(40)]}) as db:
+        found = db.suggest(unwanted=["top(_)"], over="facts")
+        assert not found.verified
+        assert not found.minimum

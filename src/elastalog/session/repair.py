@@ -3,6 +3,7 @@ applied. And faults that are patterns."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
@@ -94,8 +95,7 @@ def suggest_over_facts(
         )
 
     found: Suggestion | None = None
-    if asked.candidates is None and len(candidates) > FIRST:
-        require_number("time_limit", asked.time_limit, 0)
+    if asked.candidates is None and not asked.weights and len(candidates) > FIRST:
         try:
             found = repaired(candidates[:FIRST], (TIME_LIMIT if asked.time_limit is None else asked.time_limit) / 4)
         except LimitReached:
@@ -145,10 +145,13 @@ def leaving_nothing(
     now: Materialisation,
     updates: Updates,
     history: History,
+    seconds: float | None,
 ) -> Suggestion:
     """A suggestion after which nothing fits patterns that are unwanted: while one brings other facts about that do,
-    these are to stay absent too."""
+    these are to stay absent too. When the time is over, one that is not called verified."""
+    require_number("time_limit", seconds, 0)
     absent: list[Fact] = []
+    end = time.monotonic() + (TIME_LIMIT if seconds is None else seconds)
     while True:
         found = suggest(absent)
         if not patterns or found.epochs[1] != now.epoch:
@@ -159,6 +162,8 @@ def leaving_nothing(
         came = [fact for one in patterns for fact in _fitting(one, changes[one.relation].inserted)]
         if not came:
             return found
+        if time.monotonic() > end:
+            return replace(found, verified=False, minimum=False, why_not_proven="other facts come to fit the pattern")
         for fact in came:
             now.encode(fact.relation, [fact.values])  # so that it has words
         absent += came

@@ -314,7 +314,7 @@ class Session(Renamed):
                     epochs=epochs, time_limit=time_limit, news=on_progress, absent=absent,
                 )  # fmt: skip
 
-            return leaving_nothing(patterns, suggested, now, self._updates, self._history)
+            return leaving_nothing(patterns, suggested, now, self._updates, self._history, time_limit)
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""

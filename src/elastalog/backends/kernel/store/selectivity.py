@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.settings import SETTINGS
 
 _SAMPLE = 4096
 _ALIKE = 16
 """A relation has about the size that it had if it has changed by no more than one fact of so many."""
-_SMALL = 1024
-"""The size of relations up to which plans for like sizes are used again."""
 _MANY = 256
 """Of more relations than this the largest is not looked for at every question."""
 
@@ -55,7 +54,7 @@ class KernelStatistics:
         """The logarithms of sizes: plans for like ones are used again, also in other sessions. None where one is large
         and it matters more: then plans go by what there is."""
         sizes = [self._relations[name].used for name in relations]
-        return tuple([size.bit_length() for size in sizes]) if max(sizes) <= _SMALL else None
+        return tuple([size.bit_length() for size in sizes]) if max(sizes) <= SETTINGS.share_plans_up_to else None
 
     def rows(self, relation: str) -> float:
         return float(self._relations[relation].used or self._typical())
