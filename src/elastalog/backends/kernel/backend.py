@@ -165,7 +165,7 @@ class KernelBackend:
         given = self.program.given
         if given:
             deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
-        self.updates.begin(deleted, inserted, anew, is_explicit or self.held.is_explicit)
+        self.updates.begin(deleted, inserted, anew, is_explicit)
 
     def commit(self) -> None:
         self.updates.commit()

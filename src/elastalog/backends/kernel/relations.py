@@ -134,6 +134,13 @@ class KernelFacts:
             is_explicit &= found < self.explicit.get(relation, 0)
         return is_explicit
 
+    def only_explicit(self, relation: str, words: Matrix, are_explicit: bool) -> Matrix:
+        """Those of some facts that are explicit, or are not, outside an update."""
+        if self.annotation.is_kept and self._has_levels:
+            return bookkeeping.only_explicit(self.relations[relation], words, are_explicit)
+        kept: Matrix = words[self.is_explicit(relation, words) == are_explicit]
+        return kept
+
     def explicit_rows(self, relation: KernelRelation) -> Vector:
         """Which rows of a relation are of explicit facts, outside an update of it."""
         if self.annotation.is_kept:
