@@ -169,9 +169,9 @@ class Epochs:
             is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
             record = EpochRecord(
                 self.number + 1, went, came, ignored, changes.facts(), work, time.perf_counter() - began,
-                update.source, update.batch, False, False,
-                update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
-                NO_RULES if change is None else RuleTexts(change.removed, change.added), time.time(),
+                update.source, update.batch,
+                update=update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
+                rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
             with uninterrupted():

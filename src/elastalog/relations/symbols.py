@@ -111,9 +111,7 @@ class Symbols:
         found = known.find_all(texts)
         if None not in found:
             return found  # type: ignore[return-value]
-        for text in texts:
-            if not text.isascii():
-                text.encode()
+        "".join(texts).encode()
         with self._lock:
             known = self._room_for(len(texts))
             return known.intern_few(texts) if isinstance(known, SmallInterner) else known.intern_texts(texts).tolist()
@@ -249,12 +247,9 @@ class SmallInterner:
     def intern_few(self, texts: list[str]) -> list[int]:
         """The ids of texts, new ones added."""
         self._catch_up()
-        ids, known = self.ids, self.listed
-        for text in texts:
-            if text not in ids:
-                known.append(text)
-                ids[text] = len(known) - 1
-        return [ids[text] for text in texts]
+        ids = self.ids
+        self.extend([text for text in dict.fromkeys(texts) if text not in ids])
+        return list(map(ids.__getitem__, texts))
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one."""

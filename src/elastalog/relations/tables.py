@@ -219,9 +219,6 @@ def _not_rows(schema: Schema, rows: Any) -> ElastalogError:
     return error("E0502.rows", location=schema.name, relation=schema.name, given=given, schema=schema)
 
 
-_TEXT = {str}
-
-
 def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
     """The words of rows. None if they are many, or one is no tuple of values of the plainest kind: then it, and what
     may be wrong with it, must be looked at with care."""
@@ -230,15 +227,9 @@ def words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary)
         return None
     arity, find = len(kinds), dictionary.symbols.finding()
     words: list[int | None] = []
-    is_text = len(schema.texts) == arity
     for row in rows:
         if type(row) is not tuple or len(row) != arity:
             return None
-        if is_text:
-            if set(map(type, row)) != _TEXT:
-                return None
-            words += map(find, row)
-            continue
         for value, least in zip(row, kinds):  # noqa: B905  # they are equally long
             if type(value) is str and least is None:
                 words.append(find(value))

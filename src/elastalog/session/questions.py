@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
@@ -25,6 +23,7 @@ from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.words import row_of
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Reader:
 
         def contains(words: list[int]) -> bool:
             with lock:
-                return bool(backend.contains(name, np.array([words], np.int32)).item(0))
+                return bool(backend.contains(name, row_of(words)).item(0))
 
         return Relation(
             now.schema(name),
