@@ -45,7 +45,7 @@ from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
 _FIRST_HEADS = 16
 """Heads that are looked for at first; then as many again, up to a block."""
 
-_PART_SPENT = 16
+_PART_SPENT = 64
 """One in this many of the rows that enumerating should take are looked at before it is judged what others will cost."""
 
 _AHEAD = 16
