@@ -331,7 +331,7 @@ class Search:
     )  # fmt: skip
     over: str | None = option(
         "--over", type=click.Choice(["update", "facts"]),
-        help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+        help="Undo part of an update, or change any explicit facts.  [default: the update, if the faults came with it]",
     )  # fmt: skip
     candidates: tuple[str, ...] = option(
         "--candidate", multiple=True, metavar="FACT",

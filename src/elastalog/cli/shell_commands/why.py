@@ -277,7 +277,8 @@ DEBUGGING: Final = (
     ),
     Command(
         "suggest +R(1) -S(2)",
-        "show the smallest part of the last update to undo so that +facts disappear and -facts appear",
+        "show the smallest part of the last update to undo, or the fewest facts to change, so that +facts disappear "
+        "and -facts appear",
         _suggest,
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),
