@@ -150,7 +150,7 @@ def _output(state: ShellState, arguments: Piece) -> None:
     try:
         path.write_text("", encoding="utf-8")
     except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "it is no path"
+        reason = getattr(fault, "strerror", None) or "it is not a path"
         raise arguments.error(
             "E0652", f"it cannot be written to: {reason}".lower(), advice="give another file"
         ) from None
