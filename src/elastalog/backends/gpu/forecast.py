@@ -11,10 +11,14 @@ that a start takes, and found much.
 
 from __future__ import annotations
 
-import os
+from math import prod
 
+from elastalog.analysis.program import Constant
+from elastalog.backends.gpu.starting import has_cores
 from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.late import dataclass
+from elastalog.planning.logical import Clause, LogicalStratum, Scan
+from elastalog.planning.order import Statistics, order_goals
 from elastalog.settings import SETTINGS
 
 
@@ -79,6 +83,21 @@ def is_worth_a_start(so_far: SoFar, guess: Forecast, start: float) -> bool:
     return (is_long and has_cores()) or guess.is_better_there(start)
 
 
-def has_cores() -> bool:
-    """Whether a start beside the kernel takes nothing away from it."""
-    return (os.cpu_count() or 1) >= SETTINGS.device_start_cores
+def growth(stratum: LogicalStratum, statistics: Statistics) -> float:
+    """About how many facts follow in the next round from one of a stratum that has not begun: by the rule that makes
+    most of it, among those that join one fact of the stratum with facts of lower ones."""
+    linear = [(clause, *clause.recursive_goals) for clause in stratum.clauses if len(clause.recursive_goals) == 1]
+    return max((_follow(clause, goal, statistics) for clause, goal in linear), default=0.0)
+
+
+def _follow(clause: Clause, start: int, statistics: Statistics) -> float:
+    bound: set[object] = set()
+    fanouts = []
+    for visit in order_goals(clause, start, set(), statistics):
+        goal = None if visit.goal is None else clause.goals[visit.goal]
+        if isinstance(goal, Scan):
+            columns = tuple(c for c, term in enumerate(goal.terms) if term in bound or isinstance(term, Constant))
+            if visit.goal != start and len(columns) < len(goal.terms):
+                fanouts.append(statistics.fanout(goal.relation, columns))
+            bound.update(goal.terms)
+    return prod(fanouts)
