@@ -211,7 +211,7 @@ class DevicePlace:
     def _is_large(self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], size: int) -> bool:
         """Whether a stratum need not be begun here to know that it takes long: it reads much, or every fact of it leads
         to several others."""
-        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_longest_wait
+        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_at_once_wait
         is_simple = _variants(stratum) <= SETTINGS.device_most_variants
         if not is_quick or not is_simple or size < SETTINGS.device_from:
             return False
