@@ -87,6 +87,17 @@ def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkey
     assert started
 
 
+def test_a_device_that_cannot_be_started_after_all_leaves_a_stratum_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "is_there", lambda: True)
+    monkeypatch.setattr(starting, "seconds_left", lambda: 0.01)
+    monkeypatch.setattr(starting, "begin", lambda: None)
+    monkeypatch.setattr("elastalog.backends.gpu.arrays.on_device", lambda room: None)
+    for name, value in (("device_first_look", 0), ("device_look", 0.0), ("device_from", 0), ("device_growth", 0.0)):
+        monkeypatch.setattr(SETTINGS, name, value)
+    monkeypatch.setattr(place, "forecast", lambda so_far, variants: Forecast(10.0, 0.1, 1_000_000))
+    assert len(elastalog.open(CLOSURE, facts=CHAIN, engine="auto")["path"]) == 60 * 61 // 2
+
+
 def test_the_start_of_a_device_is_remembered(emulated: Arrays) -> None:
     assert emulated.is_device
     assert starting.is_ready()

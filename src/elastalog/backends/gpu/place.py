@@ -138,7 +138,7 @@ class DevicePlace:
                 starting.begin()  # the kernel goes on meanwhile
             return False
         self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"
-        return guess.is_better_there(left)
+        return guess.is_better_there(left) and self._is_there()
 
     def take_over(
         self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
