@@ -11,6 +11,7 @@ that a start takes, and found much.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 
 from elastalog.analysis.program import Constant
@@ -83,11 +84,16 @@ def is_worth_a_start(so_far: SoFar, guess: Forecast, start: float) -> bool:
     return (is_long and has_cores()) or guess.is_better_there(start)
 
 
-def growth(stratum: LogicalStratum, statistics: Statistics) -> float:
-    """About how many facts follow in the next round from one of a stratum that has not begun: by the rule that makes
-    most of it, among those that join one fact of the stratum with facts of lower ones."""
-    linear = [(clause, *clause.recursive_goals) for clause in stratum.clauses if len(clause.recursive_goals) == 1]
-    return max((_follow(clause, goal, statistics) for clause, goal in linear), default=0.0)
+def growth(stratum: LogicalStratum, statistics: Statistics, empty: Collection[str]) -> float:
+    """About how many facts follow in the next round from one of a stratum that has not begun, of the relation of which
+    most follow. Rules that join it with relations which are still `empty` are left out: nothing is known of them."""
+    follow = dict.fromkeys(stratum.relations, 0.0)
+    for clause in stratum.clauses:
+        scans = {i: goal.relation for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)}
+        for start in clause.recursive_goals:
+            if not any(relation in empty for i, relation in scans.items() if i != start):
+                follow[scans[start]] += _follow(clause, start, statistics)
+    return max(follow.values())
 
 
 def _follow(clause: Clause, start: int, statistics: Statistics) -> float:

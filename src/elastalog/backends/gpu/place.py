@@ -215,8 +215,11 @@ class DevicePlace:
         is_simple = _variants(stratum) <= SETTINGS.device_most_variants
         if not is_quick or not is_simple or size < SETTINGS.device_from:
             return False
-        is_large = size >= SETTINGS.device_at_once_from or growth(stratum, _statistics(facts)) >= SETTINGS.device_growth
-        return is_large and self._is_there()
+        if size < SETTINGS.device_at_once_from:
+            empty = [name for name, words in facts.items() if not len(words)]
+            if growth(stratum, _statistics(facts), empty) < SETTINGS.device_growth:
+                return False
+        return self._is_there()
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
         """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""
