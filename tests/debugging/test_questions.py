@@ -312,7 +312,7 @@ def test_without_a_solver_delta_debugging_answers(db: Session, monkeypatch: pyte
     assert not found.minimum
     assert found.bound == 1
     assert found.why_not_proven == "highspy is not installed"
-    assert "at least 1" in str(found)
+    assert "(verified; not proven minimum because highspy is not installed; lower bound 1):" in str(found)
     assert len(found.proofs) == 1
 
 

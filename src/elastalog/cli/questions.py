@@ -219,6 +219,8 @@ def explain(
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
+    FACT may be a pattern that only one fact fits, as path(1, _); if several do, some are named.
+
     With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
 
     \b
@@ -321,7 +323,11 @@ class Search:
     )
     reject: tuple[str, ...] = option(
         "--reject", multiple=True, metavar="ELEMENT",
-        help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+        help="A fact or rule that must stay as it is, or a pattern, as edge(1, _); may be repeated.",
+    )  # fmt: skip
+    weights: tuple[str, ...] = option(
+        "--weight", multiple=True, metavar="ELEMENT=N",
+        help="How much changing a fact, or each that fits a pattern, counts; may be repeated.  [default: 1]",
     )  # fmt: skip
     over: str | None = option(
         "--over", type=click.Choice(["update", "facts"]),
@@ -365,7 +371,8 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
     Examples:
       elastalog debug reach.dl -F facts --update monday.diff --unwanted 'path(1, 4)'
       elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
-      elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --reject 'edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --weight 'edge(1, _)=5'
       elastalog debug reach.store --unwanted 'path(1, 4)' --apply
       elastalog debug reach.store --blame 'path(1, 4)'
       elastalog debug reach.store --unwanted 'path(1, 4)' --at 17
@@ -387,18 +394,29 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
             answer = session.localise(asked.unwanted, asked.missing, **settings)
         else:
             candidates = asked.candidates or None
+            weights = dict(map(_weight, asked.weights))
             answer = repair = session.suggest(
-                asked.unwanted, asked.missing, asked.reject, over=asked.over, candidates=candidates, **settings
+                asked.unwanted, asked.missing, asked.reject, weights, over=asked.over, candidates=candidates, **settings
             )
         click.echo(_shown(answer, console, asked.proofs))
+        if not asked.localise and not asked.applies and answer.elements:
+            console.say(f"note: `--reject '{answer.elements[0].fact}'` looks for another")
         if asked.applies:
             changes = repair.apply()
             console.say(f"epoch {session.epoch}: {counted(changes.impact, 'change')}")
         _tell_time(answer, console)
 
 
+def _weight(written: str) -> tuple[str, float]:
+    element, _, number = written.rpartition("=")
+    try:
+        return element, float(number)
+    except ValueError:
+        raise click.BadParameter(f"'{written}' is not ELEMENT=N, as 'edge(1, 2)=5'", param_hint="--weight") from None
+
+
 def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
-    is_search = asked.reject or asked.over or asked.candidates
+    is_search = asked.reject or asked.weights or asked.over or asked.candidates
     if is_store(program):
         if asked.updates:
             raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
@@ -407,7 +425,9 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
     if asked.blame is not None and (asked.unwanted or asked.missing or asked.localise or asked.epochs or is_search):
         raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
     if asked.localise and is_search:
-        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
+        raise click.UsageError(
+            "--reject, --weight, --over and --candidate are about suggestions; leave them out, or --localise."
+        )
     if asked.applies and (not is_store(program) or at is not None or asked.blame is not None or asked.localise):
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
 

@@ -32,6 +32,7 @@ from elastalog.cli.session_options import (
     load_program,
     open_session,
     session_options,
+    tell_unread_facts,
     writing,
 )
 from elastalog.diagnostics.diagnostic import error
@@ -120,6 +121,7 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
     if is_store(path) or Path(path).is_dir():
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
+        tell_unread_facts(path, console)
         return writing(path, console, options.functors)
     store = wanted.store
     if store is None:

@@ -27,6 +27,7 @@ from elastalog.cli.session_options import (
     open_session,
     session_options,
     show_reports,
+    tell_unread_facts,
 )
 from elastalog.diagnostics.diagnostic import error, noted
 from elastalog.diagnostics.messages import counted
@@ -188,6 +189,7 @@ def _session(
         return open_session(loaded, options, console, store=asked.store)
     import elastalog
 
+    tell_unread_facts(asked.store, console)
     session = elastalog.open(
         None if _is_made_for(asked.store, loaded) else loaded,
         store=asked.store,

@@ -185,22 +185,20 @@ class Session(Renamed):
     # --- explaining --------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
-        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        now = self._materialisation
-        with now.asking(fact):
-            return self._answerers.explainer.explain(now.fact(fact), depth)
+        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded. A
+        pattern, such as `path(1, _)`, stands for the fact that fits it; if several do, the error names some."""
+        with self._materialisation.asking(fact):
+            return self._answerers.explainer.explain(self._reader.only(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        now = self._materialisation
-        with now.asking(fact):
-            return self._answerers.explainer.derivations(now.fact(fact))
+        with self._materialisation.asking(fact):
+            return self._answerers.explainer.derivations(self._reader.only(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        now = self._materialisation
-        with now.asking():
-            found = self._answerers.explainer.proofs(now.fact(fact), limit)
+        with self._materialisation.asking():
+            found = self._answerers.explainer.proofs(self._reader.only(fact), limit)
         return self._one_by_one(found)
 
     def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
@@ -237,7 +235,7 @@ class Session(Renamed):
         would go if it went and could not be derived any more. Nothing is changed."""
         with self._materialisation.asking(fact):
             explainer = self._answerers.explainer
-            known = explainer.explain(self._materialisation.fact(fact), 0).fact
+            known = explainer.explain(self._reader.only(fact), 0).fact
             if all:
                 return iter(self._gone_with(known))
             return iter(self._answerers.uses.direct(known, self._reader.ask, explainer.derivations))
