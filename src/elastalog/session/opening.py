@@ -246,7 +246,10 @@ def _first_epoch(
     if named is None and inputs_of(program.checked):
         named = Path(program.tree.source.name).parent  # of a text, the current folder
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = named
-    watch.expected = _about_how_many(named)
+    if given.engine == "auto" and not settings.on_cluster:
+        from elastalog.backends.gpu.starting import begin_ahead
+
+        begin_ahead(any(stratum.is_recursive for stratum in program.checked.strata), _about_how_many(named))
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
@@ -274,7 +277,7 @@ def _first_epoch(
     return materialisation, record, reports
 
 
-_BYTES_OF_A_FACT = {".parquet": 3}
+_BYTES_OF_A_FACT = {".parquet": 5}
 _BYTES_OF_TEXT = 10
 
 
