@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from elastalog.analysis.functor_values import INVALID_DATES, tell_invalid_dates
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
@@ -223,6 +224,8 @@ class Updates:
                     history.add(last, update)
                     if committed is not None:
                         committed(last)
+            if INVALID_DATES:
+                tell_invalid_dates(log)
             if history.store is not None:
                 history.after_commit()
             self.listeners.tell(record, self.changes_of)
