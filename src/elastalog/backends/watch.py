@@ -43,7 +43,7 @@ class Watch:
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
     little; of these rows, `spared` is what one thread did not have to do, since others helped; updates have `touched`
-    facts. All of it is the same whenever the same is done. `expected`: about how many facts are going to be read."""
+    facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,
@@ -60,7 +60,6 @@ class Watch:
         self.spared = 0
         self.rounds = 0
         self.touched = 0
-        self.expected = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0

@@ -11,7 +11,7 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.analysis.program import Rule
 from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
+from elastalog.debugging.answers import Blame, Element, Localisation, SideEffects, Suggestion
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
@@ -138,12 +138,14 @@ class Decoder:
         """What shows the faults."""
         return Localisation(**self._answer(told))
 
-    def suggestion(
-        self, told: Mapping[str, Any], rejected: Sequence[str], undo: Callable[[Suggestion], Changes]
-    ) -> Suggestion:
+    def suggestion(self, told: Mapping[str, Any], undo: Callable[[Suggestion], Changes]) -> Suggestion:
         """What to undo."""
-        turned_down = tuple(Element(text[0], self.fact(text[1:])) for text in rejected if text[0] in "+-")  # type: ignore[arg-type]
-        return Suggestion(**self._answer(told), rejected=turned_down, undo=undo, over=told["over"])
+        others = told.get("side_effects")
+        return Suggestion(
+            **self._answer(told), rejected=tuple(self._elements(told.get("rejected", ()))), undo=undo,
+            over=told["over"],
+            side_effects=others and SideEffects(**{**others, "first": tuple(self._elements(others["first"]))}),
+        )  # fmt: skip
 
     def blame(self, told: Mapping[str, Any]) -> Blame:
         """Since when, and why."""

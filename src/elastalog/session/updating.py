@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from elastalog.analysis.functor_values import INVALID_DATES, tell_invalid_dates
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
@@ -220,6 +221,8 @@ class Updates:
                     history.add(last, update)
                     if committed is not None:
                         committed(last)
+            if INVALID_DATES:
+                tell_invalid_dates(log)
             if history.store is not None:
                 history.after_commit()
             if self.listeners.functions or log.isEnabledFor(_INFO):

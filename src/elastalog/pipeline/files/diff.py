@@ -136,7 +136,8 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
         error = unknown_relation(relation, schemas)
-        raise ElastalogError([Diagnostic(error.code, error.reason, help=error.advice, location=str(path))])
+        advice = f"{error.advice}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
+        raise ElastalogError([Diagnostic(error.code, error.reason, help=advice, location=str(path))])
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:
@@ -328,7 +329,7 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
     while not (end := _END.fullmatch(line, position)) or row:
         found = _CONSTANT.match(line, position)
         if found is None:
-            raise BadLineError(f"no constant at column {_column(line, position)}")
+            raise _no_value(line, position, sign, schema, len(row))
         if len(row) < schema.arity:
             row.append(_value(schema.columns[len(row)], found))
         else:
@@ -340,7 +341,7 @@ def change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any
             break
         position = comma.end()
     if end is None:
-        raise BadLineError(f"expected `)` and the end of the line at column {_column(line, position)}")
+        raise BadLineError(f"expected `,` or `)` and the end of the line at column {_column(line, position)}")
     if len(row) != schema.arity:
         raise BadLineError(f"`{schema.name}` has {schema.arity} columns, the change has {len(row)}", "E0501")
     return sign, relation, row
@@ -350,6 +351,22 @@ def relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
     """The relation that a bad line is about, if it tells."""
     start = _CHANGE.match(line)
     return start[2] if start is not None and start[2] in schemas else LINES
+
+
+def _no_value(line: str, position: int, sign: str, schema: Schema, index: int) -> BadLineError:
+    """That something else stands where a value of a column should."""
+    wanted = "`)`"
+    if index < schema.arity:
+        column = schema.columns[index]
+        wanted = f"{'an' if column.base is Base.UNSIGNED else 'a'} {column.base.value} for `{column.name}`"
+    met = re.match(r"\s*([\w?]+|\S?)", line[position:])
+    there = f"found {shown(met[1])}" if met and met[1] else "the line ends"
+    example = f"{sign}{schema.name}({', '.join(_EXAMPLES.get(each.base, '1') for each in schema.columns)})."
+    advice = f"write it as `{example}`; texts stand in double quotes"
+    return BadLineError(f"expected {wanted} at column {_column(line, position)}, {there}", advice=advice)
+
+
+_EXAMPLES = {Base.SYMBOL: '"a"', Base.FLOAT: "1.5"}
 
 
 def _column(line: str, position: int) -> int:
