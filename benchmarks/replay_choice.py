@@ -1,6 +1,6 @@
 """The elastic choice replayed on recorded streams: what it costs against the better of update and bootstrap.
 
-`python -m benchmarks.replay_choice [--record CASE ...] [--threads N] [--data DIR]` first plays the streams to `--record`
+`python -m benchmarks.replay_choice [--record CASE ...] [--threads N] [--data DIR]` first plays streams to `--record`
 (those of `benchmarks.regret`), with updates only and with every stratum evaluated anew, and keeps what each counted in
 each epoch in benchmarks/results/choice. Then the cost model chooses on all streams that are kept, one after the other,
 which takes less than a second each, and the sums are printed: as counted, in seconds of the processor, and for the
@@ -27,7 +27,7 @@ from benchmarks.workloads import DATA_VARIABLE, HERE
 from elastalog.backends.watch import ROWS_A_DERIVATION, WITH_REST
 from elastalog.evaluation.costs import AUTO, CostModel
 from elastalog.evaluation.experience import Bootstrap, Experience, Features
-from elastalog.evaluation.strategies.elastic import features_of
+from elastalog.evaluation.strategies import elastic
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
@@ -63,7 +63,7 @@ def record(case: Case, *, is_anew: bool) -> tuple[dict[str, Any], Epochs]:
             counted = ("derivations", "effort", "touched", "rows", "rounds")
             before, began, clock = [getattr(watch, name) for name in counted], watch.effort, time.process_time()
             half.clear()
-            features = features_of(backend, stratum, reach.changes, strategy._is_loss)
+            features = elastic.features_of(backend, stratum, reach.changes, elastic.is_mostly_loss(backend))
             work = update_stratum(backend, stratum, reach)
             epochs[-1][str(stratum.number)] = {
                 "how": work.how, "features": astuple(features),
