@@ -56,7 +56,7 @@ class DurableEpochs:
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
-        epochs.before_commit = self._store
+        epochs.make_durable = self._store
 
     def _store(self, record: EpochRecord, rewriting: Rewriting | None) -> None:
         changes = self._backend.states.changed()
