@@ -417,12 +417,11 @@ def test_ctrl_c_in_a_rollback_waits_for_its_end(within: str) -> None:
 
     backend: Any = Failing()
     strategy: Any = SimpleNamespace(bootstrap=lambda backend: None)
+    begin = {
+        "borrowed program": lambda: evaluate_anew(backend, strategy, frozenset()),
+        "first epoch": lambda: needed_groups.bootstrap(backend, strategy),
+        "trial": lambda: Trial(backend, strategy, Update({}, {})).__enter__(),
+    }[within]
     with pytest.raises(KeyboardInterrupt):
-        match within:
-            case "borrowed program":
-                evaluate_anew(backend, strategy, frozenset())
-            case "first epoch":
-                needed_groups.bootstrap(backend, strategy)
-            case _:
-                Trial(backend, strategy, Update({}, {})).__enter__()
+        begin()
     assert ended
