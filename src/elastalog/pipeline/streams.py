@@ -118,7 +118,8 @@ def relation_column(columns: Sequence[str]) -> str | None:
 
 
 def named_relation(columns: Sequence[str], schema: Schema | None) -> str | None:
-    """The same for a table that is named after a relation: if it has all attributes of that, none of them is meant."""
+    """The column that names the relation of a row in a table named after a relation: none of that relation's own
+    attributes, if the table has them all."""
     own = () if schema is None or not set(schema.names) <= set(columns) else schema.names
     return relation_column([name for name in columns if name not in own])
 

@@ -203,7 +203,7 @@ def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> 
 
 
 def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
-    """The same before bad rows are dealt with: what was read, from which files, and how they are written."""
+    """What is read of a file or a folder before bad rows are dealt with, from which files, and how they are written."""
     files = _files_at(schema.name, Path(path))
     found = [_looked_at(schema, file) for file in files]
     names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))

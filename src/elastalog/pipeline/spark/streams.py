@@ -61,8 +61,8 @@ def stream_of_parts(
     source: str,
     check: Callable[[Diff, str], None] | None = None,
 ) -> Arriving:
-    """The same for micro-batches that are taken apart in any way. `check` may refuse an update; it is told where the
-    update is from."""
+    """A stream of rows, as above, whose micro-batches are taken apart in any way. `check` may refuse an update; it is
+    told where the update is from."""
     read: Callable[[pa.Table, str, Any], Diff]
     named: dict[str, str] = {}
     if relation is None:
