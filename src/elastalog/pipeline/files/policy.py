@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
@@ -55,6 +55,11 @@ class BadRow:
     line: int
     fault: Fault
     text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """It as a quarantine holds it, and as a service reports it."""
+        fault = self.fault
+        return {"file": self.file, "line": self.line, "code": fault.code, "reason": fault.reason, "text": self.text}
 
     @property
     def location(self) -> str:
@@ -156,11 +161,7 @@ def bad_rows_error(heading: str, bad: list[BadRow], is_each: bool = False) -> El
 
 def quarantine_lines(bad: Iterable[BadRow]) -> bytes:
     """Bad rows as a quarantine holds them: JSON, one a line."""
-    records = (
-        {"file": row.file, "line": row.line, "code": row.fault.code, "reason": row.fault.reason, "text": row.text}
-        for row in bad
-    )
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    return b"".join(json.dumps(row.as_json()).encode() + b"\n" for row in bad)
 
 
 class BadChanges:
