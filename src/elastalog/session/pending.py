@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -203,21 +203,21 @@ class PendingUpdate(DraftUpdate):
         return self.changes
 
     def _commit(self) -> None:
+        self.commit_by(self._updates.commit)
+
+    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object]) -> None:
+        """Makes it the next epoch by a function that does what `Updates.commit` does, and perhaps more."""
         if self._end is not None:
             self.require_open()
-        updates = self._updates
         if self._change is None and not self.keeps_bad:
-            updates.commit(self.as_update(), self._committed)
+            commit(self.as_update(), self._committed)
             return
         with self._now.lock:  # rules are changed from the program of the moment
             update = self.as_update()
-            if self.keeps_bad and not updates.is_applied(self._source, self._batch):
+            if self.keeps_bad and not self._updates.is_applied(self._source, self._batch):
                 self._bad.set_aside()
-            if update.rules is None:
-                updates.commit(update, self._committed)
-                return
-            with update.rules.text.placing():
-                updates.commit(update, self._committed)
+            with nullcontext() if update.rules is None else update.rules.text.placing():
+                commit(update, self._committed)
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
