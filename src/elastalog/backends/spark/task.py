@@ -190,7 +190,7 @@ def peak_memory() -> int:
 
 
 def threads_of_task() -> int:
-    """As many as Spark counts processors for this task (`spark.task.cpus`)."""
+    """As many as Spark counts processors for this task, which its settings say."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
