@@ -98,6 +98,8 @@ ELSEWHERE: Mapping[str, str] = {
             "device_from",
             "device_from_unstarted",
             "device_at_once_from",
+            "device_at_once_wait",
+            "device_growth",
             "device_most_variants",
             "device_asked_from",
             "device_once_from",

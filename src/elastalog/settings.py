@@ -152,9 +152,13 @@ class Settings:
     """Seconds that have to be left: less is not worth any thought."""
     device_least_found: int = 500_000
     """Facts that a stratum must have found: before, what they took says little of the rest."""
-    device_at_once_from: int = 300_000
-    """Facts that a stratum must read or hold to go there before it is begun here, if the device has been started: with
-    so many a wrong choice costs little beside reading them."""
+    device_at_once_from: int = 200_000
+    """Facts that a stratum must read or hold to go there before it is begun here: with so many a wrong choice costs
+    little beside reading them."""
+    device_at_once_wait: float = 0.3
+    """Seconds that are waited then for a device that is being started."""
+    device_growth: float = 4.0
+    """How many facts must follow from one in a round, so that a stratum which reads fewer goes there as well."""
     device_most_variants: int = 16
     """Variants of rules in a round up to which it may: each costs launches."""
     device_longest_wait: float = 0.1
@@ -165,7 +169,7 @@ class Settings:
     """Part of the time of a start after which a stratum has taken long enough for one."""
     device_start_from: int = 90_000
     """Facts that a stratum must have found by then."""
-    device_start_ahead: int = 20_000
+    device_start_ahead: int = 14_000
     """Facts that are going to be read from which a device is started beside that."""
     device_start_cores: int = 4
     """Processors of a machine on which a start takes nothing away from the kernel."""

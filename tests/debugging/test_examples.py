@@ -59,7 +59,9 @@ def test_the_example_of_the_thesis(thesis: Session) -> None:
     assert 'load("userSession", "admin", "session")' in str(proof)
     assert str(suggestion) == (
         "undo 1 of 2 elements of epoch 2 (verified, minimum):\n"
-        '  delete load("userSession", "admin", "session")'
+        '  delete load("userSession", "admin", "session")\n'
+        'side effects in the output: 5 facts disappear: -vpt("upgradedSession", "L2"), -vpt("userSession", "L2"),'
+        ' -alias("sec", "upgradedSession"), -alias("sec", "userSession"), …'
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from itertools import combinations
 from math import comb
@@ -133,7 +134,10 @@ def test_unwanted_and_missing_facts_are_mended_together() -> None:
         found = db.suggest(
             unwanted=["path(1, 3)"], missing=["path(1, 9)"], candidates=["edge(2, 9)", "edge(3, 9)"], over="facts"
         )
-        assert str(found) == "change 2 explicit facts (verified, minimum):\n  delete edge(2, 3)\n  insert edge(2, 9)"
+        assert str(found) == (
+            "change 2 explicit facts (verified, minimum):\n  delete edge(2, 3)\n  insert edge(2, 9)\n"
+            "side effects: 1 fact appears, 3 facts disappear: +path(2, 9), -path(1, 4), -path(2, 3), -path(2, 4)"
+        )
         found.apply()
         assert ((1, 3) in db["path"], (1, 9) in db["path"]) == (False, True)
 
@@ -177,6 +181,32 @@ def test_only_explicit_facts_are_rejected_or_weighed() -> None:
             db.suggest(unwanted=["path(1, 2)"], weights={"+edge(5, 6)": 2})
         (diagnostic,) = error.value.diagnostics
         assert diagnostic.code == "E0715"
+
+
+def test_over_facts_any_sign_does_and_patterns_stand_for_many() -> None:
+    """An explicit fact can only be deleted, an absent one only inserted: a sign says nothing."""
+    with elastalog.open(PATHS, {"edge": [(1, 2), (2, 3), (1, 3)]}) as db:
+        for written in ("edge(1, 2)", "+edge(1, 2)", "-edge(1, 2)", "edge(_, 2)"):
+            found = db.suggest(unwanted=["path(1, 3)"], rejected=[written])
+            assert list(map(str, found.delete)) == ["edge(1, 3)", "edge(2, 3)"]
+            assert list(map(str, found.rejected)) == ["+edge(1, 2)"]
+        found = db.suggest(unwanted=["path(1, 3)"], weights={"edge(1, _)": 1, "-edge(2, 3)": 9})
+        assert list(map(str, found.delete)) == ["edge(1, 2)", "edge(1, 3)"]
+        other = db.suggest(missing=["path(2, 9)"], candidates=["edge(2, 9)", "edge(3, 9)"], rejected=["+edge(2, _)"])
+        assert list(map(str, other.insert)) == ["edge(3, 9)"]
+        for rejected, code in (("edge(7, _)", "E0715"), ("path(1, 3)", "E0715"), ("edge(_, _)", "E0714")):
+            with pytest.raises(ElastalogError) as error:
+                db.suggest(unwanted=["path(1, 3)"], rejected=[rejected])
+            assert error.value.diagnostics[0].code == code
+
+
+def test_side_effects_are_those_of_the_output() -> None:
+    ends = PATHS + ".decl end(x: number)\n.output end\nend(y) :- path(_, y), !path(y, _)."
+    with elastalog.open(ends, {"edge": [(1, 2), (2, 3), (8, 9)]}) as db:
+        found = db.suggest(unwanted=["end(3)"])
+        assert str(found.side_effects) == "side effects in the output: 1 fact appears: +end(2)"
+        assert json.loads(found.to_json())["side_effects"]["first"] == [{"sign": "+", "fact": "end(2)"}]
+        assert str(db.suggest(unwanted=["end(9)"]).side_effects) == "side effects in the output: none"
 
 
 def test_a_deletion_that_lets_a_negation_hold_is_no_repair() -> None:
@@ -298,7 +328,7 @@ def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
         found = db.suggest(unwanted=[("path", pair)], time_limit=0)
         assert found.verified
         assert not found.minimum
-        assert found.why_not_proven == "the time was over"
+        assert found.why_not_proven == "time ran out"
         found.apply()
         assert pair not in db["path"]
 

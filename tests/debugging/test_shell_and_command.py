@@ -53,6 +53,8 @@ def test_suggest_and_localise(program: Path) -> None:
         "undo 2 of 3 elements of epoch 2 (verified, minimum):",
         "  insert edge(1, 2)",
         "  delete edge(5, 6)",
+        "side effects: 1 fact appears: +path(1, 3)",
+        "`apply` does it; `reject edge(1, 2)` looks for another",
         "the faults come from 2 of 3 elements of epoch 2 (verified, minimum):",
         "  -edge(1, 2)",
         "  +edge(5, 6)",
@@ -61,12 +63,12 @@ def test_suggest_and_localise(program: Path) -> None:
 
 def test_proofs_connect_the_answer_with_the_faults(program: Path) -> None:
     result = shell(program, "suggest -path(1, 2)", "proofs")
-    assert lines_after_commit(result)[2:5] == ["edge(1, 2)", "----------(R1)", "path(1, 2)"]
+    assert lines_after_commit(result)[4:7] == ["edge(1, 2)", "----------(R1)", "path(1, 2)"]
 
 
 def test_apply_undoes_what_was_suggested(program: Path) -> None:
     result = shell(program, "suggest +path(2, 3)", "apply", "query edge(2, X)")
-    assert lines_after_commit(result)[2:] == [
+    assert lines_after_commit(result)[4:] == [
         "-edge(2, 3)",
         "-path(2, 3)",
         "epoch 3: 1 element undone",
@@ -122,7 +124,7 @@ def test_debug_prints_the_suggestion(program: Path) -> None:
     result = run("debug", program, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)")
     assert (result.exit_code, result.stdout) == (
         0,
-        "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  delete edge(2, 3)\n",
+        "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  delete edge(2, 3)\nside effects: none\n",
     )
 
 
@@ -159,7 +161,7 @@ def test_debug_a_store(program: Path) -> None:
     assert run("init", store, program).exit_code == 0
     assert run("apply", store, program.parent / "u.diff").exit_code == 0
     result = run("debug", store, "--unwanted", "path(2, 3)")
-    assert result.stdout.splitlines()[1:] == ["  delete edge(2, 3)"]
+    assert result.stdout.splitlines()[1:] == ["  delete edge(2, 3)", "side effects: none"]
     result = run("debug", store, "--blame", "path(1, 2)")
     assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
     assert run("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2

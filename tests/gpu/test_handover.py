@@ -7,6 +7,7 @@ import json
 import logging
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import elastalog
@@ -14,6 +15,8 @@ from elastalog.backends.gpu import forecast, place, starting
 from elastalog.backends.gpu.arrays import Arrays
 from elastalog.backends.gpu.forecast import Forecast
 from elastalog.backends.kernel.bootstrap.handover import SoFar
+from elastalog.planning.lower import lower
+from elastalog.program import Program
 from elastalog.settings import SETTINGS
 from tests.generators.seeded import seeded_case
 from tests.gpu.test_engine import CLOSURE, NEVER, _state
@@ -82,6 +85,17 @@ def test_a_device_is_started_when_a_stratum_takes_long_and_not_waited_for(monkey
     assert started
 
 
+def test_a_device_that_cannot_be_started_after_all_leaves_a_stratum_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "is_there", lambda: True)
+    monkeypatch.setattr(starting, "seconds_left", lambda: 0.01)
+    monkeypatch.setattr(starting, "begin", lambda: None)
+    monkeypatch.setattr("elastalog.backends.gpu.arrays.on_device", lambda room: None)
+    for name, value in (("device_first_look", 0), ("device_look", 0.0), ("device_from", 0), ("device_growth", 0.0)):
+        monkeypatch.setattr(SETTINGS, name, value)
+    monkeypatch.setattr(place, "forecast", lambda so_far, variants: Forecast(10.0, 0.1, 1_000_000))
+    assert len(elastalog.open(CLOSURE, facts=CHAIN, engine="auto")["path"]) == 60 * 61 // 2
+
+
 def test_the_start_of_a_device_is_remembered(emulated: Arrays) -> None:
     assert emulated.is_device
     assert starting.is_ready()
@@ -146,12 +160,41 @@ def test_what_is_large_from_the_start_goes_there_at_once_and_what_was_seen_early
     eager: Arrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
-    expected = _state(elastalog.open(CLOSURE, facts=CHAIN, engine="local"))
-    for least, variants, where in ((50, 16, "on the GPU: "), (50, 0, "begun here"), (500, 16, "begun here")):
+    dense = {"edge": [(a, b) for a in range(9) for b in range(9) if (a + b) % 2]}
+    monkeypatch.setattr(SETTINGS, "device_from", 30)
+    for facts, least, variants, where in (
+        (CHAIN, 50, 16, "on the GPU: "), (CHAIN, 50, 0, "begun here"), (CHAIN, 500, 16, "begun here"),
+        (dense, 500, 16, "on the GPU: "), (dense, 500, 0, "begun here"), (dense["edge"][:20], 500, 16, "begun here"),
+    ):  # fmt: skip
+        given = facts if isinstance(facts, dict) else {"edge": facts}
         monkeypatch.setattr(SETTINGS, "device_at_once_from", least)
         monkeypatch.setattr(SETTINGS, "device_most_variants", variants)
+        expected = _state(elastalog.open(CLOSURE, facts=given, engine="local"))
         caplog.clear()
-        assert _state(elastalog.open(CLOSURE, facts=CHAIN, engine="auto")) == expected
+        assert _state(elastalog.open(CLOSURE, facts=given, engine="auto")) == expected
         assert where in next(record.getMessage() for record in caplog.records if "(path)" in record.getMessage())
     early = SoFar(0.127, 171_659, 131_659, 0.121, 3, True, 45_938, 45_938, 184_949)  # points-to, done 0.05 s later
     assert not forecast.forecast(early, 4).is_better_there()
+
+
+def test_how_a_stratum_grows_is_seen_before_it_begins() -> None:
+    program = lower(
+        Program.parse(
+            """
+            .decl e(x: number, y: number)
+            .decl wide(x: number, y: number)
+            .decl p(x: number, y: number)
+            p(x, y) :- e(x, y).
+            p(x, z) :- p(x, y), e(y, z).
+            p(x, w) :- p(x, y), e(y, z), wide(z, w).
+            p(x, z) :- p(x, y), p(y, z).
+            """
+        ).checked
+    )
+    (stratum,) = (one for one in program.strata if one.is_recursive)
+    few, many = ([(a, b) for a in range(100) for b in range(size)] for size in (2, 20))
+    for edges, wide, expected in ((few, few, 2 + 4), (many, few, 20 + 40), (few, [(0, 1)], 2 + 2)):
+        statistics = place._statistics({
+            "e": np.array(edges, np.int32), "wide": np.array(wide, np.int32), "p": np.empty((0, 2), np.int32)
+        })  # fmt: skip
+        assert forecast.growth(stratum, statistics, {"p"}) == pytest.approx(expected, rel=0.2)

@@ -54,7 +54,7 @@ def _reason(stratum: LogicalStratum, size: int, caplog: pytest.LogCaptureFixture
     there = DevicePlace(
         _Full(np, is_device=True), Dictionary(), PROGRAM.checked.source, Watch(), is_asked=is_asked
     )  # fmt: skip
-    facts = np.zeros((size, 2), np.int32)
+    facts = np.arange(2 * size, dtype=np.int32).reshape(-1, 2)
     if stratum.aggregate is not None:
         assert there.fold(stratum, facts, None) is None
     else:

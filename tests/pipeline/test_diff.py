@@ -77,12 +77,13 @@ def test_constants_of_every_type():
     [
         ("edge(1, 2).", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
         ("+edge", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
-        ("+edge(1, x).", "E0520", "bad change: no constant at column 10"),
-        ('+edge(1, "a",).', "E0520", "bad change: no constant at column 14"),
-        ('+edge(1, "a)', "E0520", "bad change: no constant at column 10"),
-        ('+edge(1 "a").', "E0520", "bad change: expected `)` and the end of the line at column 9"),
-        ('+edge(1, "a"). more', "E0520", "bad change: expected `)` and the end of the line at column 13"),
-        ("+edge(12a, 1).", "E0520", "bad change: no constant at column 7"),
+        ("+edge(1, x).", "E0520", "bad change: expected a symbol for `y` at column 10, found `x`"),
+        ('+edge(1, "a",).', "E0520", "bad change: expected `)` at column 14, found `)`"),
+        ('+edge(1, "a)', "E0520", 'bad change: expected a symbol for `y` at column 10, found `"`'),
+        ("+edge(1,", "E0520", "bad change: expected a symbol for `y` at column 9, the line ends"),
+        ('+edge(1 "a").', "E0520", "bad change: expected `,` or `)` and the end of the line at column 9"),
+        ('+edge(1, "a"). more', "E0520", "bad change: expected `,` or `)` and the end of the line at column 13"),
+        ("+edge(12a, 1).", "E0520", "bad change: expected a number for `x` at column 7, found `12a`"),
         (r'+edge(1, "\q").', "E0520", r'bad change: unknown escape in `"\q"`'),
         ("+edge(1).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
         ('+edge(1, "a", 3).', "E0501", "bad change: `edge` has 2 columns, the change has 3"),
@@ -101,7 +102,7 @@ def test_bad_lines_are_located(line, code, message):
         parse_diff(f'+edge(1, "fine").\n{line}\n', "u.diff", SCHEMAS)
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, "u.diff:2")
-    assert diagnostic.notes == (f"the line is `{line}`",)
+    assert diagnostic.notes == (f"the row is `{line}`",)
     assert diagnostic.help
 
 
@@ -113,9 +114,9 @@ def test_an_unknown_relation_offers_the_nearest():
 
 def test_all_bad_lines_are_reported_up_to_five():
     with pytest.raises(ElastalogError) as error:
-        parse_diff("nonsense\n" * 9, "u.diff", SCHEMAS)
-    assert [d.location for d in error.value.diagnostics[:5]] == [f"u.diff:{line}" for line in range(1, 6)]
-    assert (error.value.diagnostics[5].severity, error.value.diagnostics[5].message) == ("note", "4 more bad lines")
+        parse_diff("nonsense\n" + "".join(f"+edg{n}(1).\n" for n in range(9)), "u.diff", SCHEMAS)
+    assert [d.location for d in error.value.diagnostics] == [f"u.diff:{line}" for line in range(1, 6)]
+    assert error.value.diagnostics[4].notes[1] == "5 more rows are bad"
 
 
 @given(st.text(st.sampled_from('+-edge(1,"a\\).\n/ \r\0é'), max_size=40))
@@ -188,7 +189,7 @@ def test_tables_of_nullary_changes(tmp_path):
     ("name", "content", "code", "message", "place"),
     [
         ("edge.csv", "x,y\n1,a\n", "E0522", "`edge.csv` has no column `op`", ":1"),
-        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "`op` is `*`, neither `+` nor `-`", ", row 2"),
+        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "bad row for `edge`: `op` is `*`, neither `+` nor `-`", ":3"),
         ("edge.csv", "op,x,y\n+,1,a\n+,z,b\n", "E0502", "bad row for `edge`: `z` is not a number (`x`)", ":3"),
         ("egde.csv", "op,x,y\n", "E0521", "no relation `egde`", ""),
     ],

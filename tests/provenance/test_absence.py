@@ -226,6 +226,8 @@ def test_the_search_says_when_it_was_cut_short() -> None:
         (lambda db: db.why_not("path(1, 3)"), "E0702"),
         (lambda db: db.explain("path(3, 1)"), "E0701"),
         (lambda db: db.explain("path(3, 999)"), "E0701"),
+        (lambda db: db.explain("path(1, _)"), "E0608"),
+        (lambda db: db.uses("path(3, X)"), "E0608"),
         (lambda db: db.explain("path(1, 3)", depth=-1), "E0708"),
         (lambda db: db.explain("path(1, 3)").expand((7,)), "E0703"),
         (lambda db: db.why_not("path(3, 1)", rule=3), "E0710"),
@@ -240,6 +242,19 @@ def test_wrong_questions(call: Any, code: str) -> None:
     with pytest.raises(ElastalogError) as raised:
         call(db)
     assert [found.code for found in raised.value.diagnostics] == [code]
+
+
+def test_a_pattern_is_explained_by_the_fact_that_fits_it_and_several_are_named() -> None:
+    with elastalog.open(EDGES, facts={"edge": [(1, 2), (2, 3)]}) as db:
+        assert str(db.explain("path(2, _)")) == str(db.explain("path(2, 3)"))
+        assert db.derivations("edge(X, 3)") == db.derivations("edge(2, 3)")
+        for pattern, told in (
+            ("path(1, X)", "several facts fit path(1, X): path(1, 2), path(1, 3)"),
+            ("path(3, _)", "no fact fits path(3, _)"),
+        ):
+            with pytest.raises(ElastalogError) as raised:
+                db.explain(pattern)
+            assert raised.value.diagnostics[0].message == told
 
 
 def test_explanations_belong_to_their_epoch() -> None:

@@ -70,6 +70,14 @@ def test_explain_in_other_forms_and_to_a_depth(tmp_path: Path) -> None:
     assert file.read_text().startswith("digraph proof {")
 
 
+def test_a_pattern_is_explained_on_the_command_line_and_in_the_shell() -> None:
+    assert run("explain", 'vpt(_, "L1")', "--depth", "0", "--format", "tree").stdout == 'vpt("admin", "L1") …\n'
+    assert "R1: vpt(Var, Obj) :- new(Var, Obj)." in shell('explain vpt(X, "L1")\n').stdout
+    several = shell("explain vpt(X, Y)\n")
+    assert several.exit_code == 1
+    assert "error[E0608]: several facts fit vpt(X, Y): vpt(" in several.stderr
+
+
 def test_explain_of_an_absent_fact_ends_with_1() -> None:
     result = run("explain", 'vpt("ins", "L4")')
     assert result.exit_code == 1

@@ -120,6 +120,7 @@ def test_debug(folder: Path) -> None:
     assert result.stdout.splitlines() == [
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  add rule path(x, z) :- path(x, y), edge(y, z).",
+        "side effects in the output: 2 facts appear: +path(1, 4), +path(2, 4)",
     ]
     result = run(
         "debug", "reach.dl", "-F", ".", "--update", "rules.diff", "--unwanted", "ends(4)", "--reject", "+edge(3, 4)",
@@ -165,15 +166,21 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
     assert shell(
         "load rules.diff\ncommit\n"
         "suggest +ends(4)\n"
-        "reject +ends(y) :- edge(_, y), !edge(y, _).\n"
+        "reject ends(y) :- edge(_, y), !edge(y, _).\n"
         "suggest -path(1, 3); apply; rule 3\n"
     )[6:] == [
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  remove rule ends(y) :- edge(_, y), !edge(y, _).",
+        "side effects in the output: none",
+        "`apply` does it; `reject ends(y) :- edge(_, y), !edge(y, _).` looks for another",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  delete edge(3, 4)",
+        "side effects in the output: 1 fact disappears: -path(3, 4)",
+        "`apply` does it; `reject edge(3, 4)` looks for another",
         "undo 1 of 4 elements of epoch 2 (verified, minimum):",
         "  add rule path(x, z) :- path(x, y), edge(y, z).",
+        "side effects in the output: 2 facts appear: +path(1, 4), +path(2, 4)",
+        "`apply` does it; `reject path(x, z) :- path(x, y), edge(y, z).` looks for another",
         "+path(1, 3)",
         "+path(1, 4)",
         "+path(2, 4)",

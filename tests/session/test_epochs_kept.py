@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import elastalog
 from elastalog import ElastalogError
 from elastalog.session import history as history_of_sessions
 from elastalog.storage.store import Store
+from tests.commands import run
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -24,9 +25,7 @@ path(x, z) :- edge(x, y), path(y, z).
 """
 
 
-def test_the_second_time_the_store_is_opened_and_facts_are_not_read(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_second_time_the_store_is_opened_and_a_warning_says_that_facts_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "reach.dl").write_text(PROGRAM)
     (tmp_path / "facts").mkdir()
     (tmp_path / "facts" / "edge.facts").write_text("1\t2\n")
@@ -37,10 +36,19 @@ def test_the_second_time_the_store_is_opened_and_facts_are_not_read(
     with again() as db:
         db.apply({"edge": [(2, 3)]})
     (tmp_path / "facts" / "edge.facts").write_text("7\t8\n")
-    with caplog.at_level(logging.INFO, "elastalog.session"), again() as db:
+    with pytest.warns(UserWarning, match=r"at epoch 2, so `facts` were not read: .* with `db\.apply") as warned:
+        db = again()
+    with db:
         assert sorted(db["edge"]) == [(1, 2), (2, 3)]
         assert db.epoch == 2
-    assert f"store {tmp_path / 'reach.store'} is there, at epoch 2: facts are not read again" in caplog.text
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        elastalog.open(tmp_path / "reach.dl", facts={}, store=tmp_path / "reach.store").close()
+        elastalog.open(store=tmp_path / "reach.store").close()
+    asked = run("query", tmp_path / "reach.store", "path(2, X)", "-F", tmp_path / "facts")
+    assert (asked.stdout, asked.stderr.count("has its own facts, so -F was not read")) == ("3\n", 1)
+    assert run("query", tmp_path / "reach.store", "path(2, X)").stderr == ""
 
 
 @pytest.mark.parametrize(("facts", "retention"), [({"edge": [(1, 2)]}, None), (None, 5)])

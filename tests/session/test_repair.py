@@ -138,7 +138,11 @@ def test_fewest_candidates_are_inserted(seed: int) -> None:
 def test_a_suggestion_of_insertions_is_applied() -> None:
     with guarded() as db:
         found = db.suggest(missing=["path(1, 6)"], candidates=["edge(3, 5)", "-closed(5)", "edge(7, 8)"])
-        assert str(found) == ("change 2 explicit facts (verified, minimum):\n  delete closed(5)\n  insert edge(3, 5)")
+        heading, *changed, effects = str(found).splitlines()
+        assert (heading, changed) == (
+            "change 2 explicit facts (verified, minimum):", ["  delete closed(5)", "  insert edge(3, 5)"]
+        )  # fmt: skip
+        assert effects.startswith("side effects: ")
         found.apply()
         assert (1, 6) in db["path"]
         assert (db.epoch, len(db["closed"])) == (2, 0)
@@ -151,7 +155,11 @@ def test_candidates_are_found_by_why_not() -> None:
         two = db.suggest(missing=["path(1, 5)"])
         assert sorted(e.sign for e in two.elements) == ["+", "-"]
         assert (two.verified, two.minimum) == (True, False)
-        assert two.why_not_proven == "the candidates were found by why-not"
+        assert two.why_not_proven == "only candidates that why-not finds were tried"
+        assert str(two).splitlines()[0] == (
+            "change 2 explicit facts (verified; not proven minimum because only candidates that why-not finds were "
+            "tried; lower bound 1):"
+        )
         two.apply()
         assert (1, 5) in db["path"]
 
@@ -193,9 +201,14 @@ def test_repair_on_the_command_line(tmp_path: Path) -> None:
         return run("debug", tmp_path / "reach.dl", "-F", tmp_path, *words)
 
     assert debug("--unwanted", "path(1, _)").stdout == (
-        "change 1 explicit fact (verified, minimum):\n  delete edge(1, 2)\n"
+        "change 1 explicit fact (verified, minimum):\n  delete edge(1, 2)\nside effects: none\n"
     )
-    assert debug("--missing", "path(1, 9)", "--candidate", "edge(3, 9)").stdout.endswith("\n  insert edge(3, 9)\n")
+    inserted = debug("--missing", "path(1, 9)", "--candidate", "edge(3, 9)")
+    assert inserted.stdout.splitlines()[1] == "  insert edge(3, 9)"
+    assert inserted.stderr == "note: `--reject 'edge(3, 9)'` looks for another\n"
+    weighed = debug("--unwanted", "path(1, 3)", "--weight", "edge(1, 2)=5")
+    assert weighed.stdout.splitlines()[1] == "  delete edge(2, 3)"
+    assert debug("--unwanted", "path(1, 3)", "--weight", "edge(1, 2)").exit_code == 2
     assert debug("--unwanted", "path(1, 2)", "--over", "update").exit_code == 2
     assert debug("--localise", "--unwanted", "path(1, 2)").exit_code == 2
     assert debug("--missing", "path(9, 9)", "--candidate", "edge(3, 9)").exit_code == 1

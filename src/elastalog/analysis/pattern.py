@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from elastalog.analysis.draft import constant_value
 from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
-from elastalog.analysis.values import NIL, Branch, Record
+from elastalog.analysis.values import NIL, Branch, Record, sort_key
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.diagnostics.source import Source, Span
@@ -33,6 +33,17 @@ class Pattern:
     @property
     def is_fact(self) -> bool:
         return not any(isinstance(term, Free) for term in self.terms)
+
+    def fits(self, values: tuple[Value, ...]) -> bool:
+        """Whether a fact of its relation with these values fits it."""
+        known: dict[str, Value] = {}
+        for term, value in zip(self.terms, values, strict=True):
+            if not isinstance(term, Free):
+                if sort_key(term) != sort_key(value):  # by which NaN equals NaN
+                    return False
+            elif term.name is not None and sort_key(known.setdefault(term.name, value)) != sort_key(value):
+                return False
+        return True
 
 
 _OR_ELSE = ", a variable, or `_`"

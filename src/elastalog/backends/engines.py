@@ -49,6 +49,10 @@ def backend_maker(engine: str, cluster: Cluster | None = None, room: int | None 
 
             return KernelBackend
         case ("gpu", _) | ("auto", None):
+            from elastalog.backends.gpu import starting
+
+            if engine == "gpu" and starting.is_there():
+                starting.begin()  # beside all that comes before
             return partial(_kernel_with_device, is_asked=engine == "gpu", room=room)
         case _:
             raise ValueError(f"there is no engine `{engine}`, or not without a cluster")
@@ -64,9 +68,7 @@ def _kernel_with_device(
     is_asked: bool,
     room: int | None,
 ) -> Backend:
-    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy. One that
-    was asked for is started now, beside the reading of facts, and so it is where they are many; otherwise when a
-    stratum takes long."""
+    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy."""
     from elastalog.backends.gpu import starting
     from elastalog.backends.kernel.backend import KernelBackend
 
@@ -75,10 +77,7 @@ def _kernel_with_device(
     if not is_there and not is_asked:
         log.info("in this process: %s", NO_OTHER_PLACE)
         return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
-    from elastalog.backends.gpu.place import DevicePlace, is_worth_a_start_ahead
-
-    if is_there and (is_asked or is_worth_a_start_ahead(program, watch.expected)):
-        starting.begin()
+    from elastalog.backends.gpu.place import DevicePlace
 
     arrays = None
     if not is_there:

@@ -149,6 +149,10 @@ class UpdateChanges(Protocol):
     def size(self, relation: str) -> int:
         """About how many facts are stored of a relation now, which it has reached already (see `Backend.stored`)."""
 
+    def levels(self, relation: str) -> tuple[int, int]:
+        """About how many facts of a relation are explicit, and the sum of their levels, 0 where these are not known, or
+        are those of lower strata too."""
+
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
@@ -459,11 +463,12 @@ class ListedChanges(Mapping[str, tuple[Rows, Rows]]):
         if found is None:
             words = np.frombuffer(bytearray(self._listed), np.int32)  # operators take what may be written to
             found, first = {}, LISTING + LISTED * int(words[0])
-            for number, width, size, came, went in words[LISTING:first].reshape(-1, LISTED).tolist():
-                facts = words[first : first + size * width].reshape(size, width)
-                first += size * width
+            head = iter(words[LISTING:first].tolist())
+            for number, width, size, came, went in zip(head, head, head, head, head):  # noqa: B905  # fives
                 if came or went:
+                    facts = words[first : first + size * width].reshape(size, width)
                     found[self._names[number]] = facts[:came], facts[size - went :]
+                first += size * width
             self._found = found
         return found
 

@@ -43,8 +43,7 @@ class Watch:
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
     looked up or made by joins, in so many `rounds` of evaluations from the start, of which those count once that
     compiled code runs without returning; of these rows, `spared` is what one thread did not have to do, since others
-    helped; updates have `touched` facts. All of it is the same whenever the same is done. `expected`: about how many
-    facts are going to be read."""
+    helped; updates have `touched` facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,
@@ -61,7 +60,6 @@ class Watch:
         self.spared = 0
         self.rounds = 0
         self.touched = 0
-        self.expected = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
@@ -77,7 +75,7 @@ class Watch:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
         the system does not give is beyond these limits too. `asked`: the question that it answers."""
-        return _Within(self, seconds, memory, asked)
+        return _Within(self, None if seconds is memory is asked is None else (seconds, memory, asked))
 
     def allow(
         self,
@@ -126,6 +124,13 @@ class Watch:
         self.rows += rows
         self.effort += effort
         return effort
+
+    def add(self, derivations: int, rows: int, effort: int, touched: int = 0) -> None:
+        """Counts what was done and counted elsewhere."""
+        self.derivations += derivations
+        self.rows += rows
+        self.effort += effort
+        self.touched += touched
 
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
@@ -177,7 +182,7 @@ class Watch:
         quota.require(size, self.memory)
 
 
-_NOTHING = (None, None, None)
+_LIMIT = quota.LIMIT
 
 _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""
@@ -188,22 +193,22 @@ class _Within:
 
     __slots__ = ("_given", "_process", "_quota", "_usual", "_watch")
 
-    def __init__(self, watch: Watch, *given: Any) -> None:
+    def __init__(self, watch: Watch, given: tuple[Any, ...] | None) -> None:
         self._watch = watch
         self._given = given
 
     def __enter__(self) -> None:
         watch = self._watch
         usual = self._usual = watch.quota
-        self._quota = None if self._given == _NOTHING else within(*self._given).__enter__()
-        self._process = quota.LIMIT.set(watch.memory)
+        self._quota = None if self._given is None else within(*self._given).__enter__()
+        self._process = _LIMIT.set(watch.memory)
         watch.quota = self._quota or CURRENT.get() or usual
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.quota = self._usual
-        quota.LIMIT.reset(self._process)
+        _LIMIT.reset(self._process)
         if self._quota is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):

@@ -124,14 +124,14 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 def query(
     program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
 ) -> None:
-    """Ask a program, over the fact files of a folder, or a store.
+    """Answer a query over a program and its fact files, or over a store.
 
-    Of a program only what the answer needs is derived, and only the files are read that it depends on.
+    For a program, only the facts that the answer needs are derived, and only the files that it depends on are read.
 
-    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer a line: the values of the variables in
-    the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json` one object a
-    line. A query without variables is answered by `yes` or `no`. A VALUE in double quotes is a text even if it is a
-    number.
+    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer per line: the values of the variables
+    in the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json`, one object
+    per line. The answer to a query without variables is `yes` or `no`. A VALUE in double quotes is a text even if it is
+    a number.
 
     \b
     Examples:
@@ -219,6 +219,8 @@ def explain(
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
+    FACT may be a pattern that only one fact fits, such as path(1, _); if several do, the error names some.
+
     With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
 
     \b
@@ -268,9 +270,9 @@ def whynot(
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
-    FACT may be a pattern, as path(1, X): then why no other fact fits it.
+    FACT may be a pattern such as path(1, X); the answer then says why no other fact fits it.
 
-    Every literal is marked: ✓ it holds, X it fails, ? it depends on variables that nothing binds.
+    Each literal is marked: ✓ holds, X fails, ? depends on variables that nothing binds.
 
     \b
     Examples:
@@ -321,11 +323,15 @@ class Search:
     )
     reject: tuple[str, ...] = option(
         "--reject", multiple=True, metavar="ELEMENT",
-        help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+        help="A fact or rule that must stay as it is, or a pattern, as edge(1, _); may be repeated.",
+    )  # fmt: skip
+    weights: tuple[str, ...] = option(
+        "--weight", multiple=True, metavar="ELEMENT=N",
+        help="How much changing a fact, or each that fits a pattern, counts; may be repeated.  [default: 1]",
     )  # fmt: skip
     over: str | None = option(
         "--over", type=click.Choice(["update", "facts"]),
-        help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+        help="Undo part of an update, or change any explicit facts.  [default: the update, if the faults came with it]",
     )  # fmt: skip
     candidates: tuple[str, ...] = option(
         "--candidate", multiple=True, metavar="FACT",
@@ -354,18 +360,20 @@ class Search:
 @at_option
 @report_options
 def debug(program: str, options: SessionOptions, asked: Search, at: int | None, console: Console) -> None:
-    """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
+    """Find the smallest part of an update to undo, or the fewest facts to change, so that faults disappear.
 
-    Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
-    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two; with --at, as if
-    an earlier epoch were the last. Without an update, or with --over facts, explicit facts are looked at, whenever they
-    came: those to delete, for missing facts those to insert. An unwanted fact may be a pattern, as path(1, _).
+    A fault is a fact that holds and should not (--unwanted), or one that should hold and does not (--missing). Every
+    answer has been tried out. If PROGRAM is a store, its last update is examined, or what happened between two epochs;
+    with --at, as if an earlier epoch were the last. Without an update, or with --over facts, all explicit facts are
+    considered, whenever they came: facts to delete and, for missing ones, facts to insert. An unwanted fact may be a
+    pattern such as path(1, _).
 
     \b
     Examples:
       elastalog debug reach.dl -F facts --update monday.diff --unwanted 'path(1, 4)'
       elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
-      elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --reject 'edge(3, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --weight 'edge(1, _)=5'
       elastalog debug reach.store --unwanted 'path(1, 4)' --apply
       elastalog debug reach.store --blame 'path(1, 4)'
       elastalog debug reach.store --unwanted 'path(1, 4)' --at 17
@@ -387,18 +395,29 @@ def debug(program: str, options: SessionOptions, asked: Search, at: int | None, 
             answer = session.localise(asked.unwanted, asked.missing, **settings)
         else:
             candidates = asked.candidates or None
+            weights = dict(map(_weight, asked.weights))
             answer = repair = session.suggest(
-                asked.unwanted, asked.missing, asked.reject, over=asked.over, candidates=candidates, **settings
+                asked.unwanted, asked.missing, asked.reject, weights, over=asked.over, candidates=candidates, **settings
             )
         click.echo(_shown(answer, console, asked.proofs))
+        if not asked.localise and not asked.applies and answer.elements:
+            console.say(f"note: `--reject '{answer.elements[0].fact}'` looks for another")
         if asked.applies:
             changes = repair.apply()
             console.say(f"epoch {session.epoch}: {counted(changes.impact, 'change')}")
         _tell_time(answer, console)
 
 
+def _weight(written: str) -> tuple[str, float]:
+    element, _, number = written.rpartition("=")
+    try:
+        return element, float(number)
+    except ValueError:
+        raise click.BadParameter(f"'{written}' is not ELEMENT=N, as 'edge(1, 2)=5'", param_hint="--weight") from None
+
+
 def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
-    is_search = asked.reject or asked.over or asked.candidates
+    is_search = asked.reject or asked.weights or asked.over or asked.candidates
     if is_store(program):
         if asked.updates:
             raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
@@ -407,7 +426,9 @@ def _refuse_contradictions(program: str, asked: Search, at: int | None) -> None:
     if asked.blame is not None and (asked.unwanted or asked.missing or asked.localise or asked.epochs or is_search):
         raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
     if asked.localise and is_search:
-        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
+        raise click.UsageError(
+            "--reject, --weight, --over and --candidate are about suggestions; leave them out, or --localise."
+        )
     if asked.applies and (not is_store(program) or at is not None or asked.blame is not None or asked.localise):
         raise click.UsageError("--apply is for the repair of a store: leave out --at, --blame and --localise.")
 

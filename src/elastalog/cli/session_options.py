@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from elastalog.cli.exits import Console
 from elastalog.cli.options import click_option, duration, memory_size, option, options_of, read_program, together
@@ -133,7 +134,7 @@ class SessionOptions:
     bad_rows: Mode = BAD_ROWS
     max_bad_rows: int = MAX_BAD_ROWS
     max_memory: int | None = option(
-        "--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, as 512M or 2G."
+        "--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, such as 512M or 2G."
     )
     device_memory: int | None = option(
         "--device-memory", callback=memory_size, metavar="SIZE",
@@ -144,12 +145,18 @@ class SessionOptions:
         "--arithmetic", type=click.Choice(["check", "wrap"]), help="Integer overflow: an error, or modulo 2^64."
     )
     timeout: float | None = option(
-        "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, as 30s or 5m."
+        "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, such as 30s or 5m."
     )
     max_expansion: int = option(
         "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
         help="Maximum expansion of a compressed fact file, as a multiple of its size.",
     )  # fmt: skip
+
+    def bad_row_policy(self, quarantine: str = ".") -> BadRows:
+        """How to handle invalid rows; those that are set aside go to the folder `quarantine`."""
+        from elastalog.pipeline.files.policy import BadRows
+
+        return BadRows(self.bad_rows, self.max_bad_rows, quarantine)
 
 
 session_options: Final = together(options_of(SessionOptions, "options"), library_options)
@@ -196,10 +203,14 @@ def open_session(
     from elastalog.program import with_arithmetic
 
     limits = elastalog.Limits(options.max_memory, options.timeout, options.device_memory, options.max_expansion)
+    store, facts = more.get("store"), options.facts
+    if (path := getattr(store, "path", store)) is not None and is_store(str(path)) and not is_address(path):
+        tell_unread_facts(str(path), console)
+        facts = {}
     session = elastalog.open(
-        with_arithmetic(program, options.arithmetic), options.facts, engine=options.engine, strategy=options.strategy,
+        with_arithmetic(program, options.arithmetic), facts, engine=options.engine, strategy=options.strategy,
         levels=options.levels, jobs=options.jobs, limits=limits,
-        bad_rows=elastalog.BadRows(options.bad_rows, options.max_bad_rows, quarantine),
+        bad_rows=options.bad_row_policy(quarantine),
         functors=functions_in(options.functors), libraries=libraries_asked_for(), **more,
     )  # fmt: skip
     show_reports(session.reports, console)
@@ -233,7 +244,7 @@ def _told(report: Report) -> Iterator[Diagnostic]:
     from elastalog.pipeline.files.policy import bad_row_diagnostic, converted_diagnostic
 
     if report.bad:
-        first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
+        first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0], report.bad - 1)
         what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
         rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
         note = f"the first: {report.first_bad[0].fault.reason}"
@@ -280,10 +291,17 @@ def is_store(path: str) -> bool:
     return is_address(path) or (Path(path) / "CURRENT").is_file()
 
 
+def tell_unread_facts(store: str, console: Console) -> None:
+    """Says that fact files were not read, if some were named: a store has its own facts."""
+    if click.get_current_context().get_parameter_source("facts") is ParameterSource.COMMANDLINE:
+        console.say(f"warning: {store} has its own facts, so -F was not read; `elastalog apply` adds and removes facts")
+
+
 def opened_at(path: str, at: int | None, options: SessionOptions, console: Console) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only, at its last epoch or
     an earlier one. A folder that is no store is an error that says so."""
     if is_address(path) or Path(path).is_dir():
+        tell_unread_facts(path, console)
         return reading(path, at, options.functors, options.timeout)
     if at is not None:
         raise click.UsageError("--at is for stores")

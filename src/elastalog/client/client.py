@@ -338,7 +338,7 @@ class Client(Renamed):
                 "weights": dict(weights or {}), "epochs": epochs, "over": over, "seconds": time_limit,
             },
         )  # fmt: skip
-        return self.decoder.suggestion(told, rejected, lambda _: self.send(told["undo"]))
+        return self.decoder.suggestion(told, lambda _: self.send(told["undo"]))
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""

@@ -11,7 +11,7 @@ from elastalog.analysis.pattern import parse_fact
 from elastalog.analysis.program import Rule
 from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.answers import Blame, Element, Localisation, Suggestion
+from elastalog.debugging.answers import Blame, Element, Localisation, SideEffects, Suggestion
 from elastalog.debugging.sandbox import Seconds
 from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
@@ -63,13 +63,7 @@ class Decoder:
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
             if any(len(sides[side]) < sides[f"{side}_count"] for side in ("inserted", "deleted")):
                 cut.add(name)
-
-        def relation(name: str, found: Any) -> Relation:
-            schema = schema_named(self.schemas, name)
-            facts = np.empty((0, max(1, schema.arity)), np.int32) if found is None else found
-            return Relation.of(schema, self._dictionary, facts)
-
-        return ToldChanges(words, relation, told["impact"], frozenset(cut))
+        return ToldChanges(words, self.schemas, self._dictionary, told["impact"], frozenset(cut))
 
     # --- proofs ----------------------------------------------------------------------------------------------------
 
@@ -144,12 +138,14 @@ class Decoder:
         """What shows the faults."""
         return Localisation(**self._answer(told))
 
-    def suggestion(
-        self, told: Mapping[str, Any], rejected: Sequence[str], undo: Callable[[Suggestion], Changes]
-    ) -> Suggestion:
+    def suggestion(self, told: Mapping[str, Any], undo: Callable[[Suggestion], Changes]) -> Suggestion:
         """What to undo."""
-        turned_down = tuple(Element(text[0], self.fact(text[1:])) for text in rejected if text[0] in "+-")  # type: ignore[arg-type]
-        return Suggestion(**self._answer(told), rejected=turned_down, undo=undo, over=told["over"])
+        others = told.get("side_effects")
+        return Suggestion(
+            **self._answer(told), rejected=tuple(self._elements(told.get("rejected", ()))), undo=undo,
+            over=told["over"],
+            side_effects=others and SideEffects(**{**others, "first": tuple(self._elements(others["first"]))}),
+        )  # fmt: skip
 
     def blame(self, told: Mapping[str, Any]) -> Blame:
         """Since when, and why."""
@@ -182,9 +178,14 @@ class ToldChanges(Changes):
     """Changes as a service told them. Where it named only the first facts, asking for them raises LimitReached."""
 
     def __init__(
-        self, words: ChangedWords, relation: Callable[[str, Any], Relation], impact: int, cut: frozenset[str]
+        self,
+        words: ChangedWords,
+        schemas: Mapping[str, Schema],
+        dictionary: Dictionary,
+        impact: int,
+        cut: frozenset[str],
     ) -> None:
-        super().__init__(words, relation)
+        super().__init__(words, schemas, dictionary)
         self._impact = impact
         self._cut = cut
 

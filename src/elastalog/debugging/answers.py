@@ -5,8 +5,9 @@ known about them, and how they are shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from elastalog.debugging.sandbox import Seconds
@@ -81,13 +82,17 @@ class Answer:
     update_size: int
     seconds: Seconds = field(repr=False, compare=False)
 
-    def _lines(self, heading: str) -> Iterator[str]:
-        known = (
-            "minimum" if self.minimum else f"not proven to be minimum ({self.why_not_proven}; at least {self.bound:g})"
-        )
-        yield f"{heading} ({'verified' if self.verified else 'not verified'}, {known}):"
-        for element in self.elements:
-            yield f"  {element}"
+    @property
+    def size_in_words(self) -> str:
+        """What is known about its size."""
+        if self.minimum:
+            return "minimum"
+        bound = f"; lower bound {self.bound:g}" if self.bound > 0 else ""
+        return f"not proven minimum because {self.why_not_proven}{bound}"
+
+    def _headed(self, heading: str, lines: Iterable[str]) -> str:
+        tried, separator = "verified" if self.verified else "not verified", ", " if self.minimum else "; "
+        return "\n".join((f"{heading} ({tried}{separator}{self.size_in_words}):", *(f"  {line}" for line in lines)))
 
     def _part(self) -> str:
         first, last = self.epochs
@@ -124,10 +129,32 @@ class Localisation(Answer):
     """A part of the update that alone, applied to the earlier epoch, shows all faults."""
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(f"the faults come from {self._part()}"))
+        return self._headed(f"the faults come from {self._part()}", map(str, self.elements))
 
     def __repr__(self) -> str:
         return cut(str(self))
+
+
+class SideEffects(NamedTuple):
+    """The facts that come and go with a repair, besides the faults and what it deletes and inserts itself: of the
+    output relations, if the program has any (`is_output`), otherwise of all. `first` are some of them."""
+
+    came: int
+    went: int
+    first: tuple[Element, ...]
+    is_output: bool
+
+    def __str__(self) -> str:
+        heading = f"side effects{' in the output' * self.is_output}:"
+        numbers = ((self.came, "appear"), (self.went, "disappear"))
+        said = [f"{counted(number, 'fact')} {verb}{'s' * (number == 1)}" for number, verb in numbers if number]
+        if not said:
+            return f"{heading} none"
+        first = ", ".join(map(str, self.first[:_FEW])) + ", …" * (self.came + self.went > _FEW)
+        return f"{heading} {', '.join(said)}: {first}"
+
+
+_FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +165,9 @@ class Suggestion(Answer):
     undo: Callable[[Suggestion], Changes] | None = field(default=None, repr=False, compare=False)
     over: Literal["update", "facts"] = "update"
     """What was looked at: an update, or explicit facts whenever they came."""
+    side_effects: SideEffects | None = field(default=None, compare=False)
+    """What else applying it changes; None for an earlier epoch, and where finding out would take longer than the
+    search. `preview` of the same changes tells all of it."""
 
     @property
     def delete(self) -> tuple[Fact, ...]:
@@ -162,7 +192,10 @@ class Suggestion(Answer):
     def _as_object(self) -> dict[str, Any]:
         found = Answer._as_object(self)
         found |= {"delete": list(map(str, self.delete)), "insert": list(map(str, self.insert))}
+        found["rejected"] = _as_objects(self.rejected)
         found |= {"rules_to_remove": list(self.rules_to_remove), "rules_to_add": list(self.rules_to_add)}
+        if (others := self.side_effects) is not None:
+            found["side_effects"] = {**others._asdict(), "first": _as_objects(others.first)}
         return {**found, "over": self.over}
 
     def apply(self) -> Changes:
@@ -172,8 +205,9 @@ class Suggestion(Answer):
 
     def __str__(self) -> str:
         what = self._part() if self.over == "update" else counted(len(self.elements), "explicit fact")
-        heading, *_ = self._lines(f"{'undo' if self.over == 'update' else 'change'} {what}")
-        return "\n".join((heading, *(f"  {element.undoing} {element.fact}" for element in self.elements)))
+        heading = f"{'undo' if self.over == 'update' else 'change'} {what}"
+        said = self._headed(heading, (f"{element.undoing} {element.fact}" for element in self.elements))
+        return said if self.side_effects is None else f"{said}\n{self.side_effects}"
 
     def __repr__(self) -> str:
         return cut(str(self))
@@ -181,7 +215,8 @@ class Suggestion(Answer):
     def _repr_html_(self) -> str:
         heading, *_ = str(self).partition("\n")
         rows = [(element.undoing, element.fact) for element in self.elements]
-        return html_table(heading, ("to do", "what"), rows) + "".join(proof.to_html() for proof in self.proofs)
+        others = "" if self.side_effects is None else f"<p>{escape(str(self.side_effects))}</p>"
+        return html_table(heading, ("to do", "what"), rows) + others + "".join(one.to_html() for one in self.proofs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,5 +245,5 @@ class Blame:
         return json.dumps(found, indent=2, ensure_ascii=False)
 
 
-def _as_objects(elements: list[Element]) -> list[dict[str, str]]:
+def _as_objects(elements: Iterable[Element]) -> list[dict[str, str]]:
     return [{"sign": e.sign, "rule" if e.is_rule else "fact": str(e.fact)} for e in elements]

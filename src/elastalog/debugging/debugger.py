@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.questions import Asking, ReadFact, Refuse, Written, not_repaired
+from elastalog.debugging.questions import Asking, Elements, ReadFact, Written, not_repaired
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
 from elastalog.debugging.sandbox import words_by_relation
 from elastalog.debugging.search import News, NoSolution
@@ -51,8 +51,12 @@ class Question:
         return self.investigation.changes
 
     @property
-    def refuse(self) -> Refuse:
-        return partial(_no_element, "E1005", first=self.first, last=self.last)
+    def elements(self) -> Elements:
+        return Elements(
+            self.changes.get,
+            lambda relation: (fact for fact in self.changes if fact[0] == relation),
+            lambda element: error("E1005", element=element, first=self.first, last=self.last),
+        )
 
 
 P = ParamSpec("P")
@@ -163,8 +167,8 @@ class Debugger:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied, and
         facts that are `absent` stay so."""
         question = self._question(unwanted, missing, epochs)
-        kept = self._asking.rejected(rejected, question.changes.get, question.refuse)
-        weight_of = self._asking.weights(weights or {}, question.changes.get, question.refuse)
+        kept = self._asking.rejected(rejected, question.elements)
+        weight_of = self._asking.weights(weights or {}, question.elements)
         with self._at(question.last):
             self._require_change(question)
             goals = Goals(self._asking.words((*question.unwanted, *absent)), self._asking.words(question.missing))
@@ -206,31 +210,41 @@ class Debugger:
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
                     raise _no_fault(fact, is_unwanted, now)
-        came, refuse = partial(self._came, candidates, bool(sides[0])), partial(_no_element, "E0715")
-        kept = self._asking.rejected(rejected, came, refuse)
-        weight_of = self._asking.weights(weights or {}, came, refuse)
+        elements = self._over_facts(candidates, bool(sides[0]))
+        kept = self._asking.rejected(rejected, elements)
+        weight_of = self._asking.weights(weights or {}, elements)
         goals = Goals(self._asking.words((*sides[0], *absent)), self._asking.words(sides[1]))
         repairer = Repairer(self._case(), self._ground, _limit(time_limit), news or (lambda _: None))
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
             raise not_repaired(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
-        elements, kept_elements = (
-            [Element("+" if came(fact) else "-", self._reading.fact(fact)) for fact in facts]
+        changed, kept_elements = (
+            [Element("+" if elements.came(fact) else "-", self._reading.fact(fact)) for fact in facts]
             for facts in (outcome.flipped, kept)
         )
         return Suggestion(
-            elements, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
+            changed, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
             (0, now), self._ground.size if sides[0] else len(candidates), outcome.seconds,
             tuple(kept_elements), self._undo, "facts",
         )  # fmt: skip
 
-    def _came(self, candidates: Mapping[WordFact, bool], is_any: bool, fact: WordFact) -> bool | None:
-        """Whether a fact is there and may be deleted, or is not and may be inserted."""
-        known = candidates.get(fact)
-        if known is None and is_any and self._setting.backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0]:
-            return True
-        return known
+    def _over_facts(self, candidates: Mapping[WordFact, bool], is_any: bool) -> Elements:
+        """The candidates, which are there and may be deleted, or are not and may be inserted; and, if `is_any`, all
+        explicit facts."""
+
+        def came(fact: WordFact) -> bool | None:
+            known = candidates.get(fact)
+            if known is None and is_any:
+                return bool(self._setting.backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0]) or None
+            return known
+
+        def of_relation(relation: str) -> Iterator[WordFact]:
+            yield from (fact for fact in candidates if fact[0] == relation)
+            if is_any and (explicit := self._ground.explicit.get(relation)) is not None:
+                yield from ((relation, tuple(row)) for row in explicit.tolist())
+
+        return Elements(came, of_relation, lambda element: error("E0715", element=element), is_any_sign=True)
 
     def blame(self, written: Written, time_limit: float | None = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what in its update did that."""
@@ -344,10 +358,6 @@ class Debugger:
 def _no_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
     """The fact is as it should be."""
     return error("E1001.unwanted" if is_unwanted else "E1001.missing", fact=fact, epoch=epoch)
-
-
-def _no_element(key: str, element: str, **values: object) -> ElastalogError:
-    return error(key, element=element, **values)
 
 
 def _limit(given: float | None) -> float:

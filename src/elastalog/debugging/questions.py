@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from elastalog.analysis.pattern import Pattern, parse_pattern
 from elastalog.backends.protocol import Backend
 from elastalog.debugging.history import RuleElements
 from elastalog.debugging.sandbox import are_present
@@ -21,7 +23,7 @@ MOST_FACTS = 1_000
 """Facts as written that are remembered within an epoch."""
 
 _FAULTS = 'write facts as in the language, `["path(1, 4)"]`, or as pairs, `[("path", (1, 4))]`'
-_ELEMENTS = 'write elements as in a diff file: `["+edge(1, 2)"]`'
+_ELEMENTS = 'write facts or patterns: `["edge(1, 2)", "edge(3, _)"]`'
 
 Written: TypeAlias = str | tuple[str, Any]
 """A fact as text or as relation and values; an element in the same ways, with `+` or `-` before it, or alone."""
@@ -31,11 +33,17 @@ ReadFact: TypeAlias = Callable[[Any], tuple[str, tuple[Any, ...]]]
 Sides: TypeAlias = tuple[tuple[Fact, ...], tuple[Fact, ...]]
 """Unwanted facts and missing ones."""
 
-Came: TypeAlias = Callable[[WordFact], bool | None]
-"""Whether a fact that may be an element came or went; None if it is none."""
 
-Refuse: TypeAlias = Callable[[str], ElastalogError]
-"""The error that something is no element."""
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What may be undone or changed. `came`: whether a fact came or went, None if it is no element. `of_relation`: the
+    elements of a relation. `refuse`: the error that something is none. `is_any_sign`: signs say nothing, since an
+    explicit fact can only be deleted, and an absent one inserted."""
+
+    came: Callable[[WordFact], bool | None]
+    of_relation: Callable[[str], Iterable[WordFact]]
+    refuse: Callable[[str], ElastalogError]
+    is_any_sign: bool = False
 
 
 class Asking:
@@ -105,23 +113,24 @@ class Asking:
 
     # --- elements --------------------------------------------------------------------------------------------------
 
-    def rejected(self, given: Sequence[Written], came: Came, refuse: Refuse) -> tuple[WordFact, ...]:
+    def rejected(self, given: Sequence[Written], known: Elements) -> tuple[WordFact, ...]:
         """Elements that stay applied, each once."""
         elements = listed("rejected elements are given in a list", given, _ELEMENTS)
-        return tuple(dict.fromkeys(self._element(element, came, refuse) for element in elements))
+        return tuple(dict.fromkeys(fact for element in elements for fact in self._fitting(element, known)))
 
-    def weights(self, given: Mapping[Any, Any], came: Came, refuse: Refuse) -> dict[WordFact, float]:
-        require_mapping("weights are numbers by element", given, 'give a mapping, as `{"+edge(1, 2)": 2}`')
+    def weights(self, given: Mapping[Any, Any], known: Elements) -> dict[WordFact, float]:
+        """What elements weigh; one that several patterns fit, or that is named besides, weighs what the last says."""
+        require_mapping("weights are numbers by element", given, 'give a mapping, as `{"edge(1, 2)": 2}`')
         found = {}
         for element, weight in given.items():
             is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
             if not is_number or not 0 < weight < math.inf:
                 raise error("E1009", element=element, weight=weight)
-            found[self._element(element, came, refuse)] = float(weight)
+            found.update(dict.fromkeys(self._fitting(element, known), float(weight)))
         return found
 
-    def _element(self, written: Written, came: Came, refuse: Refuse) -> WordFact:
-        """The fact of an element, for a rule its guard. An update does only one thing to a fact, so the sign can be
+    def _fitting(self, written: Written, known: Elements) -> list[WordFact]:
+        """The facts of an element, for a rule its guard. It is known what can be done to a fact, so the sign can be
         left out."""
         sign: str | None = None
         if isinstance(written, str):
@@ -130,17 +139,29 @@ class Asking:
                 sign, written = text[0], text[1:]
         elif _is_signed(written):
             sign, written = written
+        fact: Fact | str
         if isinstance(written, str) and ":-" in written:
             # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
-            fact: Fact | str = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
+            fact = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
             words = None if self._rules is None else self._rules.fact_of(str(fact))
+            elements = [] if words is None else [words]
+        elif isinstance(written, str) and not (pattern := self._pattern(written)).is_fact:
+            fact, every = written.strip(), known.of_relation(pattern.relation)
+            elements = [words for words in every if pattern.fits(self._reading.fact(words).values)]
         else:
             fact = self.fact(written)
             words = self._reading.words(fact)
-        has_come = None if words is None else came(words)
-        if words is None or has_come is None or (sign is not None and has_come != (sign == "+")):
-            raise refuse(f"{sign or ''}{fact}")
-        return words
+            elements = [] if words is None else [words]
+        is_any_sign = sign is None or known.is_any_sign
+        found = [
+            one for one in elements if (came := known.came(one)) is not None and (is_any_sign or came == (sign == "+"))
+        ]
+        if not found:
+            raise known.refuse(f"{'' if known.is_any_sign else sign or ''}{fact}")
+        return found
+
+    def _pattern(self, written: str) -> Pattern:
+        return parse_pattern(written, self._backend.program.checked)
 
 
 def _is_signed(written: Any) -> bool:

@@ -42,7 +42,7 @@ LEAST_SECONDS = 1.0
 
 News = Callable[[str], None]
 
-_TIME_OVER = "the time was over"
+_TIME_OVER = "time ran out"
 _OTHER_FACTS = "other facts that rules negate may do with fewer"
 
 

@@ -5,6 +5,8 @@ derivations, rows and rounds, never in time, so that the same updates lead to th
 an update of which nothing is known may cost as much as a bootstrap: then both together cost twice the better of the two
 at most, whatever comes. What is known is one number for each size class, the moving average of what such updates took:
 
+- what a larger update changes at least follows from how deep the facts are that rest on it, also where nothing like it
+  was seen (see `experience`);
 - an update that should cost less than a bootstrap may cost SLACK times what it should, a bootstrap at least, and no
   more than the guarantee allows;
 - one that should cost more is not tried, on *credit*, or else given up at the least share that the guarantee allows.
@@ -61,11 +63,9 @@ LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 SLACK: Final = 3.0
 """Times what an update should cost that it may cost; from 2 to 4 the choice costs the same."""
 
-_MOST_CREDIT = 16.0
-"""Updates in a row that are not tried."""
-
-_MOST_DEBT = FACTOR - 1
-"""Updates in a row that are not tried where no credit was earned: what there is took a bootstrap to make."""
+_MOST_CREDIT = FACTOR - 1
+"""Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
+make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,6 @@ class Forecast:
     why: str
     expected: float | None
     derivations_allowed: int | None
-    seconds_allowed: float | None
     sure: float = 0.0
     bootstrap: int | None = None
     cost: float | None = None
@@ -138,12 +137,15 @@ class CostModel:
         else:
             known.succeed(features)
 
+    def is_to_learn(self, done: Driven) -> bool:
+        """Whether something is to be learnt from updates that were too small to be chosen one by one (see `small`): of
+        many that are alike a sample is enough."""
+        self._small_updates = number = self._small_updates + 1
+        is_known = number > SETTINGS.many_small_updates
+        return not is_known or done.effort >= LEAST_TO_WEIGH or not number % SETTINGS.small_update_sample
+
     def driven(self, done: Driven, is_loss: bool) -> None:
-        """Remembers what updates cost that were too small to be chosen one by one (see `small`)."""
-        self._small_updates += 1
-        is_known = self._small_updates > SETTINGS.many_small_updates
-        if is_known and done.effort < LEAST_TO_WEIGH and self._small_updates % SETTINGS.small_update_sample:
-            return
+        """Remembers what they cost."""
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:
@@ -210,7 +212,7 @@ class CostModel:
             why, allowed = "smaller updates were in vain", 0
         bootstrap = known.bootstrap_of(features.inputs).derivations
         if expected is None:
-            return Forecast(stratum.number, stratum.relations, how, why, None, allowed, None, 0.0, bootstrap)
+            return Forecast(stratum.number, stratum.relations, how, why, None, allowed, 0.0, bootstrap)
         updating = known.weight * expected.derivations
         cost, other = (anew, updating) if how == "bootstrap" else (updating, anew)
         why = (
@@ -218,7 +220,7 @@ class CostModel:
             f" which cost as much as {updating:,.0f} of a bootstrap, which should cost {anew:,.0f}"
         )
         return Forecast(
-            stratum.number, stratum.relations, how, why, expected.derivations, allowed, None, expected.sure, bootstrap,
+            stratum.number, stratum.relations, how, why, expected.derivations, allowed, expected.sure, bootstrap,
             cost, other,
         )  # fmt: skip
 
@@ -292,5 +294,5 @@ def _price(known: Experience, features: Features) -> float:
     """The credit that it takes not to try an update. Debts are for those that undo the last one, of which most is
     known."""
     if known.is_return(features):
-        return 1 - _MOST_DEBT
+        return 1 - _MOST_CREDIT
     return 1 if features.changes >= known.least_in_vain(features.is_loss) else inf

@@ -152,12 +152,13 @@ class PendingUpdate(DraftUpdate):
         self._batch = batch
         self._inserted: dict[str, np.ndarray] = {}
         self._deleted: dict[str, np.ndarray] = {}
-        self.keeps_bad = policy is not FAIL and policy.lets_pass
-        """Whether bad rows are kept apart, and are no errors."""
         if policy is not FAIL:
             self._policy = policy
+            self.keeps_bad = policy.lets_pass
 
     # What few updates have.
+    keeps_bad = False
+    """Whether bad rows are kept apart, and are no errors."""
     _policy = FAIL
     _edits = _NO_EDITS
     _change: RuleChange | None = None
@@ -316,18 +317,22 @@ class PendingUpdate(DraftUpdate):
         return self.changes
 
     def _commit(self) -> None:
+        self.commit_by(self._target.commit)
+
+    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object]) -> None:
+        """Makes it the next epoch by a function that does what `UpdateTarget.commit` does, and perhaps more."""
         if self._end is not None:
             self.require_open()
         target = self._target
+        if self._change is None and not self.keeps_bad:
+            commit(self.as_update(), self._committed)
+            return
         with target.lock:  # rules are changed from the program of the moment
             update = self.as_update()
             if self.keeps_bad and not target.is_applied(self._source, self._batch):
                 self._bad.set_aside()
-            if update.rules is None:
-                target.commit(update, self._committed)
-                return
-            with update.rules.text.placing():
-                target.commit(update, self._committed)
+            with nullcontext() if update.rules is None else update.rules.text.placing():
+                commit(update, self._committed)
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""

@@ -13,12 +13,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from elastalog.analysis.functor_values import INVALID_DATES, tell_invalid_dates
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.kernel.compile.warm import announced_compilation
@@ -29,7 +31,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.folders.addresses import is_address
+from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
@@ -120,8 +122,8 @@ def open(  # noqa: A001  # its public name
     `store`: a folder that keeps all epochs, or a `Store`. It is made if it is not there; if it is, the session
     continues where it was left, and needs neither program nor facts. Folders of facts and stores may be addresses
     (`s3://bucket/folder`): their files are fetched first, and what a store gains is put there. `strategy` and `levels`
-    are those of the store, without one `elastic` and `local`. If it is there, `facts` are not read, and a line of the
-    log says so.
+    are those of the store, without one `elastic` and `local`. If it is there, `facts` are not read, and a warning says
+    so.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; to read facts, none are needed.
@@ -199,8 +201,11 @@ def _session(
             materialisation, history = _open_store(store, files, program, read_only, at, strategy, levels, settings)
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
-        if facts is not None:
-            log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
+        if facts is not None and (not isinstance(facts, Mapping) or facts):
+            place = without_secrets(str(given.store.path))
+            told = f"the store {place} is there, at epoch {materialisation.epoch}, so `facts` were not read:"
+            advice = "leave them out, and add or remove facts with `db.apply(…)` or `db.update()`"
+            warnings.warn(f"{told} {advice}", UserWarning, stacklevel=4)
         return Session(materialisation, history, heartbeats=heartbeats, policy=given.policy)
     if given.program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
@@ -242,7 +247,10 @@ def _first_epoch(
     if named is None and inputs_of(program.checked):
         named = Path(program.tree.source.name).parent  # of a text, the current folder
     facts: InputFiles | str | os.PathLike[str] | Mapping[str, Rows] | None = named
-    watch.expected = _about_how_many(named)
+    if given.engine == "auto" and not settings.on_cluster:
+        from elastalog.backends.gpu.starting import begin_ahead
+
+        begin_ahead(any(stratum.is_recursive for stratum in program.checked.strata), _about_how_many(named))
     with ExitStack() as reading:
 
         def begin(folder: str | os.PathLike[str]) -> InputFiles:
@@ -264,10 +272,13 @@ def _first_epoch(
             with memory_as_limit(), materialisation.reading():
                 explicit, reports = initial_facts(materialisation, facts, given.policy)
             reading.close()
-            return materialisation, materialisation.bootstrap(explicit), reports
+            record = materialisation.bootstrap(explicit)
+    if INVALID_DATES:
+        tell_invalid_dates(log)
+    return materialisation, record, reports
 
 
-_BYTES_OF_A_FACT = {".parquet": 3}
+_BYTES_OF_A_FACT = {".parquet": 5}
 _BYTES_OF_TEXT = 10
 
 

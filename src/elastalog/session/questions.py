@@ -6,30 +6,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.listing import show_rule
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.query import Query, check_query, parameter_values
 from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_text
+from elastalog.diagnostics.diagnostic import error
 from elastalog.diagnostics.display import html_table
 from elastalog.evaluation.queries import PatternQuery, ask, asking, derived_by, planned_pattern
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.planning.logical import Clause
+from elastalog.provenance.fact import Fact
 from elastalog.relations.facts import Relation
 from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.words import row_of
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from elastalog.database import Written
     from elastalog.debugging.answers import Suggestion
     from elastalog.debugging.debugger import Debugger
     from elastalog.evaluation.changes import Changes
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 
 _MOST_PATTERNS = 256
 """Queries of one atom that are kept as they were planned."""
+
+_FEW = 5
+"""Facts that are named where one is asked for and several fit."""
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -62,7 +69,7 @@ class Reader:
 
         def contains(words: list[int]) -> bool:
             with lock:
-                return bool(backend.contains(name, np.array([words], np.int32)).item(0))
+                return bool(backend.contains(name, row_of(words)).item(0))
 
         return Relation(
             now.schema(name),
@@ -93,6 +100,19 @@ class Reader:
         now = self._materialisation
         with now.lock:
             return self.relation_of(now.schema(name), now.explicit_words(name))
+
+    def only(self, written: Written) -> Fact:
+        """A fact as the user writes it, or the only one that fits a pattern. Under the lock."""
+        now = self._materialisation
+        pattern = parse_pattern(written, now.program.checked) if isinstance(written, str) else None
+        if pattern is None or pattern.is_fact:
+            return now.fact(written)
+        facts = (Fact(pattern.relation, tuple(values)) for values in self.relation(pattern.relation))
+        found = list(islice((fact for fact in facts if pattern.fits(fact.values)), _FEW + 1))
+        if len(found) != 1:
+            first = ", ".join(map(str, found[:_FEW])) + ", …" * (len(found) > _FEW)
+            raise error("E0608.several" if found else "E0608.none", pattern=str(written).strip(), first=first)
+        return found[0]
 
     def query(self, text: str, parameters: Mapping[str, object]) -> Relation:
         """The answers to a query: a relation with one column per variable, or per argument of its head."""

@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from elastalog.analysis.pattern import Free, Pattern, parse_pattern
+from elastalog.analysis.pattern import Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
-from elastalog.debugging.answers import Element
+from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
 from elastalog.debugging.questions import facts_in, no_candidates
 from elastalog.diagnostics import quota
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from elastalog.analysis.program import CheckedProgram, Value
-    from elastalog.debugging.answers import Suggestion
+    from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.provenance.absence import Absence
@@ -50,7 +50,10 @@ FACT_SIZE = 500
 MOST_QUESTIONS = 200
 """Absent facts that are looked into."""
 FIRST = 8
-"""Candidates that are tried before all: the likeliest come first, and with others rules may have no end."""
+"""Candidates that are tried before all: the likeliest come first, and with others rules may have no end. And side
+effects that are named."""
+A_MOMENT = 0.1
+"""Seconds that side effects may always take; otherwise as many as the search has."""
 NEAREST = 40
 """Failing derivations of each that are looked at."""
 ENOUGH_ROWS = 10_000
@@ -105,11 +108,11 @@ def suggest_over_facts(
     try:
         found = found or repaired(candidates, asked.time_limit)
     except ElastalogError as error:
-        if any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
+        if not asked.rejected and any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
             raise no_candidates(missing, candidates, asked.candidates is None) from None
         raise
     if missing and asked.candidates is None and found.minimum and len(found.elements) > 1:
-        return replace(found, minimum=False, bound=1.0, why_not_proven="the candidates were found by why-not")
+        return replace(found, minimum=False, bound=1.0, why_not_proven="only candidates that why-not finds were tried")
     return found
 
 
@@ -147,26 +150,52 @@ def leaving_nothing(
     history: History,
     seconds: float | None,
 ) -> Suggestion:
-    """A suggestion after which nothing fits patterns that are unwanted: while one brings other facts about that do,
-    these are to stay absent too. When the time is over, one that is not called verified."""
+    """A suggestion with its side effects, after which nothing fits patterns that are unwanted: while one brings other
+    facts about that do, these are to stay absent too. When the time is over, one that is not called verified."""
     require_number("time_limit", seconds, 0)
     absent: list[Fact] = []
-    end = time.monotonic() + (TIME_LIMIT if seconds is None else seconds)
+    begun = time.monotonic()
+    end = begun + (TIME_LIMIT if seconds is None else seconds)
     while True:
         found = suggest(absent)
-        if not patterns or found.epochs[1] != now.epoch:
+        if found.epochs[1] != now.epoch:
             return found
         update = updates.begin()
         fill_undoing(update, found, now.epoch, history.log)
-        changes = updates.preview(update)
+        try:
+            with now.within(None if patterns else max(A_MOMENT, time.monotonic() - begun), None):
+                changes = updates.preview(update)
+        except LimitReached:
+            now.watch.check()  # raises if it is a limit of the user
+            return found
         came = [fact for one in patterns for fact in _fitting(one, changes[one.relation].inserted)]
         if not came:
-            return found
+            return replace(found, side_effects=_side_effects(found, changes, now.program.checked))
         if time.monotonic() > end:
             return replace(found, verified=False, minimum=False, why_not_proven="other facts come to fit the pattern")
         for fact in came:
             now.encode(fact.relation, [fact.values])  # so that it has words
         absent += came
+
+
+def _side_effects(found: Suggestion, changes: Changes, program: CheckedProgram) -> SideEffects:
+    """What changes besides what a suggestion is for, and what it does itself."""
+    relations = program.relations.values()
+    output = {one.name for one in relations if any(directive.kind == "output" for directive in one.directives)}
+    numbers: dict[Sign, int] = {"+": 0, "-": 0}
+    first: list[Element] = []
+    for name in changes:
+        came, went = changes[name].inserted, changes[name].deleted
+        sides: Any = (("+", came, found.missing, found.insert), ("-", went, found.unwanted, found.delete))
+        for sign, facts, faults, done in sides:
+            meant = {*faults, *(fact for fact in done if fact.relation == name and fact.values in facts)}
+            others = len(facts) - sum(fact.relation == name for fact in meant)
+            if others and (name in output or not output):
+                numbers[sign] += others
+                named = (fact for fact in (Fact(name, tuple(values)) for values in facts) if fact not in meant)
+                some = sorted(islice(named, MOST_QUESTIONS), key=lambda fact: sort_key(fact.values))
+                first += [Element(sign, fact) for fact in some[:FIRST]]
+    return SideEffects(numbers["+"], numbers["-"], tuple(first[:FIRST]), bool(output))
 
 
 def patterns_in(written: Any, now: Materialisation) -> list[Pattern]:
@@ -205,20 +234,9 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
 def _fitting(pattern: Pattern, relation: Iterable[tuple[Value, ...]]) -> Iterator[Fact]:
     for values in relation:
         quota.look()
-        if _fits(pattern, values):
+        if pattern.fits(values):
             quota.take(FACT_SIZE)
             yield Fact(pattern.relation, tuple(values))
-
-
-def _fits(pattern: Pattern, values: tuple[Value, ...]) -> bool:
-    known: dict[str, Value] = {}
-    for term, value in zip(pattern.terms, values, strict=True):
-        if not isinstance(term, Free):
-            if sort_key(term) != sort_key(value):  # by which NaN equals NaN
-                return False
-        elif term.name is not None and sort_key(known.setdefault(term.name, value)) != sort_key(value):
-            return False
-    return True
 
 
 # --- candidates -----------------------------------------------------------------------------------------------------

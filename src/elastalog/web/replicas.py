@@ -20,7 +20,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from threading import TIMEOUT_MAX
 
@@ -196,9 +196,7 @@ class Replicas:
         """An update to fill, for `commit`."""
         return self._first.update(source, batch)
 
-    def commit(
-        self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None
-    ) -> EpochRecord:
+    def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
         """Makes the next epoch. `committed` is called when readers see it."""
         self.follow()
         first = self._first
@@ -208,17 +206,22 @@ class Replicas:
         self._drain(first, FIRST)
         try:
             with first.engine.exclusively():
-                wanted = update.as_update()
-                with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
-                    record = first.engine.commit(wanted)
-                if record.epoch > before:
-                    self._note(record, wanted)
+                update.commit_by(self._commit)
         finally:
             if self._behind:
                 self._show(first)
-        if record.epoch > before:
+        if update.stats.epoch > before:
+            committed(update.stats)
+
+    def _commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> None:
+        before = self._first.epoch
+
+        def noted(record: EpochRecord) -> None:
             committed(record)
-        return record
+            if record.epoch > before:
+                self._note(record, update)
+
+        self._first.engine.commit(update, noted)
 
     def _note(self, record: EpochRecord, update: Update) -> None:
         """Remembers what an epoch changed, before anybody sees it."""
@@ -250,7 +253,7 @@ class Replicas:
             try:
                 self._second = second = self._first.engine.twin()
             except ElastalogError as error:
-                log.warning("there is no second side: readers wait for commits from now on: %s", error)
+                log.warning("there is no second replica: readers wait for commits from now on: %s", error)
                 self._show(self._first)
                 return
         self._show(second)
@@ -303,7 +306,7 @@ def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> b
             if not session.engine.follow(update, record):
                 return False
         except ElastalogError as error:
-            log.warning("a session could not follow epoch %d, and is made anew: %s", record.epoch, error)
+            log.warning("a session could not follow epoch %d, and is opened again: %s", record.epoch, error)
             return False
         pending.popleft()
     return True

@@ -11,10 +11,15 @@ that a start takes, and found much.
 
 from __future__ import annotations
 
-import os
+from collections.abc import Collection
+from math import prod
 
+from elastalog.analysis.program import Constant
+from elastalog.backends.gpu.starting import has_cores
 from elastalog.backends.kernel.bootstrap.handover import SoFar
 from elastalog.late import dataclass
+from elastalog.planning.logical import Clause, LogicalStratum, Scan
+from elastalog.planning.order import Statistics, order_goals
 from elastalog.settings import SETTINGS
 
 
@@ -79,6 +84,26 @@ def is_worth_a_start(so_far: SoFar, guess: Forecast, start: float) -> bool:
     return (is_long and has_cores()) or guess.is_better_there(start)
 
 
-def has_cores() -> bool:
-    """Whether a start beside the kernel takes nothing away from it."""
-    return (os.cpu_count() or 1) >= SETTINGS.device_start_cores
+def growth(stratum: LogicalStratum, statistics: Statistics, empty: Collection[str]) -> float:
+    """About how many facts follow in the next round from one of a stratum that has not begun, of the relation of which
+    most follow. Rules that join it with relations which are still `empty` are left out: nothing is known of them."""
+    follow = dict.fromkeys(stratum.relations, 0.0)
+    for clause in stratum.clauses:
+        scans = {i: goal.relation for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)}
+        for start in clause.recursive_goals:
+            if not any(relation in empty for i, relation in scans.items() if i != start):
+                follow[scans[start]] += _follow(clause, start, statistics)
+    return max(follow.values())
+
+
+def _follow(clause: Clause, start: int, statistics: Statistics) -> float:
+    bound: set[object] = set()
+    fanouts = []
+    for visit in order_goals(clause, start, set(), statistics):
+        goal = None if visit.goal is None else clause.goals[visit.goal]
+        if isinstance(goal, Scan):
+            columns = tuple(c for c, term in enumerate(goal.terms) if term in bound or isinstance(term, Constant))
+            if visit.goal != start and len(columns) < len(goal.terms):
+                fanouts.append(statistics.fanout(goal.relation, columns))
+            bound.update(goal.terms)
+    return prod(fanouts)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu import starting
-from elastalog.backends.gpu.forecast import forecast, has_cores, is_worth_a_start
+from elastalog.backends.gpu.forecast import forecast, growth, is_worth_a_start
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, SoFar
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -20,7 +20,7 @@ from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
-from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 
@@ -36,18 +36,16 @@ CHUNK = 1 << 26
 _BYTES_A_DERIVATION = 64
 
 
-def is_worth_a_start_ahead(program: LogicalProgram, facts: int) -> bool:
-    """Whether a device had better be started beside the reading of so many facts."""
-    is_recursive = any(stratum.is_recursive for stratum in program.strata)
-    return is_recursive and has_cores() and facts >= SETTINGS.device_start_ahead
-
-
 @dataclass(frozen=True, slots=True)
 class _Held:
     """Facts as the planner's statistics look at them."""
 
     rows: npt.NDArray[np.int32]
     used: int
+
+
+def _statistics(facts: Mapping[str, npt.NDArray[np.int32]]) -> KernelStatistics:
+    return KernelStatistics({name: _Held(words, len(words)) for name, words in facts.items()})
 
 
 def _variants(stratum: LogicalStratum) -> int:
@@ -124,7 +122,7 @@ class DevicePlace:
         if self.is_asked or not may_begin:
             if not self._is_worth_it(stratum, size):
                 return None
-        elif not self._is_large(stratum, size):
+        elif not self._is_large(stratum, facts, size):
             self._leave(stratum, "begun here; a GPU goes on with what takes long")
             return None
         return self._evaluated(stratum, facts, limits, levels, None)
@@ -140,7 +138,7 @@ class DevicePlace:
                 starting.begin()  # the kernel goes on meanwhile
             return False
         self._why = f" after {so_far.seconds:.2f} s here, with {so_far.found:,} facts, since the rest takes {guess}"
-        return guess.is_better_there(left)
+        return guess.is_better_there(left) and self._is_there()
 
     def take_over(
         self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], given: Mapping[str, Given]
@@ -161,7 +159,7 @@ class DevicePlace:
         from elastalog.backends.gpu.rounds import StratumRounds
 
         known = {**facts, **{name: one.facts.words for name, one in (given or {}).items()}}
-        statistics = KernelStatistics({name: _Held(words, len(words)) for name, words in known.items()})
+        statistics = _statistics(known)
         before = self._watch.derivations
 
         def run(carrier: Carrier) -> tuple[Begun, Mapping[str, int]]:
@@ -210,11 +208,18 @@ class DevicePlace:
         self._tell(stratum, "gpu", f"{self._where}: {len(members):,} facts of {len(found.rows):,} groups folded")
         return found
 
-    def _is_large(self, stratum: LogicalStratum, size: int) -> bool:
-        """Whether a stratum need not be begun here to know that it takes long."""
-        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_longest_wait
+    def _is_large(self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], size: int) -> bool:
+        """Whether a stratum need not be begun here to know that it takes long: it reads much, or every fact of it leads
+        to several others."""
+        is_quick = self._is_ready or starting.seconds_left() <= SETTINGS.device_at_once_wait
         is_simple = _variants(stratum) <= SETTINGS.device_most_variants
-        return size >= SETTINGS.device_at_once_from and is_simple and is_quick and self._is_there()
+        if not is_quick or not is_simple or size < SETTINGS.device_from:
+            return False
+        if size < SETTINGS.device_at_once_from:
+            empty = [name for name, words in facts.items() if not len(words)]
+            if growth(stratum, _statistics(facts), empty) < SETTINGS.device_growth:
+                return False
+        return self._is_there()
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
         """Whether a stratum that reads and holds so many facts goes to the device; if not, the log says so."""

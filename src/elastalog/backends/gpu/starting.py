@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elastalog.settings import SETTINGS
+
 if TYPE_CHECKING:
     from elastalog.backends.gpu.driver import Driver
 
@@ -48,6 +50,17 @@ def begin() -> None:
             _began = time.monotonic()
             _thread = threading.Thread(target=_start, name="elastalog-device")  # who leaves waits for it: it is halfway
             _thread.start()
+
+
+def begin_ahead(is_recursive: bool, facts: int) -> None:
+    """Starts a device that nobody has asked for beside the reading of about so many facts, if they are worth it."""
+    if is_recursive and facts >= SETTINGS.device_start_ahead and is_there() and has_cores():
+        begin()
+
+
+def has_cores() -> bool:
+    """Whether a start beside the kernel takes nothing away from it."""
+    return (os.cpu_count() or 1) >= SETTINGS.device_start_cores
 
 
 def is_ready() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elastalog.analysis.listing import show_literal, show_rule
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.cli.questions import FORMS, rendered, value_from
 from elastalog.diagnostics.messages import counted
 from elastalog.diagnostics.nearest import did_you_mean
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
 
-from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, signed
+from elastalog.cli.shell_commands.state import Command, Piece, ShellState, require_nothing, require_some, signed, split
 from elastalog.cli.shell_commands.updates import change_lines
 
 
 def _explain(state: ShellState, arguments: Piece) -> None:
-    fact = _fact(state, "explain", arguments)
+    require_some("explain", arguments, "a fact", "write it as `explain path(1, 4)`")
     with arguments.placing():
-        proof = state.session.explain(fact, state.explanations.depth)
+        proof = state.session.explain(arguments.text, state.explanations.depth)
     _show_proof(state, proof)
 
 
@@ -149,7 +150,7 @@ def _output(state: ShellState, arguments: Piece) -> None:
     try:
         path.write_text("", encoding="utf-8")
     except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "it is no path"
+        reason = getattr(fault, "strerror", None) or "it is not a path"
         raise arguments.error(
             "E0652", f"it cannot be written to: {reason}".lower(), advice="give another file"
         ) from None
@@ -192,7 +193,8 @@ def _take_faults(state: ShellState, command: str, arguments: Piece) -> None:
     sides: dict[str, list[str]] = {"+": [], "-": []}
     for sign, piece in signed(arguments):
         with piece.placing():
-            state.session.engine.fact(piece.text)
+            if not parse_pattern(piece.text, state.session.program.checked).is_fact and sign == "-":
+                state.session.engine.fact(piece.text)  # says that it must be a fact
         sides[sign].append(piece.text)
     asked = state.debugging
     asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
@@ -222,14 +224,21 @@ def _suggest_again(state: ShellState, arguments: Piece) -> None:
             asked.unwanted, asked.missing, asked.rejected, on_progress=_news(state)
         )
     _show_answer(state, asked.suggestion)
+    if asked.suggestion.elements:
+        state.say(f"`apply` does it; `reject {asked.suggestion.elements[0].fact}` looks for another")
 
 
 def _reject(state: ShellState, arguments: Piece) -> None:
     asked = state.debugging
     if not asked.unwanted and not asked.missing:
         raise arguments.error("E0652", "nothing was suggested", advice="ask with `suggest +path(1, 4)` first")
-    require_some("reject", arguments, "an element", "write it as `reject +edge(3, 4)`, or with a rule")
-    asked.rejected += [f"{sign}{piece.text}" for sign, piece in signed(arguments)]
+    require_some("reject", arguments, "what is to stay", "write it as `reject edge(3, 4)`, or with a pattern or a rule")
+    text = arguments.text
+    if ":-" in text or text[0] in "+-":
+        pieces = [f"{sign}{piece.text}" for sign, piece in signed(arguments)] if text[0] in "+-" else [text]
+    else:
+        pieces = [piece.trimmed().text for piece in split(arguments, ",")]
+    asked.rejected += pieces
     _suggest_again(state, arguments)
 
 
@@ -268,10 +277,11 @@ DEBUGGING: Final = (
     ),
     Command(
         "suggest +R(1) -S(2)",
-        "show the smallest part of the last update to undo so that these faults go away",
+        "show the smallest part of the last update to undo, or the fewest facts to change, so that +facts disappear "
+        "and -facts appear",
         _suggest,
     ),
-    Command("reject +E(1)", "suggest again, while parts of the update stay applied", _reject),
+    Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),
     Command("apply", "undo what was suggested, as a new update", _apply),
     Command("proofs", "show the proofs that connect the last answer with its faults", _proofs),
     Command("blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame),

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
@@ -56,6 +56,11 @@ class BadRow:
     fault: Fault
     text: str
 
+    def as_json(self) -> dict[str, Any]:
+        """It as a quarantine holds it, and as a service reports it."""
+        fault = self.fault
+        return {"file": self.file, "line": self.line, "code": fault.code, "reason": fault.reason, "text": self.text}
+
     @property
     def location(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
@@ -97,13 +102,13 @@ def refuse(policy: BadRows, relation: str, bad: list[BadRow]) -> None:
     match policy.policy:
         case "fail":
             if bad:
-                raise ElastalogError(_diagnostics(relation, bad))
+                raise bad_rows_error(f"bad row for `{relation}`", bad)
         case "skip":
             if len(bad) > policy.most:
                 raise LimitReached(
                     [
                         finding("E0513", location=bad[0].file, bad=len(bad), relation=relation, most=policy.most),
-                        *_diagnostics(relation, bad),
+                        *bad_rows_error(f"bad row for `{relation}`", bad).diagnostics,
                     ]
                 )
         case "quarantine":
@@ -120,18 +125,13 @@ def report_of(
     return Report(relation, tuple(files), loaded, len(bad), tuple(bad[:MOST_REPORTED]), place, converted)
 
 
-def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
+def bad_row_diagnostic(heading: str, row: BadRow, more: int = 0) -> Diagnostic:
     """The diagnostic of one bad row, which may speak for others."""
     notes = [f"the row is {shown(row.text)}"]
     if more:
         notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
-    return Diagnostic(
-        code=row.fault.code,
-        message=f"bad row for `{relation}`: {row.fault.reason}",
-        notes=tuple(notes),
-        help=row.fault.help,
-        location=row.location,
-    )
+    fault = row.fault
+    return Diagnostic(fault.code, f"{heading}: {fault.reason}", (), tuple(notes), fault.help, location=row.location)
 
 
 def converted_diagnostic(report: Report) -> Diagnostic:
@@ -147,22 +147,20 @@ def converted_diagnostic(report: Report) -> Diagnostic:
     )
 
 
-def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
-    """The first bad rows; what helps against several is said once, with the first."""
-    reported = bad[:MOST_REPORTED]
-    found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
-    found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
+def bad_rows_error(heading: str, bad: list[BadRow]) -> ElastalogError:
+    """The first bad rows of each reason; what helps against several is said once, with the first."""
+    reported = list({row.fault.reason: row for row in reversed(bad)}.values())[::-1][:MOST_REPORTED]
+    found = [bad_row_diagnostic(heading, row) for row in reported[:-1]]
+    found += [bad_row_diagnostic(heading, row, len(bad) - len(reported)) for row in reported[-1:]]
     helps = [one.help for one in found]
-    return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
+    return ElastalogError(
+        [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
+    )
 
 
 def quarantine_lines(bad: Iterable[BadRow]) -> bytes:
     """Bad rows as a quarantine holds them: JSON, one a line."""
-    records = (
-        {"file": row.file, "line": row.line, "code": row.fault.code, "reason": row.fault.reason, "text": row.text}
-        for row in bad
-    )
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    return b"".join(json.dumps(row.as_json()).encode() + b"\n" for row in bad)
 
 
 class BadChanges:

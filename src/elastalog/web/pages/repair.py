@@ -173,6 +173,8 @@ class _Repair:
             self._known(found)
             for element in found.elements:
                 self._element(element, found)
+            if found.side_effects is not None:
+                raw(html(str(found.side_effects), 1_000), tag="p")
             if self._window.can_change and found.elements:
                 place = box("wb-stack")
                 with box("wb-row"):
@@ -183,12 +185,7 @@ class _Repair:
 
     def _known(self, found: Answer) -> None:
         tried = tag("verified", "plus") if found.verified else tag("not verified", "amber")
-        least = (
-            tag("minimum", "plus")
-            if found.minimum
-            else tag(f"at least {found.bound:g}; {found.why_not_proven or 'not proven to be minimum'}", "amber")
-        )
-        raw(f"{tried} {least}", "wb-row")
+        raw(f"{tried} {tag(found.size_in_words, 'plus' if found.minimum else 'amber')}", "wb-row")
 
     def _element(self, element: Element, suggestion: Suggestion | None) -> None:
         with box("wb-list wb-element"), box("wb-row"):

@@ -388,38 +388,48 @@ def fetch(block, start, stop, rows, table, shift, level):
             prefetch(level, row)
 
 
-@operator(types.void, INT, MATRIX, INT, _FLAGS)
+@operator(INT, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):
-    """Which facts are there at a level below one; without annotations, which are there."""
+    """Which facts are there at a level below one; without annotations, which are there. Returns how many."""
     home = relation_descriptor_at(address, 0)
     rows = rows_of(home)
     table = table_of(home)
     level = levels_of(home)
+    number = 0
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
+        number += 1 if found[i] else 0
+    return number
 
 
 @piece
 def change_facts(home, facts, is_present):
-    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns how many have no row, or
-    no room for an entry: then nothing was done."""
+    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns 0, or why nothing was
+    done: how many have no row, or no room for an entry; or less than 0, since some have come, or gone, before."""
     rows = rows_of(home)
     table = table_of(home)
     level = levels_of(home)
     count = counts_of(home)
     touched = touched_of(home)
     lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
+    idle = 0
     for i in range(facts.shape[0]):
-        if find_row(facts, i, rows, table, home.shift) < 0:
+        row = find_row(facts, i, rows, table, home.shift)
+        is_explicit = row >= 0 and level[row] == 0
+        if row < 0:
             lacking += 1
+        if is_explicit == is_present:
+            idle += 1
+    if idle > 0:
+        return -idle
     if lacking > 0:
         return lacking
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         entry = touched_entry(home, level, count, touched, row, ABSENT, ABSENT)
         set_explicit(entry_of(touched, entry), is_present)
-    return lacking
+    return 0
 
 
 def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
@@ -428,3 +438,12 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
     found: Vector = np.empty(len(facts), np.bool_)
     _find_below(relation.home, facts, level, found)
     return found
+
+
+def only_explicit(relation: KernelRelation, facts: Matrix, are_explicit: bool) -> Matrix:
+    """Those of some facts that are explicit, or are not, outside an update, where levels are kept. Most often all
+    are."""
+    size = len(facts)
+    found: Vector = np.empty(size, np.bool_)
+    number = _find_below(relation.home, facts, 1, found)
+    return facts if number == (size if are_explicit else 0) else facts[found == are_explicit]
