@@ -388,19 +388,16 @@ def fetch(block, start, stop, rows, table, shift, level):
             prefetch(level, row)
 
 
-@operator(INT, INT, MATRIX, INT, _FLAGS)
+@operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):
-    """Which facts are there at a level below one; without annotations, which are there. Returns how many."""
+    """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)
     rows = rows_of(home)
     table = table_of(home)
     level = levels_of(home)
-    number = 0
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
-        number += 1 if found[i] else 0
-    return number
 
 
 @piece
@@ -438,12 +435,3 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
     found: Vector = np.empty(len(facts), np.bool_)
     _find_below(relation.home, facts, level, found)
     return found
-
-
-def only_explicit(relation: KernelRelation, facts: Matrix, are_explicit: bool) -> Matrix:
-    """Those of some facts that are explicit, or are not, outside an update, where levels are kept. Most often all
-    are."""
-    size = len(facts)
-    found: Vector = np.empty(size, np.bool_)
-    number = _find_below(relation.home, facts, 1, found)
-    return facts if number == (size if are_explicit else 0) else facts[found == are_explicit]
