@@ -75,9 +75,11 @@ def test_a_fact_that_is_as_it_should_be_is_refused(db: Session) -> None:
 
 
 def test_a_fault_that_existed_before_is_refused(db: Session) -> None:
-    assert refused(lambda: db.suggest(unwanted=["path(1, 2)"]), "E1002") == "path(1, 2) held already in epoch 2"
+    assert refused(lambda: db.suggest(["path(1, 2)"], over="update"), "E1002") == "path(1, 2) held already in epoch 2"
     assert refused(lambda: db.localise(missing=["path(7, 7)"]), "E1002") == "path(7, 7) did not hold either in epoch 2"
     assert refused(lambda: db.suggest(unwanted=["path(1, 2)"], epochs=(1, 3)), "E1002")
+    found = db.suggest(unwanted=["path(1, 2)"])  # older than the update: so it is looked for among all facts
+    assert (found.over, list(map(str, found.delete))) == ("facts", ["edge(1, 2)"])
 
 
 def test_faults_are_needed_and_may_not_contradict_each_other(db: Session) -> None:

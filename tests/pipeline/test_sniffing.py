@@ -140,11 +140,15 @@ def test_facts_of_a_text_are_in_the_current_folder_and_none_are_said_to_be_so(
 @pytest.mark.parametrize(
     ("parameters", "text", "advice"),
     [
-        ('filename="d", delimiter=","', 'a,b,1\n"c, d",e,2\n', "`.input dep(rfc4180=true)`"),
-        ('filename="d"', 'package,needs,times\n"c, d",e,2\n', "`.input dep(rfc4180=true, headers=true)`"),
-        ('filename="d"', "a;b;1\n", '`.input dep(delimiter=";")`'),
-        ('filename="d", rfc4180=true', "a\tb\t1\n", r'`.input dep(delimiter="\t")`'),
-        ('filename="d"', "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n", '`.input dep(headers=true, columns="1:2:3")`'),
+        ('filename="d", delimiter=","', 'a,b,1\n"c, d",e,2\n', '`.input dep(filename="d", rfc4180=true)`'),
+        ('filename="d"', 'package,needs,times\n"c, d",e,2\n', '`.input dep(filename="d", rfc4180=true, headers=true)`'),
+        ('filename="d"', "a;b;1\n", '`.input dep(filename="d", delimiter=";")`'),
+        ('filename="d", rfc4180=true', "a\tb\t1\n", r'`.input dep(filename="d", delimiter="\t")`'),
+        (
+            'filename="d"',
+            "id\tpackage\tneeds\ttimes\n1\ta\tb\t1\n",
+            '`.input dep(filename="d", headers=true, columns="1:2:3")`',
+        ),
         ('filename="d"', '[["a", "b", 1]]\n', '`.input dep(IO=json, filename="d")`'),
         ('filename="d"', '{"package": "a"}\n', '`.input dep(filename="dep.jsonl")`'),
     ],

@@ -261,7 +261,7 @@ def test_large_unsigned_values_in_a_column_of_objects():
 
 
 def test_one_row_in_the_place_of_all():
-    with pytest.raises(ElastalogError, match=r"give rows as tuples, one for each fact: `\[\(1, 2\), \(2, 3\)\]`"):
+    with pytest.raises(ElastalogError, match=r"give a list of tuples, one for each fact: `\[\(1, 2\), \(2, 3\)\]`"):
         to_words(PAIR, (1, 2), Dictionary())
 
 

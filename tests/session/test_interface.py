@@ -271,7 +271,7 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
     (tmp_path / "users.csv").write_text("name,grp\nann,admins\n")
     (tmp_path / "p.dl").write_text(PROGRAM_SHOWN + '.input user(filename="users.csv")\n.output may\n')
     found = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl"), "-F", str(tmp_path), "-D", str(tmp_path)])
-    assert "`.input user(rfc4180=true, headers=true)`" in found.output
+    assert '`.input user(filename="users.csv", rfc4180=true, headers=true)`' in found.output
     (tmp_path / "p.dl").write_text(PROGRAM_SHOWN + '.input user(filename="users.csv", rfc4180=true, headers=true)\n')
     with pytest.raises(elastalog.ElastalogError, match="rename column `grp`, or the attribute"):
         elastalog.open(tmp_path / "p.dl")

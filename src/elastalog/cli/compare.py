@@ -46,7 +46,7 @@ _PHASES = (
 @click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
 @click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
 @click.option(
-    "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, as 30s or 5m."
+    "--timeout", callback=duration, metavar="TIME", help="Time limit of each evaluation or update, such as 30s or 5m."
 )
 @click.option("--plot", metavar="FILE", help="Plot the times of the updates to an .svg or .png file.")
 @report_options
@@ -63,8 +63,8 @@ def compare(
 ) -> None:
     """Run one workload under every strategy, and show time, memory and work.
 
-    Each strategy runs in a process of its own. Those that cannot run the program, as `counting` a recursive one, are
-    named with the reason. That all come to the same facts is checked.
+    Each strategy runs in a process of its own. Strategies that cannot run the program, such as `counting` with
+    recursion, are listed with the reason. The results are checked to be the same.
 
     \b
     Examples:

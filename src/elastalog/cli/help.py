@@ -42,8 +42,8 @@ path(x, z) :- edge(x, y), path(y, z).
 def doctor() -> None:
     """Check that Elastalog works on this machine.
 
-    Lists what is installed; evaluates, updates and stores a small program, and says how long that takes. Exit code
-    0 when the core works, whatever optional packages are missing; 1 when it does not.
+    Lists what is installed, then evaluates, updates and stores a small program and says how long that takes. The exit
+    code is 0 if the core works, whichever optional packages are missing, and 1 otherwise.
 
     \b
     Example:
@@ -150,7 +150,7 @@ def completion(shell: str) -> None:
 def explain_error(code: str | None) -> None:
     """Explain an error code.
 
-    Shows why it is an error, a program that has it and the same program mended. Without CODE, lists all codes.
+    Shows why it is an error, a program that has it, and the same program corrected. Without CODE, lists all codes.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "backup": "elastalog.cli.stores:backup",
         "verify": "elastalog.cli.stores:verify",
     },
-    "Bring RDF": {"rdf": "elastalog.cli.rdf:rdf"},
+    "Work with RDF": {"rdf": "elastalog.cli.rdf:rdf"},
     "Serve": {"serve": "elastalog.cli.service:serve", "workbench": "elastalog.cli.service:workbench"},
     "Get help": {
         "explain-error": "elastalog.cli.help:explain_error",

@@ -39,7 +39,7 @@ format_option: Final = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the diagnostics; of query, log, debug and compare also that of the answer.",
+    help="Format of the diagnostics and, for query, log, debug and compare, of the answer.",
 )
 
 _flags: Final = together(

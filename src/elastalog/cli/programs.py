@@ -218,17 +218,17 @@ def show(
 ) -> None:  # fmt: skip
     """Show the stages of a program, or a relation of a store.
 
-    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of its program as it is
-    now, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
+    Prints PROGRAM at one stage on its way from text to plan. If PROGRAM is a store, shows its current program, or the
+    facts of RELATION, written `NAME` or `NAME@EPOCH`.
 
     \b
     Stages:
       text      the text after preprocessing
       tokens    the words of the text, with line and column
       tree      what was written, as a tree
-      flat      the same as text, components and inline relations written out
-      checked   what it means: one head and one conjunction a rule, every variable typed
-      magic     the same, with only what its outputs need derived (as `.pragma "magic-transform" "*"` has it run)
+      flat      as text again, with components and inline relations expanded
+      checked   after analysis: one head and one conjunction per rule, every variable typed
+      magic     the same, rewritten to derive only what the outputs need (as `.pragma "magic-transform" "*"` has it run)
       strata    the order in which relations are evaluated
       plan      how each version of a rule is joined, before the sizes of relations are known
 
@@ -256,7 +256,7 @@ def show(
 @program_argument
 @report_options
 def check(program: str, console: Console) -> None:
-    """Check a program and report its faults.
+    """Check a program and report its errors and warnings.
 
     Looks at the grammar, names, types, variables and strata of PROGRAM, and warns of rules that may grow without end.
     Diagnostics go to standard error. The exit code
@@ -285,10 +285,10 @@ def check(program: str, console: Console) -> None:
 @click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
 @report_options
 def format_command(programs: tuple[str, ...], write: bool, only_check: bool, console: Console) -> None:
-    """Print programs in one layout.
+    """Format programs in a standard layout.
 
-    Every declaration, directive and rule begins a line, blanks and indentation are set, comments, line breaks inside
-    rules and lines for the preprocessor stay. The words of the program are never changed.
+    Every declaration, directive and rule starts on a line of its own, with uniform spacing and indentation. Comments,
+    line breaks inside rules and preprocessor lines are kept. The tokens of the program never change.
 
     \b
     Examples:
@@ -338,10 +338,10 @@ def _format(path: str, write: bool, only_check: bool) -> bool:
     "--stdio", is_flag=True, help="Use standard input and output (the default; accepted because editors pass it)."
 )
 def lsp(facts: str | None, stdio: bool) -> None:
-    """Serve an editor that speaks the language server protocol.
+    """Run a language server for editors.
 
-    Diagnostics while you write, types, definitions, references, new names, completion, repairs, layout. The editor
-    starts it and talks over standard input and output; `editors/vscode` has an extension that does.
+    Offers diagnostics as you type, types, definitions, references, renaming, completion, quick fixes and formatting.
+    The editor starts it and talks to it over standard input and output, as the extension in `editors/vscode` does.
 
     \b
     Examples:

@@ -124,14 +124,14 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]
 def query(
     program: str, query: str, parameters: tuple[str, ...], at: int | None, console: Console, options: SessionOptions
 ) -> None:
-    """Ask a program, over the fact files of a folder, or a store.
+    """Answer a query over a program and its fact files, or over a store.
 
-    Of a program only what the answer needs is derived, and only the files are read that it depends on.
+    For a program, only the facts that the answer needs are derived, and only the files that it depends on are read.
 
-    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer a line: the values of the variables in
-    the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json` one object a
-    line. A query without variables is answered by `yes` or `no`. A VALUE in double quotes is a text even if it is a
-    number.
+    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer per line: the values of the variables
+    in the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json`, one object
+    per line. The answer to a query without variables is `yes` or `no`. A VALUE in double quotes is a text even if it is
+    a number.
 
     \b
     Examples:
@@ -219,7 +219,7 @@ def explain(
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
 
-    FACT may be a pattern that only one fact fits, as path(1, _); if several do, some are named.
+    FACT may be a pattern that only one fact fits, such as path(1, _); if several do, the error names some.
 
     With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
 
@@ -270,9 +270,9 @@ def whynot(
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
-    FACT may be a pattern, as path(1, X): then why no other fact fits it.
+    FACT may be a pattern such as path(1, X); the answer then says why no other fact fits it.
 
-    Every literal is marked: ✓ it holds, X it fails, ? it depends on variables that nothing binds.
+    Each literal is marked: ✓ holds, X fails, ? depends on variables that nothing binds.
 
     \b
     Examples:
@@ -331,7 +331,7 @@ class Search:
     )  # fmt: skip
     over: str | None = option(
         "--over", type=click.Choice(["update", "facts"]),
-        help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+        help="Undo part of an update, or change any explicit facts.  [default: the update, if the faults came with it]",
     )  # fmt: skip
     candidates: tuple[str, ...] = option(
         "--candidate", multiple=True, metavar="FACT",
@@ -360,12 +360,13 @@ class Search:
 @at_option
 @report_options
 def debug(program: str, options: SessionOptions, asked: Search, at: int | None, console: Console) -> None:
-    """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
+    """Find the smallest part of an update to undo, or the fewest facts to change, so that faults disappear.
 
-    Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
-    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two; with --at, as if
-    an earlier epoch were the last. Without an update, or with --over facts, explicit facts are looked at, whenever they
-    came: those to delete, for missing facts those to insert. An unwanted fact may be a pattern, as path(1, _).
+    A fault is a fact that holds and should not (--unwanted), or one that should hold and does not (--missing). Every
+    answer has been tried out. If PROGRAM is a store, its last update is examined, or what happened between two epochs;
+    with --at, as if an earlier epoch were the last. Without an update, or with --over facts, all explicit facts are
+    considered, whenever they came: facts to delete and, for missing ones, facts to insert. An unwanted fact may be a
+    pattern such as path(1, _).
 
     \b
     Examples:

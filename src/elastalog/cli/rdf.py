@@ -40,7 +40,7 @@ _files = together(
 
 @click.group()
 def rdf() -> None:
-    """Ontologies in OWL 2 RL and triples of RDF.
+    """Use OWL 2 RL ontologies and RDF triples.
 
     \b
     Examples:
@@ -88,7 +88,7 @@ def import_(
     wanted: ImportOptions,
     console: Console,
 ) -> None:
-    """Make a store of an ontology and data, closed under OWL 2 RL.
+    """Make a store of an ontology and its data.
 
     Every class becomes a unary relation, every property a binary one, the axioms rules. Files are N-Triples, N-Quads,
     Turtle, TriG, RDF/XML or JSON-LD, by their names, or folders of them. What is outside of the profile is told.
@@ -127,7 +127,9 @@ def import_(
 @_files
 @report_options
 def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple[str, ...], console: Console) -> None:
-    """Say what of an ontology is outside of OWL 2 RL, and what of the data is inconsistent.
+    """Check an ontology and its data.
+
+    Lists what is outside of OWL 2 RL, and what is inconsistent.
 
     Axioms that do not count, or not in full, are warnings with their place. Every inconsistency is printed with its
     proof. The exit code is 1 if there is one.
@@ -163,7 +165,9 @@ def check(ontology: str, data: tuple[str, ...], base: str | None, imports: tuple
 @at_option
 @verbosity_options
 def export(store: str, path: str, explicit: bool, at: int | None, console: Console) -> None:
-    """Write the triples of a store to a file, in the format that its name says.
+    """Write the triples of a store to a file.
+
+    The name of the file says the format.
 
     \b
     Examples:
@@ -204,7 +208,9 @@ def apply(store: str, patches: tuple[str, ...], console: Console) -> None:
 @at_option
 @verbosity_options
 def query(store: str, text: str, at: int | None, console: Console) -> None:
-    """Ask a store in SPARQL; answers go to standard output, tab-separated, a solution a line.
+    """Query a store in SPARQL.
+
+    Prints one solution per line, values separated by tabs.
 
     \b
     Example:

@@ -110,7 +110,7 @@ def run(program: str | None, output: str, stats: str | None, console: Console, o
     """Evaluate PROGRAM over the fact files of a folder and write its outputs.
 
     Every relation with `.input` is read from NAME.facts (tab-separated; also .csv, .tsv, .parquet, .jsonl, .gz), every
-    relation with `.output` is written to NAME.csv, as Soufflé does. Files appear whole or not at all.
+    relation with `.output` is written to NAME.csv, as Soufflé does. Output files appear complete or not at all.
 
     \b
     Examples:

@@ -180,10 +180,10 @@ def _is_own(host: str) -> bool:
 @click.argument("program", type=click.Path(), metavar="PROGRAM|STORE")
 @service_options
 def serve(program: str, wanted: ServiceOptions, options: SessionOptions, console: Console) -> None:
-    """Offer a program over the fact files of a folder, or a store, to other programs, over HTTP.
+    """Serve a program and its fact files, or a store, over HTTP.
 
     Prints the address, and the token if one was made. Readers see the last epoch and never wait for a commit. Ctrl-C
-    ends the service when the commit under way is done. `/api/docs` at the address lists every call;
+    stops the service once the commit under way is done. `/api/docs` at the address lists every call;
     `elastalog.connect` is the client for Python. Needs the extra `web`.
 
     \b
@@ -223,12 +223,12 @@ def require_web() -> None:
 def workbench(
     program: str | None, demo: bool, opens: bool, wanted: ServiceOptions, options: SessionOptions, console: Console
 ) -> None:
-    """Work on a program over the fact files of a folder, or on a store, in a browser.
+    """Work on a program and its fact files, or on a store, in the browser.
 
-    Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Without a
-    program it begins with an empty one: paste facts and write rules on the page Program. Prints the address to open,
+    Change a fact or a rule and see every consequence; ask why, why not, and what to repair; go back in time. Without a
+    program it starts from an empty one: paste facts and write rules on the page Program. Prints the address to open,
     with a token that becomes a cookie. The interface of `elastalog serve` is at the same address. The pages load
-    nothing from elsewhere. Ctrl-C ends it. Needs the extra `web`.
+    nothing from other sites. Ctrl-C stops it. Needs the extra `web`.
 
     \b
     Examples:

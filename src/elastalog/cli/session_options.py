@@ -134,7 +134,7 @@ class SessionOptions:
     bad_rows: Mode = BAD_ROWS
     max_bad_rows: int = MAX_BAD_ROWS
     max_memory: int | None = option(
-        "--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, as 512M or 2G."
+        "--max-memory", callback=memory_size, metavar="SIZE", help="Memory limit, such as 512M or 2G."
     )
     device_memory: int | None = option(
         "--device-memory", callback=memory_size, metavar="SIZE",
@@ -145,7 +145,7 @@ class SessionOptions:
         "--arithmetic", type=click.Choice(["check", "wrap"]), help="Integer overflow: an error, or modulo 2^64."
     )
     timeout: float | None = option(
-        "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, as 30s or 5m."
+        "--timeout", callback=duration, metavar="TIME", help="Time limit of an evaluation, such as 30s or 5m."
     )
     max_expansion: int = option(
         "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",

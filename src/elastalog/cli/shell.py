@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @report_options
 def shell(program: str, budget: Budget, console: Console, options: SessionOptions) -> None:
-    """Evaluate PROGRAM, or open a store, then change its facts and ask it questions, command by command.
+    """Work with PROGRAM or a store interactively: change facts and ask questions.
 
-    `help` lists the commands. When standard input is no terminal it is a script: nothing is echoed, and the first error
-    ends it with exit code 1. With -q, `commit` shows its changes only as `commit dump_changes`.
+    `help` lists the commands. If standard input is not a terminal, it is read as a script: nothing is echoed, and the
+    first error ends it with exit code 1. With -q, `commit` shows its changes only as `commit dump_changes`.
 
     \b
     Examples:
@@ -155,7 +155,7 @@ def _execute(state: ShellState, statement: Piece) -> None:
     place = Piece(statement.source, statement.start, statement.start + len(name))
     if name in state.session and rest.text.startswith("("):
         raise place.error(
-            "E0651", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`"
+            "E0651", f"`{name}` is not a command", advice=f"write `insert`, `delete` or `query` before `{name}`"
         )
     find_command(name, place).run(state, rest)
 

@@ -114,10 +114,9 @@ class UpdateOptions:
 def apply(store: str, updates: tuple[str, ...], wanted: UpdateOptions, console: Console) -> None:
     """Apply updates to a store, each an epoch.
 
-    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
-    rules), a table with a column `op`, a folder of them, or `-` for standard input. What has been committed survives
-    anything; when an update fails, those before it stay. An update that changes nothing is remembered, but makes no
-    epoch.
+    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change per line; `+rule: …` and `-rule: …` change
+    rules), a table with a column `op`, a folder of them, or `-` for standard input. Committed updates are durable; if
+    one fails, those before it remain. An update that changes nothing is recorded, but makes no epoch.
 
     \b
     Examples:
@@ -177,9 +176,9 @@ def _read(pending: PendingUpdate, path: str, keep_bad: bool) -> None:
 def log(store: str, last: int | None, fact: str | None, console: Console) -> None:
     """List the epochs of a store, the latest first.
 
-    For each: number, time, explicit facts deleted and inserted, facts changed altogether, how it was done, how long it
-    took, its source and batch; then the rules that it changed. With `-v` also what was done to every stratum, and
-    why.
+    Shows the number and time of each epoch, the explicit facts deleted and inserted, how many facts changed in all, how
+    it was computed, how long that took, its source and batch, and the rules that it changed. With `-v`, also what was
+    done to every stratum, and why.
 
     \b
     Examples:
@@ -250,8 +249,8 @@ def _time(entry: LogEntry) -> str:
 def diff(store: str, first: int, last: int, wanted: tuple[str, ...], levels: bool, console: Console) -> None:
     """Show how epoch B of a store differs from epoch A.
 
-    Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them, new declarations before the
-    rules; with `--levels` also facts that stayed and have other proofs.
+    Prints the rules and the facts that went (`-`) and came (`+`), in the form of a diff file, new declarations before
+    the rules; with `--levels`, also facts whose lowest proof has another height.
 
     \b
     Examples:
@@ -291,9 +290,9 @@ def upgrade(
 ) -> None:
     """Change the program of a store.
 
-    The difference between the program of the store and PROGRAM (rules, declarations, facts in the text) is one update:
-    what depends on it is kept up to date, the rest stays. Relations that PROGRAM does not declare stay too; a relation
-    that it declares with other attributes is an error.
+    The difference between the program of the store and PROGRAM (rules, declarations, facts in the text) is applied as
+    one update: what depends on it is brought up to date, the rest stays. Relations that PROGRAM does not declare are
+    kept; one that it declares with other attributes is an error.
 
     \b
     Examples:
@@ -330,7 +329,7 @@ def upgrade(
 @at_option
 @verbosity_options
 def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at: int | None, console: Console) -> None:
-    """Write the relations of a store to files, one each.
+    """Write each relation of a store to a file.
 
     \b
     Examples:
@@ -356,7 +355,7 @@ def export(store: str, output: str, wanted: tuple[str, ...], explicit: bool, at:
 @click.argument("to", type=click.Path(), metavar="TO")
 @report_options
 def backup(store: str, to: str, console: Console) -> None:
-    """Copy a store into the new folder TO, while it may be in use.
+    """Copy a store into the new folder TO, even while it is in use.
 
     The copy is a store of its own, at the last epoch that was committed when it was begun, with the same history.
 
@@ -381,11 +380,10 @@ def backup(store: str, to: str, console: Console) -> None:
 def verify(store: str, recompute: bool, functors: str | None, console: Console) -> None:
     """Check a store.
 
-    Compares every file with its checksum. With `--recompute` the whole fixpoint is recomputed from the explicit
-    facts, and facts, levels and counts are compared with what is stored. It is evaluated in another way than they were
-    derived: by joins of sorted arrays, without indexes, compiled rounds and updates. Rules that only one way can
-    evaluate (choice domains, subsumption, equivalences) are named. Nothing is changed. The exit code is 0 when all is
-    well.
+    Compares every file with its checksum. With `--recompute` the whole fixpoint is recomputed from the explicit facts,
+    and facts, levels and counts are compared with what is stored. The recomputation takes another way: joins of sorted
+    arrays, without indexes, compiled rounds and updates. Rules that cannot be evaluated that way (choice domains,
+    subsumption, equivalences) are listed. Nothing is changed. The exit code is 0 if no difference is found.
 
     \b
     Examples:

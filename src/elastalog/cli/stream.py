@@ -236,17 +236,18 @@ def _refuse_old_checkpoint(asked: StreamChoices) -> None:
 @session_options
 @report_options
 def stream(program: str, asked: StreamChoices, options: SessionOptions, console: Console) -> None:
-    """Evaluate PROGRAM, then apply a stream of updates, each an epoch, each once.
+    """Evaluate PROGRAM, then apply a stream of updates, each exactly once, as an epoch.
 
     The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column
-    `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
-    is at fault, those before it have been applied (with --marks all but one), and the command ends.
+    `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. If an update is
+    faulty, the command stops; those before it have been applied (with --marks, all but one).
 
-    With --source Spark watches a folder instead: every diff file that appears in it becomes an epoch. Or a table of
-    its catalogue, with a column `op` and the attributes of the relation it is named after (or columns `op`,
-    `relation`, `a1`, `a2`, …): every file of it becomes an epoch, or all rows with the same number in a column
-    `step`, `epoch` or `batch`. With --store they are kept there, once, whatever is interrupted and started again;
-    without, every start begins with the facts. A store that is there goes on; its facts are not read again.
+    With --source, Spark watches a folder instead: every diff file that appears in it becomes an epoch. Or it watches a
+    table of its catalogue, with a column `op` and the attributes of the relation it is named after (or columns `op`,
+    `relation`, `a1`, `a2`, …): every file of it becomes an epoch, or all rows with the same number in a column `step`,
+    `epoch` or `batch`. With --store, each is kept there exactly once, however often the command is interrupted and
+    restarted; without it, every start begins from the facts. An existing store is continued, and facts are not read
+    again.
 
     \b
     Examples:

@@ -24,7 +24,7 @@ class Transport:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise _unreachable(url, "it is no address of a service")
+            raise _unreachable(url, "it is not the address of a service")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._parts = parts
         self._token = token

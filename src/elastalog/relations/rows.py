@@ -176,8 +176,9 @@ def _shown(value: object, written: Callable[[object], str] = repr) -> str:
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
     return Fault(
-        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}"
-    )
+        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {_shown(value)}",
+        "there is no Boolean type: give 1 and 0, or texts" * isinstance(value, bool),
+    )  # fmt: skip
 
 
 def _range_fault(column: Column, value: object) -> Fault:
@@ -209,7 +210,7 @@ def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
 
 
 def _no_row(row: object) -> Fault:
-    advice = "give rows as tuples, one for each fact: `[(1, 2), (2, 3)]`"
+    advice = "give a list of tuples, one for each fact: `[(1, 2), (2, 3)]`, or `[(1, 2)]` for a single one"
     return Fault(faults.TYPE, f"{_shown(row)} is {type(row).__name__}, not a tuple", advice)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.deprecated import Renamed, warn
 from elastalog.diagnostics.arguments import require_one_of, require_place, require_text, stays_here
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.display import html_table
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, BadRows
@@ -287,11 +288,12 @@ class Session(Renamed):
         candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
-        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default. An unwanted fault may be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a
-        smallest set of changes of explicit facts, whenever they came; by default the update, if there has been one.
-        Over facts, unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`:
-        to delete), or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these."""
+        What is `rejected` stays as it is: facts, patterns, rules. `weights` say how dear it is to change each of them,
+        1 by default. An unwanted fault may be a pattern: nothing fits it afterwards. `over`: `update`, or `facts` for a
+        smallest set of changes of explicit facts, whenever they came; by default the update, if the faults came with
+        it. Over facts, unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert
+        (`-edge(1,2)`: to delete), or rows by relation; those that why-not finds unless given. Then `minimum` speaks of
+        these."""
         from elastalog.session.repair import Repair, as_facts, leaving_nothing, patterns_in, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
@@ -305,12 +307,17 @@ class Session(Renamed):
             asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates, relation)
 
             def suggested(absent: Sequence[Fact]) -> Suggestion:
-                if is_over_facts:
-                    return suggest_over_facts(now, answerers, asked, absent)
-                return answerers.debugger.suggest(
-                    unwanted, missing, rejected, weights,
-                    epochs=epochs, time_limit=time_limit, news=on_progress, absent=absent,
-                )  # fmt: skip
+                if not is_over_facts:
+                    try:
+                        return answerers.debugger.suggest(
+                            unwanted, missing, rejected, weights,
+                            epochs=epochs, time_limit=time_limit, news=on_progress, absent=absent,
+                        )  # fmt: skip
+                    except ElastalogError as failed:
+                        is_older = any(found.code == "E1002" for found in failed.diagnostics)
+                        if not is_older or over is not None or epochs is not None:
+                            raise
+                return suggest_over_facts(now, answerers, asked, absent)
 
             return leaving_nothing(patterns, suggested, now, self._updates, self._history, time_limit)
 

@@ -95,8 +95,10 @@ async def of_refusal(_: Request, error: Exception) -> Response:
     if isinstance(error, Refused):
         return problem((error.diagnostic,), error.status_code)
     code = {404: "E0930", 405: "E0930"}.get(error.status_code, "E0926")
-    told = "there is no such call" if code == "E0930" else str(error.detail).lower()
-    found = problem((Diagnostic(code, told, help="see /api/docs"),), error.status_code)
+    told = "there is no such call" if error.status_code == 404 else str(error.detail).lower()
+    allowed = (error.headers or {}).get("Allow")
+    advice = f"call it with {allowed}; see /api/docs" if allowed else "see /api/docs"
+    found = problem((Diagnostic(code, told, help=advice),), error.status_code)
     found.headers.update(error.headers or {})
     return found
 

@@ -250,7 +250,7 @@ class Replicas:
             try:
                 self._second = second = self._first.engine.twin()
             except ElastalogError as error:
-                log.warning("there is no second side: readers wait for commits from now on: %s", error)
+                log.warning("there is no second replica: readers wait for commits from now on: %s", error)
                 self._show(self._first)
                 return
         self._show(second)
@@ -303,7 +303,7 @@ def _follow(session: Session, pending: Pending, asked: Quota | None = None) -> b
             if not session.engine.follow(update, record):
                 return False
         except ElastalogError as error:
-            log.warning("a session could not follow epoch %d, and is made anew: %s", record.epoch, error)
+            log.warning("a session could not follow epoch %d, and is opened again: %s", record.epoch, error)
             return False
         pending.popleft()
     return True

@@ -162,7 +162,7 @@ async def why_not(
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        raise malformed("`bindings` is no JSON object")
+        raise malformed("`bindings` is not a JSON object")
 
     def ask(session: Session) -> dict[str, Any]:
         return as_object(session.why_not(fact, limit, rule=rule, bindings=values).to_json())
@@ -381,7 +381,7 @@ def _known(since: int | None, last: str | None) -> int | None:
     if last is None or not last:
         return since
     if not last.isdecimal():
-        raise malformed("`Last-Event-ID` is no epoch")
+        raise malformed("`Last-Event-ID` is not an epoch")
     return int(last)
 
 

@@ -374,6 +374,7 @@ def test_the_bare_address_leads_to_the_reference(running: Running) -> None:
 def test_calls_that_there_are_not(http: httpx.Client) -> None:
     refused(http.get("/nothing"), 404, "E0930")
     refused(http.delete("/relations/path"), 405, "E0930")
+    assert http.get("/query").json()["help"] == "call it with POST; see /api/docs"
 
 
 def test_the_reference_asks_nothing_from_elsewhere(running: Running) -> None:

@@ -48,7 +48,7 @@ def test_the_user_says_whether_there_is_a_header() -> None:
     [
         ("", "there are no facts in it"),
         ("a,b\nc\n", "fact 2 has 1 values, and the first has 2"),
-        ("[1", "it is no JSON"),
+        ("[1", "it is not JSON"),
         ('[{"a": 1}, {"b": 2}]', "fact 1 has no `b`"),
     ],
 )

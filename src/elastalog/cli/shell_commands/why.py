@@ -150,7 +150,7 @@ def _output(state: ShellState, arguments: Piece) -> None:
     try:
         path.write_text("", encoding="utf-8")
     except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "it is no path"
+        reason = getattr(fault, "strerror", None) or "it is not a path"
         raise arguments.error(
             "E0652", f"it cannot be written to: {reason}".lower(), advice="give another file"
         ) from None
@@ -277,7 +277,8 @@ DEBUGGING: Final = (
     ),
     Command(
         "suggest +R(1) -S(2)",
-        "show the smallest part of the last update to undo so that +facts disappear and -facts appear",
+        "show the smallest part of the last update to undo, or the fewest facts to change, so that +facts disappear "
+        "and -facts appear",
         _suggest,
     ),
     Command("reject E(1)", "suggest again, without changing these facts or rules; patterns stand for many", _reject),

@@ -136,7 +136,8 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
         error = unknown_relation(relation, schemas)
-        raise ElastalogError([Diagnostic(error.code, error.reason, help=error.advice, location=str(path))])
+        advice = f"{error.advice}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
+        raise ElastalogError([Diagnostic(error.code, error.reason, help=advice, location=str(path))])
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:

@@ -148,10 +148,10 @@ def converted_diagnostic(report: Report) -> Diagnostic:
 
 
 def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
-    """The first bad rows; what helps against several is said once, with the first."""
-    reported = bad[:MOST_REPORTED]
+    """The first bad rows of each reason; what helps against several is said once, with the first."""
+    reported = list({row.fault.reason: row for row in reversed(bad)}.values())[::-1][:MOST_REPORTED]
     found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
-    found += [bad_row_diagnostic(relation, row, max(0, len(bad) - MOST_REPORTED)) for row in reported[-1:]]
+    found += [bad_row_diagnostic(relation, row, len(bad) - len(reported)) for row in reported[-1:]]
     helps = [one.help for one in found]
     return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
 

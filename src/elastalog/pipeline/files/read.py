@@ -182,7 +182,15 @@ def with_hints(schema: Schema, data: bytes, file: str, form: Format, bad: list[B
     from elastalog.pipeline.files.sniffing import setting_for
 
     advice = setting_for(schema, data, file, form)
-    return [replace(row, fault=replace(row.fault, advice=advice)) for row in bad] if advice else bad
+    name, directive = os.path.basename(file), f".input {schema.name}("
+
+    def hinted(row: BadRow) -> BadRow:
+        told = advice or row.fault.help
+        if directive in told and "filename=" not in told and name != f"{schema.name}.facts":
+            told = told.replace(directive, f'{directive}filename="{name}", ')
+        return replace(row, fault=replace(row.fault, advice=told))
+
+    return [hinted(row) for row in bad]
 
 
 def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> FactsRead:

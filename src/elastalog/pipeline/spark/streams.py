@@ -180,7 +180,7 @@ def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
     if missing:
         raise _no_columns(stream, missing)
     if not stream.isStreaming:
-        raise malformed("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")
+        raise malformed("the DataFrame is not a stream: use `spark.readStream`, or `db.apply`")
     kind = dict(stream.dtypes)[OPERATION]
     if kind.split(" ")[0] != "string":
         raise malformed(f"column `op` is {kind}, not string")
@@ -244,7 +244,7 @@ class BySteps:
         place = f"batch {number}"
         steps, rest = rows.column(0), rows.remove_column(0)
         if steps.null_count or not pa.types.is_integer(steps.type):
-            raise malformed(f"{place} has steps that are no whole numbers")
+            raise malformed(f"{place} has steps that are not whole numbers")
         return [
             Part(f"{number} step {step}", place, rest.filter(pc.equal(steps, step)))
             for step in sorted(pc.unique(steps).to_pylist())

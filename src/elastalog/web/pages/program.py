@@ -172,13 +172,17 @@ class _Program:
             await self._editor.show(text)
             return
         with self._news:
-            raw(told("The program has been changed by somebody else since. Reset shows it as it is now.", "warning"))
+            raw(
+                told(
+                    "Someone else has changed the program in the meantime. Reset shows the current version.", "warning"
+                )
+            )
 
 
 def show_commit(window: Window, done: Committed) -> None:
     """What an epoch did, and a way to undo it."""
     if done.record.is_unchanged:
-        raw(told("Nothing to do: everything is already so, and there is no new epoch."))
+        raw(told("Nothing to do: everything is already as requested, so there is no new epoch."))
         return
     record = done.record
     what = counted(record.impact, "fact")
@@ -316,7 +320,7 @@ def _json(text: str) -> tuple[Sequence[str], list[Sequence[Any]]]:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError as error:
-            raise _unreadable(f"it is no JSON: {error}") from None
+            raise _unreadable(f"it is not JSON: {error}") from None
     facts = found if isinstance(found, list) else [found]
     if all(isinstance(fact, dict) for fact in facts):
         names = list(dict.fromkeys(name for fact in facts for name in fact))
