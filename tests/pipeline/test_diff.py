@@ -102,7 +102,7 @@ def test_bad_lines_are_located(line, code, message):
         parse_diff(f'+edge(1, "fine").\n{line}\n', "u.diff", SCHEMAS)
     (diagnostic,) = error.value.diagnostics
     assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, "u.diff:2")
-    assert diagnostic.notes == (f"the line is `{line}`",)
+    assert diagnostic.notes == (f"the row is `{line}`",)
     assert diagnostic.help
 
 
@@ -114,9 +114,9 @@ def test_an_unknown_relation_offers_the_nearest():
 
 def test_all_bad_lines_are_reported_up_to_five():
     with pytest.raises(ElastalogError) as error:
-        parse_diff("nonsense\n" * 9, "u.diff", SCHEMAS)
-    assert [d.location for d in error.value.diagnostics[:5]] == [f"u.diff:{line}" for line in range(1, 6)]
-    assert (error.value.diagnostics[5].severity, error.value.diagnostics[5].message) == ("note", "4 more bad lines")
+        parse_diff("nonsense\n" + "".join(f"+edg{n}(1).\n" for n in range(9)), "u.diff", SCHEMAS)
+    assert [d.location for d in error.value.diagnostics] == [f"u.diff:{line}" for line in range(1, 6)]
+    assert error.value.diagnostics[4].notes[1] == "5 more rows are bad"
 
 
 @given(st.text(st.sampled_from('+-edge(1,"a\\).\n/ \r\0é'), max_size=40))
@@ -189,7 +189,7 @@ def test_tables_of_nullary_changes(tmp_path):
     ("name", "content", "code", "message", "place"),
     [
         ("edge.csv", "x,y\n1,a\n", "E0522", "`edge.csv` has no column `op`", ":1"),
-        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "`op` is `*`, neither `+` nor `-`", ", row 2"),
+        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "bad row for `edge`: `op` is `*`, neither `+` nor `-`", ":3"),
         ("edge.csv", "op,x,y\n+,1,a\n+,z,b\n", "E0502", "bad row for `edge`: `z` is not a number (`x`)", ":3"),
         ("egde.csv", "op,x,y\n", "E0521", "no relation `egde`", ""),
     ],

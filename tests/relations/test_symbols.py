@@ -216,7 +216,7 @@ def test_ctrl_c_right_after_an_operator_changes_no_meaning(monkeypatch: pytest.M
 def test_ctrl_c_between_a_text_and_its_id_changes_no_meaning() -> None:
     table = SmallInterner()
     table.extend(["a"])
-    table._texts.append("b")  # and then it came
+    table.listed.append("b")  # and then it came
     assert table.intern(pa.array(["c", "b"])).tolist() == [2, 1]
     assert table.find("b") == 1
 

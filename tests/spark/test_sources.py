@@ -252,7 +252,7 @@ def test_bad_rows_of_text_are_named_by_file_and_line(spark: Any, bad: Path) -> N
 def test_lines_are_numbered_in_files_that_are_read_in_blocks(spark: Any, tmp_path: Path) -> None:
     """Blocks of equal size come first, of whatever file they are."""
     for name in "ab":
-        (tmp_path / f"{name}.facts").write_text("".join(f"{i}\t{i}\n" for i in range(10, 50)) + "x\t1\n")
+        (tmp_path / f"{name}.facts").write_text("".join(f"{i}\t{i}\n" for i in range(10, 50)) + f"{name}\t1\n")
     blocks = {"spark.sql.files.maxPartitionBytes": "64", "spark.sql.files.openCostInBytes": "1"}
     before = {name: spark.conf.get(name) for name in blocks}
     try:

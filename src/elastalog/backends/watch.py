@@ -75,7 +75,7 @@ class Watch:
         """A block that may take so many seconds from now on and allocate so many bytes (None: any), and no more than
         the blocks around it. What is to be large in it is held against the memory limits before it is made, and what
         the system does not give is beyond these limits too. `asked`: the question that it answers."""
-        return _Within(self, seconds, memory, asked)
+        return _Within(self, None if seconds is memory is asked is None else (seconds, memory, asked))
 
     def allow(
         self,
@@ -124,6 +124,13 @@ class Watch:
         self.rows += rows
         self.effort += effort
         return effort
+
+    def add(self, derivations: int, rows: int, effort: int, touched: int = 0) -> None:
+        """Counts what was done and counted elsewhere."""
+        self.derivations += derivations
+        self.rows += rows
+        self.effort += effort
+        self.touched += touched
 
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
@@ -175,7 +182,7 @@ class Watch:
         quota.require(size, self.memory)
 
 
-_NOTHING = (None, None, None)
+_LIMIT = quota.LIMIT
 
 _BETWEEN_LOOKS = 0.001
 """Seconds between two looks at the memory of the process: each takes as long as a round of a small program."""
@@ -186,22 +193,22 @@ class _Within:
 
     __slots__ = ("_given", "_process", "_quota", "_usual", "_watch")
 
-    def __init__(self, watch: Watch, *given: Any) -> None:
+    def __init__(self, watch: Watch, given: tuple[Any, ...] | None) -> None:
         self._watch = watch
         self._given = given
 
     def __enter__(self) -> None:
         watch = self._watch
         usual = self._usual = watch.quota
-        self._quota = None if self._given == _NOTHING else within(*self._given).__enter__()
-        self._process = quota.LIMIT.set(watch.memory)
+        self._quota = None if self._given is None else within(*self._given).__enter__()
+        self._process = _LIMIT.set(watch.memory)
         watch.quota = self._quota or CURRENT.get() or usual
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watch.quota = self._usual
-        quota.LIMIT.reset(self._process)
+        _LIMIT.reset(self._process)
         if self._quota is not None:
             self._quota.__exit__()
         if kind is not None and issubclass(kind, MemoryError):

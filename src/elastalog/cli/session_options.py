@@ -238,7 +238,7 @@ def _told(report: Report) -> Iterator[Diagnostic]:
     from elastalog.pipeline.files.policy import bad_row_diagnostic, converted_diagnostic
 
     if report.bad:
-        first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
+        first = bad_row_diagnostic(f"bad row for `{report.relation}`", report.first_bad[0], report.bad - 1)
         what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
         rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
         note = f"the first: {report.first_bad[0].fault.reason}"

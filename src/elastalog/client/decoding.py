@@ -63,13 +63,7 @@ class Decoder:
             words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
             if any(len(sides[side]) < sides[f"{side}_count"] for side in ("inserted", "deleted")):
                 cut.add(name)
-
-        def relation(name: str, found: Any) -> Relation:
-            schema = schema_named(self.schemas, name)
-            facts = np.empty((0, max(1, schema.arity)), np.int32) if found is None else found
-            return Relation.of(schema, self._dictionary, facts)
-
-        return ToldChanges(words, relation, told["impact"], frozenset(cut))
+        return ToldChanges(words, self.schemas, self._dictionary, told["impact"], frozenset(cut))
 
     # --- proofs ----------------------------------------------------------------------------------------------------
 
@@ -184,9 +178,14 @@ class ToldChanges(Changes):
     """Changes as a service told them. Where it named only the first facts, asking for them raises LimitReached."""
 
     def __init__(
-        self, words: ChangedWords, relation: Callable[[str, Any], Relation], impact: int, cut: frozenset[str]
+        self,
+        words: ChangedWords,
+        schemas: Mapping[str, Schema],
+        dictionary: Dictionary,
+        impact: int,
+        cut: frozenset[str],
     ) -> None:
-        super().__init__(words, relation)
+        super().__init__(words, schemas, dictionary)
         self._impact = impact
         self._cut = cut
 

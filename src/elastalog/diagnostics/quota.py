@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
 from contextvars import ContextVar, Token
 from dataclasses import replace
 
@@ -59,18 +58,15 @@ class Quota:
 
     def take(self, size: int) -> None:
         """Counts memory that is about to be allocated, less what it replaces. Raises LimitReached beyond the limit."""
-        for quota in self._nested():
+        nested, outer = [self], self._outer
+        while outer is not None:
+            nested.append(outer)
+            outer = outer._outer
+        for quota in nested:
             if quota._memory is not None and quota._taken + size > quota._memory and size > 0:
                 raise self._reached(finding("E0663", memory=quota._memory / 2**20, taken=(quota._taken + size) / 2**20))
-        for quota in self._nested():
+        for quota in nested:
             quota._taken += size
-
-    def _nested(self) -> Iterator[Quota]:
-        """This one and those around it."""
-        quota: Quota | None = self
-        while quota is not None:
-            yield quota
-            quota = quota._outer
 
     def _reached(self, limit: Diagnostic) -> LimitReached:
         """The limit, at the question that reached it."""

@@ -3,10 +3,11 @@ by relation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, ListedChanges, Matrix, impact_of
 from elastalog.diagnostics.arguments import require_package, stays_here
@@ -14,8 +15,10 @@ from elastalog.diagnostics.display import html_table
 from elastalog.diagnostics.messages import counted
 from elastalog.late import dataclass
 from elastalog.program import RuleChange
-from elastalog.relations.facts import Relation
+from elastalog.relations.facts import FrameMaker, Relation
 from elastalog.relations.pairs import Rows
+from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import pandas
@@ -27,23 +30,26 @@ class RelationChanges:
     """The facts of one relation that came and went, `inserted` and `deleted`: relations, made when they are asked
     for."""
 
-    __slots__ = ("_name", "_relation", "_words")
+    __slots__ = ("_changes", "_deleted", "_inserted", "_schema")
 
-    def __init__(self, relation: Callable[[str, Rows | None], Relation], name: str, words: tuple[Rows, Rows]) -> None:
-        self._relation = relation
-        self._name = name
-        self._words = words
+    def __init__(self, changes: Changes, schema: Schema, inserted: Rows, deleted: Rows) -> None:
+        self._changes = changes
+        self._schema = schema
+        self._inserted = inserted
+        self._deleted = deleted
 
     @property
     def inserted(self) -> Relation:
-        return self._relation(self._name, self._words[0])
+        changes = self._changes
+        return Relation.of(self._schema, changes.dictionary, self._inserted, changes.make_frame)
 
     @property
     def deleted(self) -> Relation:
-        return self._relation(self._name, self._words[1])
+        changes = self._changes
+        return Relation.of(self._schema, changes.dictionary, self._deleted, changes.make_frame)
 
     def __len__(self) -> int:
-        return len(self._words[0]) + len(self._words[1])
+        return len(self._inserted) + len(self._deleted)
 
     def __repr__(self) -> str:
         return f"RelationChanges(inserted={self.inserted!r}, deleted={self.deleted!r})"
@@ -53,27 +59,36 @@ class Changes(Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
-    def __init__(self, words: ChangedWords, relation: Callable[[str, Rows | None], Relation]) -> None:
-        """`relation` makes one of words, or of none; few of those that changed are ever looked at."""
+    reports: tuple[Report, ...] = ()
+    """What was taken of the rows of the update, where bad rows may pass."""
+
+    def __init__(
+        self,
+        words: ChangedWords,
+        schemas: Mapping[str, Schema],
+        dictionary: Dictionary,
+        make_frame: FrameMaker | None = None,
+    ) -> None:
         self._listed = words
-        self._relation = relation
-        self.reports: tuple[Report, ...] = ()
-        """What was taken of the rows of the update, where bad rows may pass."""
+        self._schemas = schemas
+        self.dictionary = dictionary
+        self.make_frame = make_frame
 
     __reduce__ = stays_here("what an update changed", "hand on `changes.to_pandas()`, or rows of its relations")
 
-    @cached_property
+    @property
     def _words(self) -> ChangedWords:
         """What changed, told apart by relation."""
         listed = self._listed
         return listed.by_relation() if type(listed) is ListedChanges else listed
 
     def __getitem__(self, relation: str) -> RelationChanges:
-        words = self._words.get(relation) if isinstance(relation, str) else None  # type: ignore[redundant-expr]
+        schema = schema_named(self._schemas, relation)
+        words = self._words.get(relation)
         if words is None:
-            nothing = self._relation(relation, None).fact_words().words  # says if there is no such relation
-            words = nothing, nothing
-        return RelationChanges(self._relation, relation, words)
+            nothing = np.empty((0, max(1, schema.arity)), np.int32)
+            return RelationChanges(self, schema, nothing, nothing)
+        return RelationChanges(self, schema, *words)
 
     def __contains__(self, relation: object) -> bool:
         return isinstance(relation, str) and super().__contains__(relation)

@@ -138,12 +138,15 @@ class CostModel:
         else:
             known.succeed(features)
 
+    def is_to_learn(self, done: Driven) -> bool:
+        """Whether something is to be learnt from updates that were too small to be chosen one by one (see `small`): of
+        many that are alike a sample is enough."""
+        self._small_updates = number = self._small_updates + 1
+        is_known = number > SETTINGS.many_small_updates
+        return not is_known or done.effort >= LEAST_TO_WEIGH or not number % SETTINGS.small_update_sample
+
     def driven(self, done: Driven, is_loss: bool) -> None:
-        """Remembers what updates cost that were too small to be chosen one by one (see `small`)."""
-        self._small_updates += 1
-        is_known = self._small_updates > SETTINGS.many_small_updates
-        if is_known and done.effort < LEAST_TO_WEIGH and self._small_updates % SETTINGS.small_update_sample:
-            return
+        """Remembers what they cost."""
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:

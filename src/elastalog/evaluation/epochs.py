@@ -146,29 +146,30 @@ class Epochs:
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            self._begin(update, rewriting)
-            deleted, inserted = backend.changes.explicit()
+            if rewriting is None:
+                backend.begin(update.deleted, update.inserted)
+            else:
+                self._begin(update, rewriting)
+            changes, needed = backend.changes, backend.program.needed
+            work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
+            deleted, inserted = changes.explicit()
+            if rewriting is not None or needed:
+                guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
+                deleted, inserted = (
+                    {name: side[name] for name in side if name not in needed and name not in guards}
+                    for side in (deleted, inserted)
+                )
             if not (deleted or inserted or heartbeats) and rewriting is None:
                 with uninterrupted():
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
-            needed = backend.program.needed
-            if rewriting is None and not needed:
-                work = self.strategy.update(backend)
-            else:
-                work = self._evaluate(rewriting)
-                guards = () if rewriting is None else (*rewriting.deleted, *rewriting.inserted)
-                unnamed = {*guards, *needed}
-                deleted, inserted = (
-                    {name: side[name] for name in side if name not in unnamed} for side in backend.changes.explicit()
-                )
             went = sum(map(len, deleted.values())) if deleted else 0
             came = sum(map(len, inserted.values())) if inserted else 0
             ignored = update.size - went - came
             is_all = not ignored and len(deleted) == len(update.deleted) and len(inserted) == len(update.inserted)
             record = EpochRecord(
-                self.number + 1, went, came, ignored, backend.changes.facts(), work,
-                time.perf_counter() - began, update.source, update.batch,
+                self.number + 1, went, came, ignored, changes.facts(), work, time.perf_counter() - began,
+                update.source, update.batch,
                 update=update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
                 rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
             )  # fmt: skip

@@ -152,12 +152,13 @@ class PendingUpdate(DraftUpdate):
         self._batch = batch
         self._inserted: dict[str, np.ndarray] = {}
         self._deleted: dict[str, np.ndarray] = {}
-        self.keeps_bad = policy is not FAIL and policy.lets_pass
-        """Whether bad rows are kept apart, and are no errors."""
         if policy is not FAIL:
             self._policy = policy
+            self.keeps_bad = policy.lets_pass
 
     # What few updates have.
+    keeps_bad = False
+    """Whether bad rows are kept apart, and are no errors."""
     _policy = FAIL
     _edits = _NO_EDITS
     _change: RuleChange | None = None
@@ -319,6 +320,9 @@ class PendingUpdate(DraftUpdate):
         if self._end is not None:
             self.require_open()
         target = self._target
+        if self._change is None and not self.keeps_bad:
+            target.commit(self.as_update(), self._committed)
+            return
         with target.lock:  # rules are changed from the program of the moment
             update = self.as_update()
             if self.keeps_bad and not target.is_applied(self._source, self._batch):

@@ -344,6 +344,4 @@ class LogicalProgram:
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
         """Whether a `.limitsize` may have to cut a stratum short."""
-        declared = self.checked.relations
-        own = (declared[name] for name in stratum.relations if name in declared)
-        return stratum.is_recursive and any(d.kind == "limitsize" for relation in own for d in relation.directives)
+        return stratum.is_recursive and not self.limits.keys().isdisjoint(stratum.relations)

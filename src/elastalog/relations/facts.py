@@ -108,8 +108,7 @@ class Relation:
                 schema, dictionary, lambda: FactWords(pairs.words()), size=lambda: len(pairs), pairs=lambda: pairs,
                 make_frame=make_frame,
             )  # fmt: skip
-        facts = FactWords(words)
-        return Relation(schema, dictionary, lambda: facts, size=words.__len__, make_frame=make_frame)
+        return _GivenRelation(schema, dictionary, words, make_frame)
 
     __reduce__ = stays_here("a relation", "hand on its rows, `list(relation)`, or the table that `to_arrow` makes")
 
@@ -141,7 +140,9 @@ class Relation:
         pairs = None if self._pairs is None else self._pairs()
         if pairs is not None:
             return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
-        words = self._fetch().words
+        return self._decoded(self._fetch().words)
+
+    def _decoded(self, words: Words) -> Iterator[tuple[Value, ...]]:
         size = len(words)
         if size == 0 or not self.schema.columns:
             return iter([()] * size)
@@ -152,10 +153,12 @@ class Relation:
         return self._named(chain.from_iterable(map(self._listed, blocks)))
 
     def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
-        values, columns = self._dictionary.values, self.schema.columns
-        if len(self.schema.texts) == len(columns):
-            one_by_one = iter(values(columns[0].base, words.reshape(-1)))  # quicker than column by column
+        schema, dictionary = self.schema, self._dictionary
+        columns = schema.columns
+        if len(schema.texts) == len(columns):
+            one_by_one = dictionary.symbols.each_text(words)  # quicker than column by column
             return zip(*[one_by_one] * len(columns), strict=True)
+        values = dictionary.values
         return zip(*[values(column.base, words[:, i]) for i, column in enumerate(columns)], strict=True)
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
@@ -238,7 +241,7 @@ class Relation:
         return self._of(words[np.array(order, np.int64)])
 
     def _of(self, words: Words) -> Relation:
-        return Relation(self.schema, self._dictionary, lambda: FactWords(words), make_frame=self._make_frame)
+        return _GivenRelation(self.schema, self._dictionary, words, self._make_frame)
 
     def __repr__(self) -> str:
         size = len(self)
@@ -253,3 +256,24 @@ class Relation:
         more = [("…",)] if size > SHOWN else []
         caption = f"{self.name}: {size:,} {'fact' if size == 1 else 'facts'}"
         return html_table(caption, self.schema.names, [*self.head(), *more])
+
+
+class _GivenRelation(Relation):
+    """One of given facts. What an update changed are many of them, most of a few facts, so that little is made."""
+
+    _size = _pairs = _contains = _filed = None
+
+    def __init__(self, schema: Schema, dictionary: Dictionary, words: Words, make_frame: FrameMaker | None) -> None:
+        self.schema = schema
+        self._dictionary = dictionary
+        self._words = words
+        self._make_frame = make_frame
+
+    def _fetch(self) -> FactWords:
+        return FactWords(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        return self._decoded(self._words)

@@ -9,7 +9,7 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Looking f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, repeat
 
 import numpy as np
@@ -111,9 +111,7 @@ class Symbols:
         found = known.find_all(texts)
         if None not in found:
             return found  # type: ignore[return-value]
-        for text in texts:
-            if not text.isascii():
-                text.encode()
+        "".join(texts).encode()
         with self._lock:
             known = self._room_for(len(texts))
             return known.intern_few(texts) if isinstance(known, SmallInterner) else known.intern_texts(texts).tolist()
@@ -138,6 +136,13 @@ class Symbols:
     def texts(self, words: Words) -> list[str]:
         """The texts of ids."""
         return self._texts.texts(words)
+
+    def each_text(self, words: Words) -> Iterator[str]:
+        """The same, row after row, one by one."""
+        known = self._texts
+        if type(known) is SmallInterner:
+            return map(known.listed.__getitem__, words.ravel().tolist())
+        return iter(known.texts(words.reshape(-1)))
 
     def decode(self, words: Words) -> pa.Array:
         """The texts of ids as an Arrow array: `string`, or `large_string` when they take more than 2 GiB."""
@@ -210,18 +215,18 @@ def _as_string(array: pa.LargeStringArray) -> pa.Array:
 
 
 class SmallInterner:
-    """A bijection between texts and `ids` 0, 1, 2, … Readers need no lock: a text stands in the list before its id can
-    be found. Writers must exclude each other."""
+    """A bijection between texts, `listed`, and `ids` 0, 1, 2, … Readers need no lock: a text stands in the list before
+    its id can be found. Writers must exclude each other."""
 
-    __slots__ = ("_arrow", "_texts", "ids")
+    __slots__ = ("_arrow", "ids", "listed")
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
-        self._texts: list[str] = []
+        self.listed: list[str] = []
         self._arrow: pa.LargeStringArray | None = None
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self.listed)
 
     def intern(self, texts: pa.Array) -> Words:
         """The ids of distinct texts, new ones added."""
@@ -231,7 +236,7 @@ class SmallInterner:
         found: Words = np.fromiter(map(ids.get, listed, repeat(-1)), np.int32, len(listed))
         is_new = found < 0
         new = list(compress(listed, is_new.tolist()))
-        found[is_new] = np.arange(len(self._texts), len(self._texts) + len(new), dtype=np.int32)
+        found[is_new] = np.arange(len(self.listed), len(self.listed) + len(new), dtype=np.int32)
         self.extend(new)
         return found
 
@@ -242,12 +247,9 @@ class SmallInterner:
     def intern_few(self, texts: list[str]) -> list[int]:
         """The ids of texts, new ones added."""
         self._catch_up()
-        ids, known = self.ids, self._texts
-        for text in texts:
-            if text not in ids:
-                known.append(text)
-                ids[text] = len(known) - 1
-        return [ids[text] for text in texts]
+        ids = self.ids
+        self.extend([text for text in dict.fromkeys(texts) if text not in ids])
+        return list(map(ids.__getitem__, texts))
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one."""
@@ -259,34 +261,34 @@ class SmallInterner:
 
     def text(self, text_id: int) -> str:
         """The text of an id."""
-        return self._texts[text_id]
+        return self.listed[text_id]
 
     def texts(self, ids: Words) -> list[str]:
         """The texts of ids."""
-        return list(map(self._texts.__getitem__, ids.tolist()))
+        return list(map(self.listed.__getitem__, ids.tolist()))
 
     def take(self, ids: Words) -> pa.LargeStringArray:
         """The texts of ids as an Arrow array."""
-        if len(ids) < len(self._texts) or len(ids) <= FEW_ROWS:
+        if len(ids) < len(self.listed) or len(ids) <= FEW_ROWS:
             return array_of_texts(self.texts(ids))
         arrow = self._arrow
-        if arrow is None or len(arrow) < len(self._texts):
-            self._arrow = arrow = array_of_texts(self._texts[:])
+        if arrow is None or len(arrow) < len(self.listed):
+            self._arrow = arrow = array_of_texts(self.listed[:])
         return arrow.take(array_of_numbers(ids))
 
     def array(self, first: int, last: int) -> pa.LargeStringArray:
         """The texts with ids from first to last, that one excluded."""
-        return array_of_texts(self._texts[first:last])
+        return array_of_texts(self.listed[first:last])
 
     def extend(self, texts: list[str]) -> None:
         """Adds distinct texts that have no id yet, in order."""
         self._catch_up()
-        self._texts.extend(texts)
+        self.listed.extend(texts)
         self._catch_up()
 
     def _catch_up(self) -> None:
         """Makes the last texts findable; some may not be since Ctrl-C came between their writing and this."""
         first = len(self.ids)
-        if first < len(self._texts):
-            new = self._texts[first:]
+        if first < len(self.listed):
+            new = self.listed[first:]
             self.ids.update(zip(new, range(first, first + len(new)), strict=True))

@@ -13,6 +13,7 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 
 from __future__ import annotations
 
+import array as arrays
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
@@ -131,12 +132,12 @@ class Dictionary:
         """The words of a fact, or of some columns of one; None if the dictionary would have to add one of them. Raises
         ValueError, or NotOfType, if a value is not one of its column."""
         found: list[int] = []
-        is_known = True
+        is_known, find = True, self.symbols.finding()
         for column, value in zip(columns, values, strict=True):
             base, kind = column.base, type(value)
             word: int | None
             if kind is str and base is _SYMBOL:
-                word = self.symbols.find(value)
+                word = find(value)
             elif kind is int and base is _NUMBER and LEAST_NARROW <= value < WIDE:
                 word = value
             else:
@@ -250,6 +251,11 @@ class Dictionary:
         if is_nan.any():
             values[is_nan] = np.nan
         return self.wide.intern(values.view(np.int64)) + np.int32(WIDE)
+
+
+def row_of(words: list[Any]) -> Words:
+    """Words as a row of facts, in half the time that NumPy takes to look at a list."""
+    return np.ndarray((1, len(words)), np.int32, arrays.array("i", words))
 
 
 def _as_numpy(array: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> np.ndarray:

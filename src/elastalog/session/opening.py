@@ -31,7 +31,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.quota import within
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.folders.addresses import is_address
+from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import reading_within
 from elastalog.pipeline.files.loading import InputFiles, inputs_of
@@ -202,7 +202,8 @@ def _session(
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
         if facts is not None and (not isinstance(facts, Mapping) or facts):
-            told = f"the store {store} is there, at epoch {materialisation.epoch}, so `facts` were not read:"
+            place = without_secrets(str(given.store.path))
+            told = f"the store {place} is there, at epoch {materialisation.epoch}, so `facts` were not read:"
             advice = "leave them out, and add or remove facts with `db.apply(…)` or `db.update()`"
             warnings.warn(f"{told} {advice}", UserWarning, stacklevel=4)
         return Session(materialisation, history, heartbeats=heartbeats, policy=given.policy)

@@ -9,8 +9,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.listing import show_rule
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.query import Query, check_query, parameter_values
@@ -29,6 +27,7 @@ from elastalog.relations.functions import functions_for
 from elastalog.relations.pairs import Rows
 from elastalog.relations.records import NotOfType
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.words import row_of
 from elastalog.session.materialisation import Materialisation
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Reader:
 
         def contains(words: list[int]) -> bool:
             with lock:
-                return bool(backend.contains(name, np.array([words], np.int32)).item(0))
+                return bool(backend.contains(name, row_of(words)).item(0))
 
         return Relation(
             now.schema(name),

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,9 +27,7 @@ from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.program import Program
-from elastalog.relations.facts import Relation
-from elastalog.relations.pairs import Rows as FactRows
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.schema import Schema
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
 from elastalog.storage import errors
@@ -228,7 +225,8 @@ class Updates:
                 tell_invalid_dates(log)
             if history.store is not None:
                 history.after_commit()
-            self.listeners.tell(record, self.changes_of)
+            if self.listeners.functions or log.isEnabledFor(_INFO):
+                self.listeners.tell(record, self.changes_of)
             if now.observers:
                 ended = time.time_ns()
                 now.tell(lambda observer: observer.committed(record, ended))
@@ -243,12 +241,7 @@ class Updates:
         return self._changes(record.changes, self.schemas)  # those of now, whatever becomes of the rules
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
-        return Changes(words, partial(self._relation, schemas))
-
-    def _relation(self, schemas: Mapping[str, Schema], name: str, words: FactRows | None) -> Relation:
-        schema = schema_named(schemas, name)
-        facts = np.empty((0, schema.arity), np.int32) if words is None else words
-        return Relation.of(schema, self._materialisation.dictionary, facts, make_frame)
+        return Changes(words, schemas, self._materialisation.dictionary, make_frame)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
@@ -260,31 +253,32 @@ class Listeners:
     """Functions that are called with what an epoch changed, once it is durable, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._functions: list[Callable[[Changes], object]] = []
+        self.functions: list[Callable[[Changes], object]] = []
 
     def add(self, function: Listener) -> Listener:
         """Calls a function from now on. Returns it, so that this can be a decorator."""
         if not callable(function):
             raise wrong_kind("what is called is a function", function, "give a function of one argument, `Changes`")
-        self._functions.append(function)
+        self.functions.append(function)
         return function
 
     def tell(self, record: EpochRecord, changes: Callable[[EpochRecord], Changes]) -> None:
         """Tells of an epoch. What goes wrong in a function is logged: the epoch is there in any case."""
-        if log.isEnabledFor(logging.INFO):
+        if log.isEnabledFor(_INFO):
             origin = "".join(f" {word}" for word in (record.source, record.batch) if word is not None)
             log.info(
                 "epoch %d: %d explicit facts inserted, %d deleted, %d changes, %.3f s%s",
                 record.epoch, record.inserted, record.deleted, record.impact, record.seconds,
                 f" (from{origin})" if origin else "",
             )  # fmt: skip
-        for function in tuple(self._functions):
+        for function in tuple(self.functions):
             try:
                 function(changes(record))
             except Exception:
                 log.exception("%r failed when it was told of epoch %d", function, record.epoch)
 
 
+_INFO = logging.INFO
 _PATHS = (str, os.PathLike)
 _KINDS_OF_MARKS = tuple(kind.value for kind in Marks)
 

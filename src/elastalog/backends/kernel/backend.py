@@ -56,7 +56,9 @@ class KernelBackend:
         self._fetch = fetch
         self.program = program
         crew = ALONE if jobs == 1 else Crew(jobs)
-        self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
+        self.held = held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
+        # As they are there: every decision asks.
+        self.contains, self.size, self.facts, self.select = held.contains, held.size, held.facts, held.select
         self.evaluation = KernelEvaluation(self.held, program, dictionary, crew, self.watch, place)
         self.capabilities = Capabilities(
             shifts=KernelShifts(self.held, self) if annotation.has_levels_only else None,
@@ -97,20 +99,8 @@ class KernelBackend:
             facts[given[name]] = facts.pop(name)
         self.evaluation.load(facts)
 
-    def size(self, relation: str) -> int:
-        return self.held.size(relation)
-
     def stored(self, relation: str) -> int:
         return self.held.relations[relation].present
-
-    def facts(self, relation: str) -> FactWords:
-        return self.held.facts(relation)
-
-    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
-        return self.held.select(relation, columns, key)
-
-    def contains(self, relation: str, words: Matrix) -> Vector:
-        return self.held.contains(relation, words)
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         facts = np.ascontiguousarray(words, np.int32)
@@ -165,7 +155,7 @@ class KernelBackend:
         given = self.program.given
         if given:
             deleted, inserted = ({given.get(name, name): side[name] for name in side} for side in (deleted, inserted))
-        self.updates.begin(deleted, inserted, anew, is_explicit or self.held.is_explicit)
+        self.updates.begin(deleted, inserted, anew, is_explicit)
 
     def commit(self) -> None:
         self.updates.commit()

@@ -9,6 +9,8 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
+
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluation import KernelEvaluation
 from elastalog.backends.kernel.execution.bound_variant import Scratch
@@ -18,6 +20,7 @@ from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.transaction import StratumDelta, Transaction
 from elastalog.backends.protocol import Procedure, Reach, Small
+from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -45,6 +48,8 @@ class KernelMaintenance:
             [kinds[stratum.number] for stratum in program.strata], held.relations, held.homes, self._evaluation.watch,
             held.annotation.is_global, held.vectors,
         )  # fmt: skip
+        strata = enumerate(program.strata)
+        self._explicit = {place for place, stratum in strata if kinds[stratum.number].is_explicit}
 
     @property
     def plans(self) -> dict[int, MaintenancePlan]:
@@ -61,24 +66,20 @@ class KernelMaintenance:
     def affected(self, small: Small | None = None) -> Iterable[tuple[LogicalStratum, Reach]]:
         """The strata that the update under way reaches: see `UpdateChanges.affected`. Drives to the first of them."""
         if small is None or self._held.annotation.support is not Support.LEVELS:
+            self.normalise()
             return self._reach.one_by_one()
         began = time.perf_counter()
-        reach, strata, kinds = self._reach, self._evaluation.program.strata, self._evaluation.kinds
-        scheduler, done, places = self.scheduler, reach.done, reach.place
+        reach, strata, scheduler = self._reach, self._evaluation.program.strata, self.scheduler
+        done = reach.done
         scheduler.set_out(done.changed, small.derivations)
+        is_known = done.asked is None or bool(done.anew)
+        self.normalise(is_driven=not is_known)
         for place in sorted(reach.given):
-            stratum = strata[place]
-            if done.anew and not done.anew.isdisjoint(stratum.relations):
-                scheduler.bar(place, is_reached=True)
-            elif (kind := kinds[stratum.number]).is_explicit:
-                self.change_explicit(stratum, place)
-            elif kind.is_driven and stratum.number not in small.asked and reach.size_of(stratum) <= small.derivations:
-                scheduler.give(place, done.deleted, done.inserted)
-            else:
-                scheduler.bar(place, is_reached=True)
+            if is_known or place not in self._explicit:
+                self._give(place, small)
         for number in small.asked:
-            if number in places:
-                scheduler.bar(places[number], is_reached=False)
+            if number in reach.place:
+                scheduler.bar(reach.place[number], is_reached=False)
         done.collect = scheduler.collect
         at = scheduler.go_on()
         if (driven := scheduler.driven(strata, time.perf_counter() - began)) is not None:
@@ -88,6 +89,20 @@ class KernelMaintenance:
         done.is_told = True
         scheduler.is_under_way = False
         return ()
+
+    def _give(self, place: int, small: Small) -> None:
+        """Explicit facts of a stratum at a place change. A drive enters it, or stops there."""
+        reach, stratum = self._reach, self._evaluation.program.strata[place]
+        kind, is_anew = self._evaluation.kinds[stratum.number], not reach.done.anew.isdisjoint(stratum.relations)
+        if kind.is_explicit and not is_anew:
+            self._change_explicit(stratum, place)
+        elif (
+            kind.is_driven and not is_anew and stratum.number not in small.asked
+            and reach.size_of(stratum) <= small.derivations
+        ):  # fmt: skip
+            self.scheduler.give(place, reach.done.deleted, reach.done.inserted)
+        else:
+            self.scheduler.bar(place, is_reached=True)
 
     def _from_stop_to_stop(self, at: int, small: Small) -> Iterator[tuple[LogicalStratum, Reach]]:
         """The strata that a drive stops at, the first of them at a place; drives on when the caller has seen to one."""
@@ -112,9 +127,10 @@ class KernelMaintenance:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
+        self.normalise()
         kind, place = self._evaluation.kinds[stratum.number], self._reach.place[stratum.number]
         if kind.is_explicit:
-            self.change_explicit(stratum, place)
+            self._change_explicit(stratum, place)
             self.scheduler.collect(self._reach.done.changed)
             return cast(T, None)  # as every procedure of this kind
         maintenance = kind.begin(self._stratum_delta(stratum), place, self.scheduler, self._scratch)
@@ -150,14 +166,42 @@ class KernelMaintenance:
             self._under_way = None
         self.scheduler.end()
 
-    def change_explicit(self, stratum: LogicalStratum, place: int) -> None:
+    def normalise(self, is_driven: bool = False) -> None:
+        """Finds out which explicit facts go and come in the update that has begun, if that is not known. In a drive
+        those of relations without rules do so at once, which is all that an update means to them."""
+        reach = self._reach
+        done, given, owner = reach.done, reach.given, reach.owner
+        if done.asked is None:
+            return
+        (deleted, inserted, is_explicit), done.asked = done.asked, None
+        for side, changed, is_present in ((deleted, done.deleted, False), (inserted, done.inserted, True)):
+            for name, facts in side.items() if side else ():
+                if not len(facts):
+                    continue
+                facts = np.ascontiguousarray(facts if len(facts) == 1 else distinct(facts), np.int32)
+                place = owner.get(name)
+                if not is_present and len(inserted.get(name, ())):
+                    facts = facts[~are_in(facts, inserted[name])]
+                if is_explicit is not None:
+                    facts = facts[is_explicit(name, facts) != is_present]
+                elif is_driven and place is not None and place in self._explicit:
+                    facts = self.scheduler.change(place, name, facts, is_present)
+                else:
+                    facts = self._held.only_explicit(name, facts, not is_present)
+                if len(facts):
+                    changed[name] = facts
+                    if place is not None:
+                        given.add(place)
+        if done.anew:
+            given.update(owner[name] for name in done.anew if name in owner)
+
+    def _change_explicit(self, stratum: LogicalStratum, place: int) -> None:
         """All that an update means to a stratum without rules, which is at a place: explicit facts go and come."""
         done = self._reach.done
         for name in stratum.relations:
-            if name in done.deleted:
-                self.scheduler.change(place, name, done.deleted[name], False)
-            if name in done.inserted:
-                self.scheduler.change(place, name, done.inserted[name], True)
+            for side, is_present in ((done.deleted, False), (done.inserted, True)):
+                if name in side:
+                    self.scheduler.change(place, name, side[name], is_present)
 
     def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
         """The changes of relations that a stratum reads."""

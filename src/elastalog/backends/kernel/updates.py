@@ -17,8 +17,7 @@ from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
-from elastalog.backends.rows import are_in, distinct
+from elastalog.backends.protocol import GONE, ChangedWords, Reach, StateChanges
 from elastalog.diagnostics.quota import lifted
 from elastalog.planning.logical import GIVEN, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -50,28 +49,17 @@ class KernelUpdates:
         deleted: Mapping[str, Matrix],
         inserted: Mapping[str, Matrix],
         anew: frozenset[str],
-        is_explicit: Callable[[str, Matrix], Vector],
+        is_explicit: Callable[[str, Matrix], Vector] | None,
     ) -> None:
         """Starts an update: see `Backend.begin`."""
-        done, given, owner = self.transaction, self.reach.given, self.reach.owner
+        done = self.transaction
         self._was_complete = self.evaluation.is_complete
-        for name, facts in inserted.items():
-            if len(facts) and len(come := _only(facts, name, is_explicit, are_explicit=False)):
-                done.inserted[name] = come
-                if name in owner:
-                    given.add(owner[name])
-        for name, facts in deleted.items():
-            if len(facts) and len(go := _only(facts, name, is_explicit, are_explicit=True)):
-                if name in inserted and len(inserted[name]):
-                    go = go[~are_in(go, inserted[name])]
-                if len(go):
-                    done.deleted[name] = go
-                    if name in owner:
-                        given.add(owner[name])
+        done.asked = deleted, inserted, is_explicit
         if anew:
             done.anew = anew
-            given.update(owner[name] for name in anew if name in owner)
         self.maintenance.scheduler.begin_update()
+        if is_explicit is not None:
+            self.maintenance.normalise()  # whoever knows may look for more than was asked for
 
     def size_now(self, relation: str) -> int:
         """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""
@@ -149,22 +137,24 @@ class KernelUpdates:
 
     def commit(self) -> None:
         """Ends the update: its state becomes that of the new epoch."""
-        held, done = self.held, self.transaction
-        self._was_complete = self.evaluation.is_complete
-        for ranked in self.evaluation.known_ranks.values():
-            ranked.commit()
+        held, done, evaluation = self.held, self.transaction, self.evaluation
+        self._was_complete = evaluation.is_complete
+        if evaluation.known_ranks:
+            for ranked in evaluation.known_ranks.values():
+                ranked.commit()
         if held.vectors:
             for vectors in held.vectors.values():
                 vectors.commit()
-        sparse: list[KernelRelation] = []
+        sparse: Sequence[KernelRelation] = ()
         if held.annotation.is_kept:
             sparse = held.homes.commit(done.replaced, done.shift)
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
         self.reach.end()
-        for relation in sparse:
-            self._compact(relation)
+        if sparse:
+            for relation in sparse:
+                self._compact(relation)
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -201,30 +191,29 @@ class KernelUpdates:
                 relation.compact()
 
 
-def _only(facts: Matrix, name: str, is_explicit: Callable[[str, Matrix], Vector], *, are_explicit: bool) -> Matrix:
-    """Those of some facts, each once, that are explicit, or are not."""
-    facts = np.ascontiguousarray(facts if len(facts) == 1 else distinct(facts), np.int32)
-    known = is_explicit(name, facts)
-    # Quicker than asking numpy where there are few.
-    return facts[known == are_explicit] if (not are_explicit) in known.tobytes() else facts
-
-
 class KernelChanges:
     """See `backends.protocol.UpdateChanges`."""
 
     def __init__(self, updates: KernelUpdates) -> None:
         self._updates = updates
-        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.maintenance.affected
+        self.size, self.affected = updates.size_now, updates.maintenance.affected
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._updates.transaction
+        if done.asked is not None:
+            self._updates.maintenance.normalise()
         if not self._updates.evaluation.program.given:
             return done.deleted, done.inserted
         deleted, inserted = (
             {name.removeprefix(GIVEN): side[name] for name in side} for side in (done.deleted, done.inserted)
         )
         return deleted, inserted
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update reaches a stratum."""
+        self._updates.maintenance.normalise()
+        return self._updates.reach.reached(stratum)
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""

@@ -39,7 +39,6 @@ class Elastic:
     def __init__(self, watch: Watch, budget: Budget = AUTO) -> None:
         self.watch = watch
         self.costs = CostModel(budget)
-        self._is_loss = False
 
     def bootstrap(self, backend: Backend) -> Work:
         before = self._counted()
@@ -55,26 +54,23 @@ class Elastic:
         return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
-        work = Work()
-        deleted, inserted = backend.changes.explicit()
-        self._is_loss = bool(deleted)
-        if deleted and inserted:
-            self._is_loss = sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
-        small = self.costs.small()
+        work, small = Work(), self.costs.small()
         for stratum, reach in backend.changes.affected(small):
-            self._note(small, work)
+            self._note(backend, small, work)
             work.add(self.update_stratum(backend, stratum, reach))
-        self._note(small, work)
+        self._note(backend, small, work)
         return work
 
-    def _note(self, small: Small | None, work: Work) -> None:
+    def _note(self, backend: Backend, small: Small | None, work: Work) -> None:
         """Learns from updates that were too small to be chosen one by one."""
-        if small is None or not small.done:
+        if small is None:
             return
-        for driven in small.done:
-            self.costs.driven(driven, self._is_loss)
-            work.defer(partial(_written_down, driven, self.costs), driven.derivations)
-        small.done.clear()
+        done, costs = small.done, self.costs
+        while done:
+            driven = done.pop(0)
+            if costs.is_to_learn(driven):
+                costs.driven(driven, _is_loss(backend))
+            work.defer(partial(_written_down, driven, costs), driven.derivations)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, _features(backend, stratum, changes, is_loss))
@@ -99,7 +95,7 @@ class Elastic:
         """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
         costs, watch = self.costs, self.watch
         before, touched = self._counted(), watch.touched
-        features = _features(backend, stratum, changes, self._is_loss)
+        features = _features(backend, stratum, changes, _is_loss(backend))
         derivations = backend.rebuild(stratum)
         done = Bootstrap.counted(features.inputs, derivations, *self._counted_since(before))
         costs.bootstrapped(stratum, done)
@@ -116,11 +112,12 @@ class Elastic:
         known = costs.known(stratum)
         least = costs.least_budget(known)
         forecast: Forecast | None = None
-        features = Features(changes, self._is_loss)
+        is_loss = _is_loss(backend)
+        features = Features(changes, is_loss)
 
         def choose() -> int | None:
             nonlocal forecast, features
-            features = _features(backend, stratum, changes, self._is_loss)
+            features = _features(backend, stratum, changes, is_loss)
             forecast = costs.choose(stratum, features)
             return forecast.derivations_allowed
 
@@ -189,6 +186,12 @@ def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
             _tell(work, known.weight, known.bootstrap_of(0), 0, effort)
         found.append(work)
     return found
+
+
+def _is_loss(backend: Backend) -> bool:
+    """Whether most explicit facts that the update under way changes go."""
+    deleted, inserted = backend.changes.explicit()
+    return sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
 
 
 def _features(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Features:

@@ -175,7 +175,7 @@ Learn = Callable[[LogicalStratum, int, float], None]
 
 def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, seconds: None) -> Work:
     """Evaluates the strata in order; what each cost is told to `learn`."""
-    work = Work()
+    done: list[StratumWork] = []
     for stratum in backend.program.strata:
         began = time.perf_counter()
         try:
@@ -184,10 +184,8 @@ def evaluate_all(backend: Backend, learn: Learn = lambda stratum, derivations, s
             raise _with_growing_rules(error, stratum, backend.program.checked.relations) from None
         seconds = time.perf_counter() - began
         learn(stratum, derivations, seconds)
-        work.strata.append(
-            StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
-        )
-    return work
+        done.append(StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds))
+    return Work(done)
 
 
 def _with_growing_rules(

@@ -26,7 +26,7 @@ from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, BadRows, settle
+from elastalog.pipeline.files.policy import BadRow, BadRows, bad_rows_error, refuse
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
 from elastalog.relations.arrays import typed_array
@@ -73,7 +73,8 @@ def read_diff(
     if path.is_dir():
         parts = update_files(path)
         if not parts:
-            raise _no_updates(path)
+            kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
+            raise error("E0523.no_updates", location=path, folder=path, kinds=kinds)
         return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path)))
@@ -107,22 +108,20 @@ def parse_diff(
         with noted(f"in {file}"):
             schemas = redeclare(tuple(rules["+"]))
     rows: dict[tuple[str, str], list[list[Any]]] = {}
-    bad: list[tuple[BadRow, str, BadLineError]] = []
+    bad: dict[str, list[BadRow]] = {}
     for number, line in facts:
         if not number & 0xFFF:
             allowance().check()
         try:
             sign, relation, values = change(line, schemas)
         except BadLineError as error:
-            row = BadRow(file, number, Fault(error.code, error.reason), line.rstrip())
-            bad.append((row, relation_of(line, schemas), error))
+            bad.setdefault(relation_of(line, schemas), []).append(BadRow(file, number, error.fault, line.rstrip()))
         else:
             rows.setdefault((sign, relation), []).append(values)
     if bad and not keep_bad:
-        raise ElastalogError(_first_of([_bad_line(error, row) for row, _, error in bad]))
-    diff = Diff(added_rules=tuple(rules["+"]), removed_rules=tuple(rules["-"]))
-    for row, relation, _ in bad:
-        diff.bad.setdefault(relation, []).append(row)
+        every = sorted((row for some in bad.values() for row in some), key=lambda row: row.line)
+        raise bad_rows_error("bad change", every)
+    diff = Diff(added_rules=tuple(rules["+"]), removed_rules=tuple(rules["-"]), bad=bad)
     for (sign, relation), found in rows.items():
         side = diff.inserted if sign == "+" else diff.deleted
         side[relation] = _table(schemas[relation], found)
@@ -135,9 +134,9 @@ def parse_diff(
 def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, Schema], keep_bad: bool) -> Diff:
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
-        error = unknown_relation(relation, schemas)
-        advice = f"{error.advice}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
-        raise ElastalogError([Diagnostic(error.code, error.reason, help=advice, location=str(path))])
+        fault = unknown_relation(relation, schemas).fault
+        advice = f"{fault.help}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
+        raise ElastalogError([Diagnostic(fault.code, fault.reason, help=advice, location=str(path))])
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:
@@ -147,15 +146,12 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         delimiter = "\t" if b"\t" in header else ","
         written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
         if data and b"op" not in re.split(rb'[,\t\r"]', header):
-            raise _no_op(path)
+            raise error("E0522", location=f"{path}:1", file=path.name)
         table, bad = read_text(wanted, data, str(path), written, ("op",))
+    diff = changes_by_op(schema, table, bad, str(path), 1 if form.kind is Kind.PARQUET else 2)
     if not keep_bad:
-        settle(BadRows(), relation, [str(path)], table.num_rows, bad)
-    ops = table.column("op")
-    wrong = pc.sum(pc.invert(pc.is_in(ops, pa.array(["+", "-"])))).as_py() or 0
-    if wrong and not keep_bad:
-        raise _wrong_op(path, ops, wrong)
-    return changes_by_op(schema, table, bad, str(path), 1 if form.kind is Kind.PARQUET else 2)
+        refuse(BadRows(), relation, diff.bad.get(relation, []))
+    return diff
 
 
 def changes_by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first_line: int = 1) -> Diff:
@@ -226,58 +222,6 @@ def _decoded(data: bytes, file: str) -> str:
         raise ElastalogError.of("E0505", location=f"{file}:{line}", data=data[error.start]) from None
 
 
-def _bad_line(error: BadLineError, row: BadRow) -> Diagnostic:
-    return Diagnostic(
-        code=error.code,
-        message=f"bad change: {error.reason}",
-        notes=(f"the line is {shown(row.text)}",),
-        help=error.advice,
-        location=row.location,
-    )
-
-
-def _first_of(bad: list[Diagnostic]) -> list[Diagnostic]:
-    if len(bad) <= MOST_REPORTED:
-        return bad
-    more = len(bad) - MOST_REPORTED
-    note = Diagnostic(faults.CHANGE, f"{more:,} more bad line{'' if more == 1 else 's'}", severity="note")
-    return [*bad[:MOST_REPORTED], note]
-
-
-def _no_op(path: Path) -> ElastalogError:
-    return ElastalogError(
-        [
-            Diagnostic(
-                faults.OPERATION,
-                f"`{path.name}` has no column `op`",
-                help="begin with a header that names `op` and the attributes, as `op,x,y`",
-                location=f"{path}:1",
-            )
-        ]
-    )
-
-
-def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> ElastalogError:
-    row, text = next((i, text) for i, text in enumerate(ops.to_pylist(), 1) if text not in ("+", "-"))
-    more = (f"{wrong - 1:,} more row{' is' if wrong == 2 else 's are'} bad",) if wrong > 1 else ()
-    return ElastalogError(
-        [
-            Diagnostic(
-                faults.OPERATION,
-                f"`op` is {shown(text)}, neither `+` nor `-`",
-                help=faults.helps(faults.OPERATION),
-                notes=more,
-                location=f"{path}, row {row}",
-            )
-        ]
-    )
-
-
-def _no_updates(folder: Path) -> ElastalogError:
-    kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
-    return error("E0523.no_updates", location=folder, folder=folder, kinds=kinds)
-
-
 LINES = "diff"
 """What bad lines are gathered under that do not tell their relation."""
 
@@ -298,8 +242,7 @@ class BadLineError(Exception):
     """A line is no change: why, and what to do about it."""
 
     def __init__(self, reason: str, code: str = faults.CHANGE, advice: str | None = None) -> None:
-        self.reason, self.code = reason, code
-        self.advice = advice or faults.helps(faults.CHANGE)
+        self.fault = Fault(code, reason, advice or faults.helps(faults.CHANGE))
 
 
 def is_blank(line: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.diagnostics.nearest import nearest
 from elastalog.relations.faults import shown
 
@@ -82,28 +82,15 @@ def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:
 
 def _missing(root: Path | str, relation: str, tried: list[str]) -> ElastalogError:
     folder = Path(root)
-    notes = [f"looked in `{folder}` for {', '.join(tried)}"]
-    if folder.is_dir():
-        files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()}
-        wanted = tried[0].partition(".")[0]
-        near = wanted if wanted in files else nearest(wanted, files)
-        if near:
-            notes.append(f"there is a file `{files[near]}`: is that the one?")
-        notes += [f"`{name}` is a folder, not a file" for name in tried if (folder / name).is_dir()]
-    else:
-        notes.append(f"there is no folder `{folder}`")
-    return ElastalogError(
-        [
-            Diagnostic(
-                "E0510",
-                f"no facts for input relation `{relation}`",
-                help='say where the files are: `-F DIR`, in Python `facts="DIR"`; or add the file (an empty one means'
-                f" no facts), or remove `.input {relation}`",
-                notes=tuple(notes),
-                location=str(str(folder / tried[0])),
-            )
-        ]
-    )
+    is_there = folder.is_dir()
+    files = {path.name.partition(".")[0]: path.name for path in folder.iterdir() if path.is_file()} if is_there else {}
+    wanted = tried[0].partition(".")[0]
+    near = wanted if wanted in files else nearest(wanted, files)
+    folders = ", ".join(f"`{name}`" for name in tried if (folder / name).is_dir())
+    return error(
+        "E0510.missing", location=folder / tried[0], relation=relation, folder=folder, tried=", ".join(tried),
+        near=files.get(near or ""), folders=folders or None, no_folder=None if is_there else folder,
+    )  # fmt: skip
 
 
 def _outside(root: Path | str, relative: str, why: str) -> ElastalogError:

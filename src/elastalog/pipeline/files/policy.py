@@ -97,13 +97,13 @@ def refuse(policy: BadRows, relation: str, bad: list[BadRow]) -> None:
     match policy.policy:
         case "fail":
             if bad:
-                raise ElastalogError(_diagnostics(relation, bad))
+                raise bad_rows_error(f"bad row for `{relation}`", bad)
         case "skip":
             if len(bad) > policy.most:
                 raise LimitReached(
                     [
                         finding("E0513", location=bad[0].file, bad=len(bad), relation=relation, most=policy.most),
-                        *_diagnostics(relation, bad),
+                        *bad_rows_error(f"bad row for `{relation}`", bad).diagnostics,
                     ]
                 )
         case "quarantine":
@@ -120,18 +120,13 @@ def report_of(
     return Report(relation, tuple(files), loaded, len(bad), tuple(bad[:MOST_REPORTED]), place, converted)
 
 
-def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
+def bad_row_diagnostic(heading: str, row: BadRow, more: int = 0) -> Diagnostic:
     """The diagnostic of one bad row, which may speak for others."""
     notes = [f"the row is {shown(row.text)}"]
     if more:
         notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
-    return Diagnostic(
-        code=row.fault.code,
-        message=f"bad row for `{relation}`: {row.fault.reason}",
-        notes=tuple(notes),
-        help=row.fault.help,
-        location=row.location,
-    )
+    fault = row.fault
+    return Diagnostic(fault.code, f"{heading}: {fault.reason}", (), tuple(notes), fault.help, location=row.location)
 
 
 def converted_diagnostic(report: Report) -> Diagnostic:
@@ -147,13 +142,15 @@ def converted_diagnostic(report: Report) -> Diagnostic:
     )
 
 
-def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
+def bad_rows_error(heading: str, bad: list[BadRow]) -> ElastalogError:
     """The first bad rows of each reason; what helps against several is said once, with the first."""
     reported = list({row.fault.reason: row for row in reversed(bad)}.values())[::-1][:MOST_REPORTED]
-    found = [bad_row_diagnostic(relation, row) for row in reported[:-1]]
-    found += [bad_row_diagnostic(relation, row, len(bad) - len(reported)) for row in reported[-1:]]
+    found = [bad_row_diagnostic(heading, row) for row in reported[:-1]]
+    found += [bad_row_diagnostic(heading, row, len(bad) - len(reported)) for row in reported[-1:]]
     helps = [one.help for one in found]
-    return [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
+    return ElastalogError(
+        [replace(one, help=None) if one.help in helps[:place] else one for place, one in enumerate(found)]
+    )
 
 
 def quarantine_lines(bad: Iterable[BadRow]) -> bytes:

@@ -15,12 +15,11 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, error, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error, finding
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_files import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.relations import faults
 from elastalog.relations.faults import Fault
 from elastalog.relations.records import record_texts
 from elastalog.relations.schema import Column, Schema
@@ -168,12 +167,4 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _columns(path: Path, name: str, reason: str, columns: list[str]) -> ElastalogError:
-    notes = (f"the columns of `{name}` are {', '.join(columns[:20])}",)
-    advice = "name the columns like the attributes, all of them, or none"
-    return ElastalogError(
-        [
-            Diagnostic(
-                faults.ARITY, f"table `{name}` does not fit: {reason}", help=advice, notes=notes, location=str(path)
-            )
-        ]
-    )
+    return error("E0501.table", location=path, name=name, reason=reason, columns=", ".join(columns[:20]))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
+from elastalog.diagnostics.diagnostic import error
 from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.schema import Schema, column_order
@@ -100,18 +100,10 @@ def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
             column_order(schema, given, what=place, location=place)
         return
     missing = [name for name in expected if name not in given]
-    raise ElastalogError(
-        [
-            Diagnostic(
-                "E1103",
-                f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
-                help="select the columns of the relation before handing the DataFrame over",
-                notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
-                + ((f"missing: {', '.join(missing)}",) if missing else ()),
-                location=place,
-            )
-        ]
-    )
+    raise error(
+        "E1103", location=place, name=schema.name, arity=schema.arity, place=place, number=len(given),
+        schema=schema, given=", ".join(given), missing=", ".join(missing) or None,
+    )  # fmt: skip
 
 
 def arrow_to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -170,22 +162,15 @@ def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
 
     try:
         yield
-    except PythonException as error:  # the last line of a traceback says what was wrong
-        reason, text = type(error).__name__, str(error).rstrip().rpartition("\n")[2]
-    except PySparkException as error:
-        reason, text = error.getCondition() or type(error).__name__, str(error)
-    except Py4JJavaError as error:  # of a database, say
-        reason, text = error.java_exception.getClass().getSimpleName(), str(error.java_exception.getMessage())
+    except PythonException as fault:  # the last line of a traceback says what was wrong
+        reason, text = type(fault).__name__, str(fault).rstrip().rpartition("\n")[2]
+    except PySparkException as fault:
+        reason, text = fault.getCondition() or type(fault).__name__, str(fault)
+    except Py4JJavaError as fault:  # of a database, say
+        reason, text = fault.java_exception.getClass().getSimpleName(), str(fault.java_exception.getMessage())
     else:
         return
-    raise ElastalogError(
-        [
-            Diagnostic(
-                code,
-                f"Spark {what} `{without_secrets(place)}`: {reason}",
-                help=advice,
-                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
-                location=without_secrets(place),
-            )
-        ]
-    )
+    place = without_secrets(place)
+    first = next((without_secrets(line)[:300] for line in text.splitlines()), None)
+    told = {"what": what, "place": place, "reason": reason, "first": first, "advice": advice}
+    raise error("E1105.told", code=code, location=place, **told)

@@ -12,7 +12,7 @@ import socket
 import threading
 from typing import Any, ClassVar
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, finding
+from elastalog.diagnostics.diagnostic import ElastalogError, error
 from elastalog.folders.addresses import without_secrets
 from elastalog.folders.remote import UnreachableError
 from elastalog.storage.fetching import WRITER, manifest_line
@@ -121,22 +121,13 @@ class Lease:
 
 
 def _held(objects: Objects, who: str, left: float) -> ElastalogError:
-    place = without_secrets(objects.address)
-    told = Diagnostic(
-        "E0804",
-        f"the store is being written by {who}",
-        notes=(f"unless renewed, its lease runs out in {max(1, round(left))} s",) if left else (),
-        help="wait until it has finished (a session, until its `close`), or read with `Store(…, read_only=True)`",
-        location=place,
-    )
-    return ElastalogError([told])
+    seconds = max(1, round(left)) if left else None
+    return error("E0804", location=without_secrets(objects.address), holder=who, seconds=seconds)
 
 
 def overtaken(address: str) -> ElastalogError:
     """Another writer has opened the store meanwhile."""
-    place = without_secrets(address)
-    told = finding("E0878", location=place)
-    return ElastalogError([told])
+    return error("E0878", location=without_secrets(address))
 
 
 class Pointer:

@@ -7,6 +7,7 @@ relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import addressof
 from itertools import chain
@@ -20,6 +21,7 @@ from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.store.bookkeeping import only_explicit
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -31,6 +33,9 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
 _DONE = layout.DONE
+_NUMBER = 8
+_NOTHING = array("q", [0] * 5)
+"""What was done before anything was: strata, derivations, rows, effort and touched facts, as in `Drive`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class UpdateScheduler:
         self._grown: list[KernelRelation] = []
         self.is_under_way = False
         self._stamp = -1
+        self._is_single = False
         self._never: Vector = np.array([not stratum.is_driven for stratum in strata], np.int64)
         self._make_tables()
 
@@ -95,8 +101,8 @@ class UpdateScheduler:
         self._barred: Vector = np.zeros(size, np.int64)
         begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
         self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
-        self._driven: Vector = np.zeros((size, DRIVEN), np.int64)
-        # Explicit facts of a relation may go and come.
+        # Explicit facts of a relation may go and come, here and below.
+        self._driven: Vector = np.zeros((2 * size, DRIVEN), np.int64)
         self._moved: Vector = np.zeros((2 * len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
@@ -106,7 +112,10 @@ class UpdateScheduler:
             moved=address_of(self._moved), work_allowed=SETTINGS.work_between_checks,
         )  # fmt: skip
         self._address = addressof(record)
+        first = machine_drive.Drive.driven_number.offset // _NUMBER  # type: ignore[attr-defined]
+        self._counted = memoryview(record).cast("B").cast("q")[first : first + len(_NOTHING)]
         machine = self._workspace.machine
+        self._machine_at = self._workspace.address
         machine.drive, machine.is_global, machine.part = self._address, self._is_global, layout.TO_ENTER
         self._take_list(SETTINGS.first_changes)
 
@@ -129,12 +138,12 @@ class UpdateScheduler:
         self.changed = changed
         if STAMPS.last != self._stamp:
             self._look_again()
-        machine_drive.set_out(self._workspace.address, first, allowed)
-        self._given.clear()
+        if machine_drive.set_out(self._machine_at, first, allowed):
+            self._workspace.clear()
+        if self._given:
+            self._given.clear()
         if changed:
             self.tell(changed)
-        if self._workspace.machine.levels_waiting:
-            self._workspace.clear()
         self.is_under_way = True
 
     def tell(self, names: Iterable[str]) -> None:
@@ -174,14 +183,21 @@ class UpdateScheduler:
         if plan.machine is before:
             record.laid_out = laid_out
 
-    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> None:
+    def change(self, place: int, name: str, facts: Matrix, is_present: bool) -> Matrix:
         """Explicit facts of a relation without rules come, or go, in the stratum at a place, which need not be entered
-        for that. All its entries have changed; the strata that read it hear of it."""
+        for that. All its entries have changed; the strata that read it hear of it. Returns those facts that did not
+        come, or go, before."""
         if STAMPS.last != self._stamp:
             self._look_again()
         number = self._homes.numbers[name]
-        while not machine_drive.change(self._address, place, number, facts, is_present):
-            self._make_room(self._relations[name], facts)
+        while reason := machine_drive.change(self._address, place, number, facts, is_present):
+            if reason > 0:
+                self._make_room(self._relations[name], facts)
+                continue
+            facts = only_explicit(self._relations[name], facts, not is_present)
+            if not len(facts):
+                break
+        return facts
 
     def _make_room(self, relation: KernelRelation, facts: Matrix) -> None:
         """Facts get rows, and room for entries."""
@@ -196,13 +212,13 @@ class UpdateScheduler:
     def go_on(self, *, is_single: bool = False) -> int | None:
         """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
         of one that is barred, or has cost what is allowed."""
-        workspace, record = self._workspace, self._record
-        if is_single != record.is_single:
-            record.is_single = is_single
+        record = self._record
+        if is_single != self._is_single:
+            record.is_single = self._is_single = is_single
         if STAMPS.last != self._stamp:
             self._look_again()
         while True:
-            reason = stratum_update.advance(workspace.address)
+            reason = stratum_update.advance(self._machine_at)
             if reason == _DONE:
                 if record.grown:
                     self.collect(self.changed)
@@ -215,7 +231,7 @@ class UpdateScheduler:
                     return int(record.at)
                 case layout.NO_LISTS:
                     self.collect(self.changed)
-                    self._take_list(max(2 * len(self._list), workspace.machine.highest))
+                    self._take_list(max(2 * len(self._list), self._workspace.machine.highest))
                     self._look_again()
                 case _:
                     self._serve(reason)
@@ -240,21 +256,18 @@ class UpdateScheduler:
 
     def driven(self, strata: Sequence[LogicalStratum], seconds: float) -> Driven | None:
         """What was done in strata that were driven through since the drive set out, or this was asked, if anything."""
-        record = self._record
-        number, derivations, effort = record.driven_number, record.derivations, record.effort
+        number, derivations, rows, effort, touched = self._counted.tolist()
         if not number:
             return None
-        self._watch.touched += record.touched
-        self.count()
+        self._watch.add(derivations, rows, effort, touched)
+        self._counted[:] = _NOTHING
         return Driven(strata, self._driven.data[:number].tobytes(), derivations, effort, seconds)
 
     def count(self) -> None:
-        """The watch counts what was done."""
-        record, watch = self._record, self._watch
-        watch.derivations += record.derivations
-        watch.effort += record.effort
-        watch.rows += record.rows
-        record.driven_number = record.derivations = record.effort = record.rows = record.touched = 0
+        """The watch counts what was done, but for what was touched."""
+        _, derivations, rows, effort, _ = self._counted.tolist()
+        self._watch.add(derivations, rows, effort)
+        self._counted[:] = _NOTHING
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""

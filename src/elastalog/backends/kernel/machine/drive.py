@@ -106,10 +106,11 @@ drive_at = record_at(Drive)
 stratum_at = record_at(Stratum)
 
 
-@operator(types.void, INT, INT, INT)
+@operator(types.boolean, INT, INT, INT)
 def set_out(address, first, allowed):
     """Before a drive, which begins at a place and allows strata so many derivations: nothing is known to have changed,
-    no stratum is reached or barred for now, and nothing was done."""
+    no stratum is reached or barred for now, and nothing was done. Returns whether the machine was left in the midst of
+    a stratum."""
     machine = machine_at(address, 0)
     machine.part = layout.TO_ENTER
     drive = drive_at(machine.drive, 0)
@@ -134,6 +135,7 @@ def set_out(address, first, allowed):
     drive.touched = 0
     drive.moved_number = 0
     drive.grown = 0
+    return machine.levels_waiting > 0
 
 
 @operator(types.void, INT, INT, INT, INT)
@@ -146,22 +148,26 @@ def tell(address, relation, entries, number):
     _reach_readers(drive, relation)
 
 
-@operator(types.boolean, INT, INT, INT, MATRIX, types.boolean)
+@operator(INT, INT, INT, INT, MATRIX, types.boolean)
 def change(address, place, relation, facts, is_present):
     """Explicit facts of a relation without rules come, or go, all that changes in the stratum at a place, as all
-    entries of the relation have. Returns whether there was room: otherwise nothing was done."""
+    entries of the relation have. Returns 0, or why nothing was done: there is no room (more), or some have come, or
+    gone, before (less)."""
     drive = drive_at(address, 0)
     home = relation_descriptor_at(numbers_at(drive.homes, drive.homes_number)[relation], 0)
     entries = home.touched_used + facts.shape[0]
-    if drive.lists_used + entries > drive.lists_room or change_facts(home, facts, is_present) > 0:
-        return False
+    if drive.lists_used + entries > drive.lists_room:
+        return 1
+    reason = change_facts(home, facts, is_present)
+    if reason != 0:
+        return reason
     listed = words_at(drive.lists + 4 * drive.lists_used, home.touched_used)
     for i in range(home.touched_used):
         listed[i] = np_int32(i)
     home.number = relation
     _tell_of_list(drive, home, home.touched_used, 0)
     numbers_at(_done_at(drive, place), DRIVEN)[1] += facts.shape[0]
-    return True
+    return 0
 
 
 @piece

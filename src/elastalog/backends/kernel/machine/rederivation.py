@@ -2,7 +2,8 @@
 
 Going backwards from a head is cheap if the atoms of its clause share few facts with it, and hopeless if they share many
 (see `sets.heads_backward`). Which it is shows after some heads. Those that are left when it should cost more than to
-enumerate the clause once are left to a variant that does that, and hands on the derivations of these heads only.
+enumerate the clause once are left to a variant that does that, and hands on the derivations of these heads only. The
+first heads may be unlike the others, so a part of what enumerating costs is spent before that is believed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ from elastalog.backends.kernel.store.annotations import LOSS_LIST, entry_of
 from elastalog.backends.kernel.store.postings import LENGTH, PLACE, SLOT_WIDTH
 
 _FIRST_HEADS = 16
-"""Heads that are looked for before it is judged what others will cost."""
+"""Heads that are looked for at first; then as many again, up to a block."""
+
+_PART_SPENT = 64
+"""One in this many of the rows that enumerating should take are looked at before it is judged what others will cost."""
 
 _AHEAD = 16
 """How many rows of a posting before its turn the memory of one is asked for."""
@@ -65,7 +69,8 @@ def heads_to_seek(machine, variant):
         variant.left = 0
         variant.spent = work
         return int64(_FIRST_HEADS)
-    if (work - variant.spent) * (relation.delta_end - machine.at) > variant.whole * done:
+    spent = work - variant.spent
+    if _PART_SPENT * spent > variant.whole and spent * (relation.delta_end - machine.at) > variant.whole * done:
         variant.left = machine.at
         return int64(0)
     return min(int64(done), int64(BLOCK))

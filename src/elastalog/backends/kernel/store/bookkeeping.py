@@ -373,31 +373,41 @@ def fetch(block, start, stop, rows, table, shift, level):
             prefetch(level, row)
 
 
-@operator(types.void, INT, MATRIX, INT, _FLAGS)
+@operator(INT, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):
-    """Which facts are there at a level below one; without annotations, which are there."""
+    """Which facts are there at a level below one; without annotations, which are there. Returns how many."""
     home = relation_descriptor_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
+    number = 0
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
+        number += 1 if found[i] else 0
+    return number
 
 
 @piece
 def change_facts(home, facts, is_present):
-    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns how many have no row, or
-    no room for an entry: then nothing was done."""
+    """Explicit facts of a relation without rules come, or go, and need nothing more. Returns 0, or why nothing was
+    done: how many have no row, or no room for an entry; or less than 0, since some have come, or gone, before."""
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
     count = words_at(home.count, home.room)
     touched = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
     lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
+    idle = 0
     for i in range(facts.shape[0]):
-        if find_row(facts, i, rows, table, home.shift) < 0:
+        row = find_row(facts, i, rows, table, home.shift)
+        is_explicit = row >= 0 and level[row] == 0
+        if row < 0:
             lacking += 1
+        if is_explicit == is_present:
+            idle += 1
+    if idle > 0:
+        return -idle
     if lacking > 0:
         return lacking
     for i in range(facts.shape[0]):
@@ -406,7 +416,7 @@ def change_facts(home, facts, is_present):
             touch(row, level, count[row], touched, home.touched_used, ABSENT, ABSENT)
             home.touched_used += 1
         set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
-    return lacking
+    return 0
 
 
 def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> Vector:
@@ -417,3 +427,14 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
         relation.lay_out()
     _find_below(relation.address, facts, level, found)
     return found
+
+
+def only_explicit(relation: KernelRelation, facts: Matrix, are_explicit: bool) -> Matrix:
+    """Those of some facts that are explicit, or are not, outside an update, where levels are kept. Most often all
+    are."""
+    if relation.stamp != relation.laid_out:
+        relation.lay_out()
+    size = len(facts)
+    found: Vector = np.empty(size, np.bool_)
+    number = _find_below(relation.address, facts, 1, found)
+    return facts if number == (size if are_explicit else 0) else facts[found == are_explicit]

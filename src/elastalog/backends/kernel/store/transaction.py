@@ -9,7 +9,8 @@ the shift is used again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -39,26 +40,34 @@ from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
+Sides: TypeAlias = Mapping[str, Matrix]
+
 
 class Transaction:
-    """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
+    """`asked`: the explicit facts that are to go and come, and who knows which are explicit if it is not the kernel, as
+    long as nobody has found out which of them do: those are `deleted` and `inserted`. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
     `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
     commit. `is_told`: the descriptors of all `changed` relations say which entries these are; `collect`, if there is
     one, adds those that compiled code has noted since, which nobody asks for in most updates."""
 
-    __slots__ = ("_changed", "anew", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors")
+    __slots__ = (
+        "_changed", "anew", "asked", "collect", "deleted", "inserted", "is_told", "replaced", "shift", "vectors",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.replaced: dict[str, KernelRelation] = {}
         self.vectors: dict[str, Vectors] = {}
+        self._changed: dict[str, Vector] = {}
         self.end()
 
     def end(self) -> None:
         """There is no update under way."""
+        self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector] | None] | None = None
         self.deleted: dict[str, Matrix] = {}
         self.inserted: dict[str, Matrix] = {}
-        self._changed: dict[str, Vector] = {}
+        if self._changed:
+            self._changed = {}
         self.collect: Callable[[dict[str, Vector]], None] | None = None
         if self.replaced:
             self.replaced, self.vectors = {}, {}
@@ -192,6 +201,8 @@ NOWHERE: Matrix = np.empty((3, 0), np.int32)
 _RELATION, _ENTRIES, _PRESENT, _GENERATION, _IS_SPARSE, _FATES = range(3, 9)
 """What a commit says of a relation, behind what `bookkeeping.GROWN` begins: its number, how many entries it had, how
 many facts were present before, its generation, and whether most rows are of facts that are gone."""
+
+_ONE_SPARSE = 1 << 32
 
 _commit = piece(bookkeeping.commit)
 _came_and_went = piece(bookkeeping.came_and_went)
@@ -333,16 +344,18 @@ class Homes:
         of hidden ones only `with_hidden`."""
         if STAMPS.last != self._stamp:
             self.look_again()
-        hidden = self._none_hidden if with_hidden else self._hidden
-        while (used := _list_changes(self.addresses, hidden, self._words_at, len(self._listing))) > len(self._listing):
+        hidden, listing = self._none_hidden if with_hidden else self._hidden, self._listing
+        used = _list_changes(self.addresses, hidden, self._words_at, len(listing))
+        if used > len(listing):
             self._make_room(2 * used)
-        return ListedChanges(self._listing[:used].tobytes(), self.names)
+            return self.changes(with_hidden)
+        return ListedChanges(listing[:used].tobytes(), self.names)
 
     def touched(self) -> list[KernelRelation]:
         """The relations that the update under way has touched."""
         return [relation for relation in self.relations.values() if relation.touched_used]
 
-    def commit(self, replaced: Iterable[str] = (), shift: Shift | None = None) -> list[KernelRelation]:
+    def commit(self, replaced: Iterable[str] = (), shift: Shift | None = None) -> Sequence[KernelRelation]:
         """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
         those that were evaluated anew in this update, and know how many facts they have. Returns those of which most
         rows are of facts that are gone."""
@@ -355,12 +368,13 @@ class Homes:
             assert shift is not None
             shift.noted = np.empty((3, -1 - number), np.int32)
             number = commit_all(self.addresses, self._fates, most, shift.noted, SETTINGS.compact_from)
-        for relation, present in known:
-            relation.present, relation.is_settled = present, present == relation.used
+        if known:
+            for relation, present in known:
+                relation.present, relation.is_settled = present, present == relation.used
         if shift is not None:
             shift.begin(self, self._fates.data[: number & 0xFFFFFFFF].tobytes())
-        if number >> 32 == 0:
-            return []
+        if number < _ONE_SPARSE:
+            return ()
         fates = self._fates[: number & 0xFFFFFFFF]
         may_be = [self.relations[self.names[fate[_RELATION]]] for fate in fates.tolist() if fate[_IS_SPARSE]]
         return [relation for relation in may_be if relation.is_sparse]
