@@ -25,6 +25,7 @@ import numpy as np
 from benchmarks.regret import CASES, AlwaysAnew, Case
 from benchmarks.strategies import aligned
 from benchmarks.workloads import DATA_VARIABLE
+from elastalog.evaluation.strategies import elastic
 from elastalog.settings import SETTINGS
 
 FITTED = ("closure-TG", "sspe", "bursts", "crdt")
@@ -88,7 +89,7 @@ def play(case: Case, *, is_anew: bool) -> Epochs:
             took = time.process_time() - began
             derivations, effort, touched, rows, rounds = map(int, counted() - before)
             epochs[-1][stratum.number] = Seen(
-                work.how, strategy._is_loss, derivations, effort, touched, rows, rounds, facts, took
+                work.how, elastic.is_mostly_loss(backend), derivations, effort, touched, rows, rounds, facts, took
             )
             return work
 

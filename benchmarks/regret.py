@@ -77,7 +77,7 @@ class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
     def choose(self, stratum: LogicalStratum, *features: Any) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
+        return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None)
 
 
 # --- the cases -------------------------------------------------------------------------------------------------------

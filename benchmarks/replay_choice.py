@@ -1,13 +1,14 @@
 """The elastic choice replayed on recorded streams: what it costs against the better of update and bootstrap.
 
-`python -m benchmarks.replay_choice [--record CASE ...] [--data DIR]` first plays the streams to `--record` (those of
-`benchmarks.regret`), with updates only and with every stratum evaluated anew, and keeps what each stratum counted in
+`python -m benchmarks.replay_choice [--record CASE ...] [--threads N] [--data DIR]` first plays streams to `--record`
+(those of `benchmarks.regret`), with updates only and with every stratum evaluated anew, and keeps what each counted in
 each epoch in benchmarks/results/choice. Then the cost model chooses on all streams that are kept, one after the other,
 which takes less than a second each, and the sums are printed: as counted, in seconds of the processor, and for the
 worst epoch. Constants of the model may be changed and judged in between: those it has were chosen on CHOSEN_BY, and the
 other streams judge.
 
-An update that is abandoned is reckoned in proportion to the effort that it had come to.
+An update that is abandoned is reckoned in proportion to the effort that it had come to. `--threads`: as if so many had
+shared what is evaluated anew.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import astuple, replace
 from typing import Any
 
 from benchmarks.regret import CASES, AlwaysAnew, Case
@@ -25,6 +27,7 @@ from benchmarks.workloads import DATA_VARIABLE, HERE
 from elastalog.backends.watch import ROWS_A_DERIVATION, WITH_REST
 from elastalog.evaluation.costs import AUTO, CostModel
 from elastalog.evaluation.experience import Bootstrap, Experience, Features
+from elastalog.evaluation.strategies import elastic
 from elastalog.planning.logical import LogicalStratum
 from elastalog.settings import SETTINGS
 
@@ -60,11 +63,10 @@ def record(case: Case, *, is_anew: bool) -> tuple[dict[str, Any], Epochs]:
             counted = ("derivations", "effort", "touched", "rows", "rounds")
             before, began, clock = [getattr(watch, name) for name in counted], watch.effort, time.process_time()
             half.clear()
-            inputs, facts = (sum(map(backend.changes.size, names)) for names in (stratum.reads, stratum.relations))
-            read = sum(map(backend.size, stratum.reads))
+            features = elastic.features_of(backend, stratum, reach.changes, elastic.is_mostly_loss(backend))
             work = update_stratum(backend, stratum, reach)
             epochs[-1][str(stratum.number)] = {
-                "how": work.how, "features": [reach.changes, strategy._is_loss, inputs, facts, read],
+                "how": work.how, "features": astuple(features),
                 "half": half[0] if half else None, "seconds": time.process_time() - clock,
                 **{name: getattr(watch, name) - then for name, then in zip(counted, before, strict=True)},
             }  # fmt: skip
@@ -82,10 +84,16 @@ def record(case: Case, *, is_anew: bool) -> tuple[dict[str, Any], Epochs]:
 class Replay:
     """One stream under the model, as it is now."""
 
-    def __init__(self, first: dict[str, Any], updates: Epochs, anew: Epochs) -> None:
+    def __init__(self, first: dict[str, Any], updates: Epochs, anew: Epochs, threads: int) -> None:
+        self._left = threads**-SETTINGS.thread_gain
         self._model = CostModel(AUTO)
         self._model.recall(first)
+        for known in self._model._strata.values():
+            known.bootstraps = [self._shared(one) for one in known.bootstraps]
         self._epochs = zip(updates, anew, strict=True)
+
+    def _shared(self, bootstrap: Bootstrap) -> Bootstrap:
+        return replace(bootstrap, cost=self._left * bootstrap.cost, left=self._left)
 
     def epochs(self) -> Iterator[list[float]]:
         """What the choice cost in every epoch, and the better choice; counted, and in seconds."""
@@ -103,9 +111,10 @@ class Replay:
         features, model = Features(*update["features"]), self._model
         steps, effort, least = update["derivations"] + update["rows"], update["effort"], SETTINGS.least_budget
         updating = OF_STEP * (max(steps, effort) + update["touched"])
-        evaluating = Bootstrap.counted(features.inputs, other["derivations"], other["rows"], other["rounds"])
+        counted = Bootstrap.counted(features.inputs, other["derivations"], other["rows"], other["rounds"])
+        evaluating, seconds = self._shared(counted), self._left * other["seconds"]
         anew = evaluating.rebuild_cost(features.facts)
-        better = min(updating, anew), min(update["seconds"], other["seconds"])
+        better = min(updating, anew), min(update["seconds"], seconds)
         known: Experience = model.known(stratum)
         spent: float | None = None
         if known.may_skip or effort > least:
@@ -129,7 +138,7 @@ class Replay:
         model.bootstrapped(stratum, evaluating)
         model.rebuilt(stratum, features, other["touched"])
         part = spent / max(effort, 1)
-        return part * updating + anew, better[0], part * update["seconds"] + other["seconds"], better[1]
+        return part * updating + anew, better[0], part * update["seconds"] + seconds, better[1]
 
 
 def main() -> None:
@@ -137,6 +146,7 @@ def main() -> None:
         description="replays the choice", epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--record", nargs="*", default=[], metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -148,7 +158,7 @@ def main() -> None:
         epochs = [
             epoch
             for (first, updates), (_, anew) in json.loads(path.read_text())
-            for epoch in Replay(first, updates, anew).epochs()
+            for epoch in Replay(first, updates, anew, given.threads).epochs()
         ]
         whole = [math.fsum(values) for values in zip(*epochs, strict=True)]
         worst = max((epoch[0] / epoch[1] for epoch in epochs if epoch[1] > LEAST_COST), default=1.0)

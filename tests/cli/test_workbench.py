@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from elastalog.cli.service import workbench
+import elastalog
+from elastalog.cli.service import serve, workbench
 from elastalog.web.pages.demo import first_facts, open_demo, updates
 
 
@@ -25,6 +26,18 @@ def test_the_browser_is_opened_if_that_is_wanted(monkeypatch, tmp_path):
     assert len(opened) == 1
     assert opened[0].startswith("http://127.0.0.1:")
     assert "/?token=" in opened[0]
+
+
+def test_bad_rows_are_handled_as_the_options_say_in_a_store_too(monkeypatch, tmp_path):
+    def write(app, service, listening, started):
+        service.writing.apply({"edge": [(1, 2), ("x", 2)]})
+
+    monkeypatch.setattr("elastalog.web.app.serve", write)
+    monkeypatch.chdir(tmp_path)
+    elastalog.open(".decl edge(a: number, b: number)\n.input edge", {}, store="kept.store").close()
+    result = CliRunner().invoke(serve, ["kept.store", "--port", "0", "--bad-rows", "quarantine"])
+    assert result.exit_code == 0, result.output
+    assert len((tmp_path / "edge.bad.jsonl").read_text().splitlines()) == 1
 
 
 def test_another_address_needs_a_token_or_a_word():

@@ -80,6 +80,7 @@ def test_a_fault_that_existed_before_is_refused(db: Session) -> None:
     assert refused(lambda: db.suggest(unwanted=["path(1, 2)"], epochs=(1, 3)), "E1002")
     found = db.suggest(unwanted=["path(1, 2)"])  # older than the update: so it is looked for among all facts
     assert (found.over, list(map(str, found.delete))) == ("facts", ["edge(1, 2)"])
+    refused(lambda: db.suggest(unwanted=["path(1, 2)"], rejected=["edge(1, _)"]), "E0714")
 
 
 def test_faults_are_needed_and_may_not_contradict_each_other(db: Session) -> None:

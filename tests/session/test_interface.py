@@ -229,11 +229,11 @@ def test_a_suggestion_says_what_to_do() -> None:
 def test_a_forecast_is_one_sentence() -> None:
     with elastalog.open(PROGRAM, {"edge": [(n, n + 1) for n in range(30)]}) as db:
         first = str(db.forecast({"edge": [(40, 41)]})[1])
-        assert first.startswith("path would be updated: 1 changed input, ")
         db.apply({"edge": [(40, 41)]})
         told = str(db.forecast({"edge": [(42, 43)]})[1])
-        assert told.startswith("path would be updated: an update should take about ")
-        assert ";" not in told
+        for one in (first, told):
+            assert one.startswith("path would be updated: an update should take about ")
+            assert ";" not in one
 
 
 # --- answers show in a plain interpreter what `print` shows; mistakes of a first hour say what to do ------------------

@@ -41,9 +41,9 @@ class Watch:
 
     `quota`: what the work may take; `memory`: bytes that this process may have. `derivations` were enumerated;
     `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
-    looked up or made by joins, in `rounds` of evaluations from the start that the interpreter drove: others cost
-    little; of these rows, `spared` is what one thread did not have to do, since others helped; updates have `touched`
-    facts. All of it is the same whenever the same is done."""
+    looked up or made by joins, in so many `rounds` of evaluations from the start, of which those count once that
+    compiled code runs without returning; of these rows, `spared` is what one thread did not have to do, since others
+    helped; updates have `touched` facts. All of it is the same whenever the same is done."""
 
     def __init__(
         self,

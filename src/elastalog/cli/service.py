@@ -122,7 +122,7 @@ def _session(path: str, wanted: ServiceOptions, options: SessionOptions, console
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
         tell_unread_facts(path, console)
-        return writing(path, console, options.functors)
+        return writing(path, console, options.functors, options.bad_row_policy())
     store = wanted.store
     if store is None:
         # Earlier epochs can be looked at while the service runs.

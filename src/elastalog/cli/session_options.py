@@ -152,6 +152,12 @@ class SessionOptions:
         help="Maximum expansion of a compressed fact file, as a multiple of its size.",
     )  # fmt: skip
 
+    def bad_row_policy(self, quarantine: str = ".") -> BadRows:
+        """How to handle invalid rows; those that are set aside go to the folder `quarantine`."""
+        from elastalog.pipeline.files.policy import BadRows
+
+        return BadRows(self.bad_rows, self.max_bad_rows, quarantine)
+
 
 session_options: Final = together(options_of(SessionOptions, "options"), library_options)
 """The command takes them as `options`."""
@@ -204,7 +210,7 @@ def open_session(
     session = elastalog.open(
         with_arithmetic(program, options.arithmetic), facts, engine=options.engine, strategy=options.strategy,
         levels=options.levels, jobs=options.jobs, limits=limits,
-        bad_rows=elastalog.BadRows(options.bad_rows, options.max_bad_rows, quarantine),
+        bad_rows=options.bad_row_policy(quarantine),
         functors=functions_in(options.functors), libraries=libraries_asked_for(), **more,
     )  # fmt: skip
     show_reports(session.reports, console)

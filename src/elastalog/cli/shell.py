@@ -58,10 +58,7 @@ def shell(program: str, budget: Budget, console: Console, options: SessionOption
     """
     with checked_output(), announcing(console):
         if is_store(program):
-            from elastalog.pipeline.files.policy import BadRows
-
-            policy = BadRows(options.bad_rows, options.max_bad_rows)
-            session = writing(program, console, options.functors, policy)
+            session = writing(program, console, options.functors, options.bad_row_policy())
             state = _state(session, "elastic", _of_store, console)
         else:
             loaded = load_program(program, console)

@@ -167,10 +167,10 @@ class Debugger:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied, and
         facts that are `absent` stay so."""
         question = self._question(unwanted, missing, epochs)
-        kept = self._asking.rejected(rejected, question.elements)
-        weight_of = self._asking.weights(weights or {}, question.elements)
         with self._at(question.last):
             self._require_change(question)
+            kept = self._asking.rejected(rejected, question.elements)
+            weight_of = self._asking.weights(weights or {}, question.elements)
             goals = Goals(self._asking.words((*question.unwanted, *absent)), self._asking.words(question.missing))
             plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
             outcome = self._search(question, plan, time_limit, news)

@@ -5,6 +5,8 @@ derivations, rows and rounds, never in time, so that the same updates lead to th
 an update of which nothing is known may cost as much as a bootstrap: then both together cost twice the better of the two
 at most, whatever comes. What is known is one number for each size class, the moving average of what such updates took:
 
+- what a larger update changes at least follows from how deep the facts are that rest on it, also where nothing like it
+  was seen (see `experience`);
 - an update that should cost less than a bootstrap may cost SLACK times what it should, a bootstrap at least, and no
   more than the guarantee allows;
 - one that should cost more is not tried, on *credit*, or else given up at the least share that the guarantee allows.
@@ -61,11 +63,9 @@ LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 SLACK: Final = 3.0
 """Times what an update should cost that it may cost; from 2 to 4 the choice costs the same."""
 
-_MOST_CREDIT = 16.0
-"""Updates in a row that are not tried."""
-
-_MOST_DEBT = FACTOR - 1
-"""Updates in a row that are not tried where no credit was earned: what there is took a bootstrap to make."""
+_MOST_CREDIT = FACTOR - 1
+"""Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
+make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,6 @@ class Forecast:
     why: str
     expected: float | None
     derivations_allowed: int | None
-    seconds_allowed: float | None
     sure: float = 0.0
     bootstrap: int | None = None
     cost: float | None = None
@@ -213,7 +212,7 @@ class CostModel:
             why, allowed = "smaller updates were in vain", 0
         bootstrap = known.bootstrap_of(features.inputs).derivations
         if expected is None:
-            return Forecast(stratum.number, stratum.relations, how, why, None, allowed, None, 0.0, bootstrap)
+            return Forecast(stratum.number, stratum.relations, how, why, None, allowed, 0.0, bootstrap)
         updating = known.weight * expected.derivations
         cost, other = (anew, updating) if how == "bootstrap" else (updating, anew)
         why = (
@@ -221,7 +220,7 @@ class CostModel:
             f" which cost as much as {updating:,.0f} of a bootstrap, which should cost {anew:,.0f}"
         )
         return Forecast(
-            stratum.number, stratum.relations, how, why, expected.derivations, allowed, None, expected.sure, bootstrap,
+            stratum.number, stratum.relations, how, why, expected.derivations, allowed, expected.sure, bootstrap,
             cost, other,
         )  # fmt: skip
 
@@ -295,5 +294,5 @@ def _price(known: Experience, features: Features) -> float:
     """The credit that it takes not to try an update. Debts are for those that undo the last one, of which most is
     known."""
     if known.is_return(features):
-        return 1 - _MOST_DEBT
+        return 1 - _MOST_CREDIT
     return 1 if features.changes >= known.least_in_vain(features.is_loss) else inf

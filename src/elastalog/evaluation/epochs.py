@@ -130,7 +130,7 @@ class Epochs:
             for stratum in backend.program.strata:
                 size = sum(changed[name] for name in (*stratum.relations, *stratum.reads))
                 if rewriting is not None and not rewriting.anew.isdisjoint(stratum.relations):
-                    found.append(Forecast(stratum.number, stratum.relations, *REBUILT, None, None, None))
+                    found.append(Forecast(stratum.number, stratum.relations, *REBUILT, None, None))
                 elif size:
                     found.append(self.strategy.forecast(backend, stratum, size, is_loss=is_loss))
             return tuple(found if rewriting is None else rewriting.in_new_program(found))

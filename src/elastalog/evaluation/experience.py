@@ -45,9 +45,9 @@ after the other, and lead nowhere."""
 MEMORY: Final = 0.6
 """The share of what was known that a new observation leaves; from 0.5 to 0.7 the choice costs the same."""
 
-_GROWTH = 1.1
-"""The power of its changes by which an update costs more than one of another size class: a little more than in
-proportion, since consequences meet; from 1.05 to 1.2 the choice costs the same."""
+_GROWTH = 1.02
+"""The power of its changes by which an update costs more than one of another size class: hardly more than in
+proportion, since what many facts rest on is reckoned apart; from 1 to 1.05 the choice costs the same."""
 
 LEAST_TO_WEIGH: Final = 200
 """Derivations of an update from which something is learnt of their weight."""
@@ -63,14 +63,16 @@ fro."""
 @dataclass(frozen=True, slots=True)
 class Features:
     """An update as a stratum meets it: how many facts change that it reads or is given, and whether most of them go.
-    `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update; 0 where
-    that was not asked."""
+    `inputs`: how many facts it reads, `facts`: how many it has, `before`: how many it read before the update, `given`:
+    how many of its own are explicit, `depth`: the mean of its levels; 0 where that was not asked, or is not known."""
 
     changes: int
     is_loss: bool = False
     inputs: int = 0
     facts: int = 0
     before: int = 0
+    given: int = 0
+    depth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,22 +228,38 @@ class Experience:
             self.observe(features, 2 * derivations)
 
     def expect(self, features: Features) -> Expectation | None:
-        """What an update should take: as others of its size class took, or of the next one, by the power of what it
-        changes more or less. One that undoes the last update: the share of a bootstrap's derivations and rows that lead
-        to facts which will be others, since what is gained is looked for once. None without experience."""
+        """What an update should take: as others of its size class took; or of the next one, by the power of what it
+        changes more or less, and no less than the facts take that should be others (see `_least`). One that undoes the
+        last update: what those take that will be others. None without experience."""
         if self.is_return(features):
             assert self.difference is not None
-            bootstrap = self.bootstrap_of(features.inputs)
-            steps = self.difference.share * (bootstrap.derivations + bootstrap.rows) + self.difference.other
-            return Expectation(_OF_STEP * steps / self.weight, 0.5)
+            more = _OF_STEP * self.difference.other / self.weight
+            return Expectation(self._of_share(self.difference.share, features) + more, 0.5)
         key, size = size_class_of(features.changes, features.is_loss)
+        if (known := self.sizes.get(key)) is not None:
+            return Expectation(2**known.mean, known.seen / (known.seen + 1))
+        least = self._least(features)
         alike = [known for other, known in self.sizes.items() if (other < 0) == features.is_loss]
         if not alike:
-            return None
-        nearest = self.sizes.get(key) or min(alike, key=lambda known: abs(known.size - size))
-        more = 0.0 if key in self.sizes else size - nearest.size
+            return Expectation(least, 0.0) if least else None
+        nearest = min(alike, key=lambda known: abs(known.size - size))
+        more = size - nearest.size
         sure = nearest.seen / (nearest.seen + 1) / (1 + abs(more))
-        return Expectation(2 ** (nearest.mean + _GROWTH * more), sure)
+        return Expectation(max(2 ** (nearest.mean + _GROWTH * more), least), sure)
+
+    def _least(self, features: Features) -> float:
+        """What an update should take at least, 0 where nothing is known. A fact of level n rests on n others below it,
+        in a row: of those as deep as most are, the share stays as it was that rests on none of what changes. A few
+        small updates say nothing of that: their changes hardly ever meet."""
+        below = max(features.inputs, features.before) + features.given
+        stays = 1 - min(features.changes / max(below, 1), 1.0)
+        return self._of_share(1 - stays**features.depth, features)
+
+    def _of_share(self, share: float, features: Features) -> float:
+        """What an update takes that makes a share of the facts others, all of them gained: the share of a bootstrap's
+        derivations and rows that lead to them, since what is gained is looked for once."""
+        bootstrap = self.bootstrap_of(features.inputs)
+        return _OF_STEP * share * (bootstrap.derivations + bootstrap.rows) / self.weight
 
     def is_return(self, features: Features) -> bool:
         """Whether an update seems to undo the last one."""

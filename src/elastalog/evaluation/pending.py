@@ -317,21 +317,22 @@ class PendingUpdate(DraftUpdate):
         return self.changes
 
     def _commit(self) -> None:
+        self.commit_by(self._target.commit)
+
+    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object]) -> None:
+        """Makes it the next epoch by a function that does what `UpdateTarget.commit` does, and perhaps more."""
         if self._end is not None:
             self.require_open()
         target = self._target
         if self._change is None and not self.keeps_bad:
-            target.commit(self.as_update(), self._committed)
+            commit(self.as_update(), self._committed)
             return
         with target.lock:  # rules are changed from the program of the moment
             update = self.as_update()
             if self.keeps_bad and not target.is_applied(self._source, self._batch):
                 self._bad.set_aside()
-            if update.rules is None:
-                target.commit(update, self._committed)
-                return
-            with update.rules.text.placing():
-                target.commit(update, self._committed)
+            with nullcontext() if update.rules is None else update.rules.text.placing():
+                commit(update, self._committed)
 
     def _committed(self, record: EpochRecord) -> None:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""

@@ -90,10 +90,10 @@ class Engine:
         """Facts of a relation as words."""
         return self._materialisation.encode(name, rows)
 
-    def commit(self, update: Update) -> EpochRecord:
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `update` and `apply` of the session are the ways to make
-        one."""
-        return self._updates.commit(update)
+        one. `committed` is called with what is returned as soon as nothing can prevent the epoch any more."""
+        return self._updates.commit(update, committed)
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""

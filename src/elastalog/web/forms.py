@@ -289,5 +289,13 @@ def commit_as_json(done: Committed, service: Service, rows: int | None = None) -
             for one in record.work.strata
         ],
         "rules": {"added": list(record.rules.added), "removed": list(record.rules.removed)},
+        "reports": [
+            {
+                "relation": one.relation, "loaded": one.loaded, "bad": one.bad,
+                "first_bad": [row.as_json() for row in one.first_bad],
+                "quarantine": None if one.quarantine is None else str(one.quarantine),
+            }
+            for one in done.changes.reports
+        ],
         **changes_as_json(done.changes, most_rows(service, rows)),
     }  # fmt: skip

@@ -203,9 +203,30 @@ class StratumTold(BaseModel):
     seconds: float
 
 
+class BadRowTold(BaseModel):
+    """A row that cannot be a fact."""
+
+    file: str
+    line: int
+    code: str
+    reason: str
+    text: str
+
+
+class ReportTold(BaseModel):
+    """What was taken of the rows of a relation: `loaded` of them, and not those that are `bad`, which are kept in the
+    file `quarantine` if they were set aside."""
+
+    relation: str
+    loaded: int
+    bad: int
+    first_bad: list[BadRowTold]
+    quarantine: str | None
+
+
 class CommitTold(ChangesTold):
     """What came of an update. `is_repeated`: its key had been seen, nothing was done; `is_unchanged`: there was nothing
-    to do."""
+    to do. `reports`: of a service that lets bad rows pass (`--bad-rows`)."""
 
     epoch: int
     is_repeated: bool
@@ -216,6 +237,7 @@ class CommitTold(ChangesTold):
     seconds: float
     strata: list[StratumTold]
     rules: RulesTold
+    reports: list[ReportTold]
 
 
 class Problem(BaseModel):

@@ -20,7 +20,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from threading import TIMEOUT_MAX
 
@@ -196,9 +196,7 @@ class Replicas:
         """An update to fill, for `commit`."""
         return self._first.update(source, batch)
 
-    def commit(
-        self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None
-    ) -> EpochRecord:
+    def commit(self, update: PendingUpdate, committed: Callable[[EpochRecord], None] = lambda record: None) -> None:
         """Makes the next epoch. `committed` is called when readers see it."""
         self.follow()
         first = self._first
@@ -208,17 +206,22 @@ class Replicas:
         self._drain(first, FIRST)
         try:
             with first.engine.exclusively():
-                wanted = update.as_update()
-                with nullcontext() if wanted.rules is None else wanted.rules.text.placing():
-                    record = first.engine.commit(wanted)
-                if record.epoch > before:
-                    self._note(record, wanted)
+                update.commit_by(self._commit)
         finally:
             if self._behind:
                 self._show(first)
-        if record.epoch > before:
+        if update.stats.epoch > before:
+            committed(update.stats)
+
+    def _commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> None:
+        before = self._first.epoch
+
+        def noted(record: EpochRecord) -> None:
             committed(record)
-        return record
+            if record.epoch > before:
+                self._note(record, update)
+
+        self._first.engine.commit(update, noted)
 
     def _note(self, record: EpochRecord, update: Update) -> None:
         """Remembers what an epoch changed, before anybody sees it."""

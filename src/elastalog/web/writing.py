@@ -137,8 +137,8 @@ class Writing:
         def commit() -> Committed:
             update = self._replicas.update(origin, batch)
             fill(update)
-            record = self._replicas.commit(update, self._committed)
-            return Committed(record, self._replicas.changes_of(record))
+            self._replicas.commit(update, self._committed)
+            return Committed(update.stats, update.changes)
 
         with self._replicas.wanting():
             done = self._reading.worker.do(commit)

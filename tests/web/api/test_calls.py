@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -218,6 +219,18 @@ def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, t
     checked = http.post("/program/check", json={"program": PROGRAM + text}).json()
     assert not checked["is_correct"]
     assert "E0927" in [one["code"] for one in checked["diagnostics"]]
+
+
+def test_bad_rows_that_may_pass_are_reported(start: Callable[..., Running], tmp_path: Path) -> None:
+    policy = elastalog.BadRows("quarantine", folder=tmp_path)
+    running = start(session=elastalog.open(PROGRAM, {}, bad_rows=policy))
+    rows = {"inserted": {"edge": [[4, 5], ["x", 5]]}}
+    told = httpx.post(f"{running.url}/api/v1/updates", json=rows, headers=AS_WRITER).json()
+    (report,) = told["reports"]
+    kept = tmp_path / "edge.bad.jsonl"
+    assert (report["relation"], report["loaded"], report["bad"], report["quarantine"]) == ("edge", 1, 1, str(kept))
+    assert report["first_bad"] == [json.loads(line) for line in kept.read_text().splitlines()]
+    assert told["inserted"] == 1
 
 
 def test_a_program_is_checked_with_places(http: httpx.Client) -> None:

@@ -211,6 +211,17 @@ def test_a_commit_that_fails_changes_nothing_for_readers() -> None:
         service.close()
 
 
+def test_bad_rows_of_an_update_are_set_aside_and_reported(tmp_path: Path) -> None:
+    session = elastalog.open(PROGRAM, FACTS, bad_rows=elastalog.BadRows("quarantine", folder=tmp_path))
+    service = Service(session)
+    done = service.writing.apply({"edge": [(4, 5), ("x", 5)]})
+    (report,) = done.changes.reports
+    assert (report.loaded, report.bad, report.quarantine) == (1, 1, tmp_path / "edge.bad.jsonl")
+    assert len((tmp_path / "edge.bad.jsonl").read_text().splitlines()) == 1
+    assert set(session["edge"]) == {*FACTS["edge"], (4, 5)}
+    service.close()
+
+
 def test_readers_may_wait_instead(tmp_path: Path) -> None:
     service = Service(elastalog.open(PROGRAM, FACTS, store=tmp_path / "store"), is_twofold=False)
     try:

@@ -123,7 +123,7 @@ class MaintainingStrategy:
             maintenance.mark(maintenance.explicit_gains(), Mark.PRESENT)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "update", self.name, None, None, None)
+        return Forecast(stratum.number, stratum.relations, "update", self.name, None, None)
 
 
 def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetMaintenance) -> Counters:

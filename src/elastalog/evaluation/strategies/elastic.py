@@ -69,11 +69,11 @@ class Elastic:
         while done:
             driven = done.pop(0)
             if costs.is_to_learn(driven):
-                costs.driven(driven, _is_loss(backend))
+                costs.driven(driven, is_mostly_loss(backend))
             work.defer(partial(_written_down, driven, costs), driven.derivations)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return self.costs.forecast(stratum, _features(backend, stratum, changes, is_loss))
+        return self.costs.forecast(stratum, features_of(backend, stratum, changes, is_loss))
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
@@ -95,7 +95,7 @@ class Elastic:
         """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
         costs, watch = self.costs, self.watch
         before, touched = self._counted(), watch.touched
-        features = _features(backend, stratum, changes, _is_loss(backend))
+        features = features_of(backend, stratum, changes, is_mostly_loss(backend))
         derivations = backend.rebuild(stratum)
         done = Bootstrap.counted(features.inputs, derivations, *self._counted_since(before))
         costs.bootstrapped(stratum, done)
@@ -112,12 +112,12 @@ class Elastic:
         known = costs.known(stratum)
         least = costs.least_budget(known)
         forecast: Forecast | None = None
-        is_loss = _is_loss(backend)
+        is_loss = is_mostly_loss(backend)
         features = Features(changes, is_loss)
 
         def choose() -> int | None:
             nonlocal forecast, features
-            features = _features(backend, stratum, changes, is_loss)
+            features = features_of(backend, stratum, changes, is_loss)
             forecast = costs.choose(stratum, features)
             return forecast.derivations_allowed
 
@@ -188,16 +188,19 @@ def _written_down(driven: Driven, costs: CostModel) -> list[StratumWork]:
     return found
 
 
-def _is_loss(backend: Backend) -> bool:
+def is_mostly_loss(backend: Backend) -> bool:
     """Whether most explicit facts that the update under way changes go."""
     deleted, inserted = backend.changes.explicit()
     return sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
 
 
-def _features(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Features:
+def features_of(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Features:
+    """An update as a stratum meets it."""
     inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
     before = sum(map(backend.size, stratum.reads))
-    return Features(changes, is_loss, inputs, facts, before)
+    levels = [backend.changes.levels(name) for name in stratum.relations]
+    given, depth = sum(given for given, _ in levels), sum(whole for _, whole in levels) / max(facts, 1)
+    return Features(changes, is_loss, inputs, facts, before, given, depth)
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

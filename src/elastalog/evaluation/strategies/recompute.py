@@ -35,4 +35,4 @@ class Recompute:
         return work
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None, None)
+        return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None)

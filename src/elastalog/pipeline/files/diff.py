@@ -120,7 +120,7 @@ def parse_diff(
             rows.setdefault((sign, relation), []).append(values)
     if bad and not keep_bad:
         every = sorted((row for some in bad.values() for row in some), key=lambda row: row.line)
-        raise bad_rows_error("bad change", every)
+        raise bad_rows_error("bad change", every, is_each=True)
     diff = Diff(added_rules=tuple(rules["+"]), removed_rules=tuple(rules["-"]), bad=bad)
     for (sign, relation), found in rows.items():
         side = diff.inserted if sign == "+" else diff.deleted

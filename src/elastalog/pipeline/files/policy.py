@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached, finding
 from elastalog.late import dataclass
@@ -55,6 +55,11 @@ class BadRow:
     line: int
     fault: Fault
     text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """It as a quarantine holds it, and as a service reports it."""
+        fault = self.fault
+        return {"file": self.file, "line": self.line, "code": fault.code, "reason": fault.reason, "text": self.text}
 
     @property
     def location(self) -> str:
@@ -142,9 +147,10 @@ def converted_diagnostic(report: Report) -> Diagnostic:
     )
 
 
-def bad_rows_error(heading: str, bad: list[BadRow]) -> ElastalogError:
-    """The first bad rows of each reason; what helps against several is said once, with the first."""
-    reported = list({row.fault.reason: row for row in reversed(bad)}.values())[::-1][:MOST_REPORTED]
+def bad_rows_error(heading: str, bad: list[BadRow], is_each: bool = False) -> ElastalogError:
+    """The first bad rows, of each reason unless `is_each`; what helps against several is said once, with the first."""
+    first = bad if is_each else list({row.fault.reason: row for row in reversed(bad)}.values())[::-1]
+    reported = first[:MOST_REPORTED]
     found = [bad_row_diagnostic(heading, row) for row in reported[:-1]]
     found += [bad_row_diagnostic(heading, row, len(bad) - len(reported)) for row in reported[-1:]]
     helps = [one.help for one in found]
@@ -155,11 +161,7 @@ def bad_rows_error(heading: str, bad: list[BadRow]) -> ElastalogError:
 
 def quarantine_lines(bad: Iterable[BadRow]) -> bytes:
     """Bad rows as a quarantine holds them: JSON, one a line."""
-    records = (
-        {"file": row.file, "line": row.line, "code": row.fault.code, "reason": row.fault.reason, "text": row.text}
-        for row in bad
-    )
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    return b"".join(json.dumps(row.as_json()).encode() + b"\n" for row in bad)
 
 
 class BadChanges:
