@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -215,19 +215,13 @@ class _Within:
             raise _no_memory() from None
 
 
-class memory_as_limit:  # noqa: N801  # used like a function
+@contextmanager
+def memory_as_limit() -> Iterator[None]:
     """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is not None and issubclass(kind, MemoryError):
-            raise _no_memory() from None
+    try:
+        yield
+    except MemoryError:
+        raise _no_memory() from None
 
 
 def _no_memory() -> LimitReached:

@@ -151,6 +151,10 @@ class Epochs:
             else:
                 self._begin(update, rewriting)
             changes, needed = backend.changes, backend.program.needed
+            may_be_idle = rewriting is None and not heartbeats
+            # Elastic finds out by itself that there is nothing to do; others would remember that they were asked.
+            if may_be_idle and (needed or type(self.strategy) is not Elastic) and not any(changes.explicit()):
+                return self._without_effect(update, began)
             work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
             deleted, inserted = changes.explicit()
             if rewriting is not None or needed:
@@ -159,10 +163,8 @@ class Epochs:
                     {name: side[name] for name in side if name not in needed and name not in guards}
                     for side in (deleted, inserted)
                 )
-            if not (deleted or inserted or heartbeats) and rewriting is None:
-                with uninterrupted():
-                    backend.rollback()
-                return self._unchanged(update, time.perf_counter() - began)
+            if may_be_idle and not deleted and not inserted:
+                return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
             came = sum(map(len, inserted.values())) if inserted else 0
             ignored = update.size - went - came
@@ -224,10 +226,12 @@ class Epochs:
                 if rewriting is not None:
                     rewriting.rollback()
 
-    def _unchanged(self, update: Update, seconds: float) -> EpochRecord:
-        return EpochRecord(
-            self.number, 0, 0, update.size, {}, Work(), seconds, update.source, update.batch, is_unchanged=True
-        )
+    def _without_effect(self, update: Update, began: float) -> EpochRecord:
+        """Takes back an update that has been begun and changes nothing."""
+        with uninterrupted():
+            self.backend.rollback()
+        seconds, size = time.perf_counter() - began, update.size
+        return EpochRecord(self.number, 0, 0, size, {}, Work(), seconds, update.source, update.batch, is_unchanged=True)
 
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""

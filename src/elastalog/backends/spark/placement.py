@@ -287,15 +287,15 @@ def shares_asked_for(spark: SparkSession) -> int | None:
 def slots(spark: SparkSession) -> int:
     """The slots of the executors that are there now."""
     context = spark.sparkContext
+    settings = context.getConf()
     found = _LOCAL.fullmatch(context.master or "")
     if found is not None:
-        number = found.group(1)
-        return (os.cpu_count() or 1) if number == "*" else int(number or 1)
-    java: Any = context._jsc
-    executors = int(java.sc().getExecutorMemoryStatus().size()) - 1  # the driver is among them
-    settings = context.getConf()
-    cores = int(settings.get("spark.executor.cores", "1") or 1) // int(settings.get("spark.task.cpus", "1") or 1)
-    return max(1, executors) * max(1, cores)
+        executors, cores = 1, int((os.cpu_count() or 1) if found.group(1) == "*" else found.group(1) or 1)
+    else:
+        java: Any = context._jsc
+        executors = int(java.sc().getExecutorMemoryStatus().size()) - 1  # the driver is among them
+        cores = int(settings.get("spark.executor.cores", "1") or 1)
+    return max(1, executors) * max(1, cores // int(settings.get("spark.task.cpus", "1") or 1))
 
 
 EXCHANGE_SETTING = "spark.elastalog.exchange"
