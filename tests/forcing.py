@@ -16,14 +16,9 @@ ENOUGH = 1 << 40
 """More than any small program reaches."""
 
 EXTREMES: Mapping[str, tuple[int | float, ...]] = {
-    "machine_after": (0, 1, 7, ENOUGH),
-    "machine_from": (0, 1, ENOUGH),
     "share_plans_up_to": (0, 2, ENOUGH),
     "replan_growth": (0, 1, 2),
     "replan_slack": (0, 1, 10),
-    "few_at_a_level": (0, ENOUGH),
-    "level_machine_after": (0, 1, ENOUGH),
-    "level_machine_work": (0, ENOUGH),
     "dominated_kept": (0, ENOUGH),
     "compact_from": (0, 1, 5, ENOUGH),
     "first_rows": (1, 3, 1000),

@@ -1,7 +1,7 @@
 """The thresholds that choose between mechanisms, each under a name, in one place.
 
 Answers never depend on them, only costs do: the defaults were measured, and tests run programs with each at its
-extremes (`tests/forcing.py`). `ELASTALOG_SETTINGS="machine_after=0,compact_from=1"` in the environment sets some for
+extremes (`tests/forcing.py`). `ELASTALOG_SETTINGS="replan_slack=0,compact_from=1"` in the environment sets some for
 a whole process.
 """
 
@@ -14,22 +14,12 @@ class Settings:
     """Defaults are attributes of the class; what is set is an attribute of the instance."""
 
     # Rounds of a bootstrap
-    machine_after: int = 100
-    """Rounds, and variants that they have run, after which the rest of a bootstrap goes to the machine."""
-    machine_from: int = 4_096
-    """Facts of one round after which it does so too."""
     share_plans_up_to: int = 1024
     """The size of relations up to which plans for like sizes are used again, also by other sessions of a program."""
     replan_growth: int = 4
     """Growth of a recursive stratum after which its joins are planned again."""
     replan_slack: int = 1_000
     """Facts that a stratum may gain beyond that before it is planned again."""
-    few_at_a_level: int = 512
-    """Facts of a level, with global levels, up to which a round counts as small."""
-    level_machine_after: int = 50
-    """Small rounds in a row after which global levels go to the machine."""
-    level_machine_work: int = 1 << 13
-    """Rows of a round after which they come back."""
     dominated_kept: int = 1_024
     """Dominated facts that may stay among the rows of a relation before it is compacted."""
 
@@ -119,13 +109,13 @@ class Settings:
     thread_gain: float = 0.65
     """The power of the number of threads by which rounds that they share are faster: as measured with 2 to 16."""
     share_round_from: int = 60_000
-    """Rows that a round is expected to look at from which several threads share it."""
+    """Rows that a round is expected to look at from which several threads share it, and what they need is made."""
     least_shared_room: int = 1 << 16
     """Rows for which a relation that several threads insert into gets room at a time."""
     least_shared_growth: int = 1 << 14
     """Rows from which such a relation grows with all threads present."""
     machine_share_from: int = 12_000
-    """The like of `share_round_from` in the machine."""
+    """The like for a stratum of which they have shared a round."""
     machine_work_of_share: int = 1 << 12
     """Rows that a share of a round is expected to look at, at least."""
     machine_least_share: int = 16
@@ -187,11 +177,11 @@ class Settings:
     """Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
     begin with it: aggregates, and strata with global levels or `.limitsize`."""
     device_from_unstarted: int = 1_000_000
-    """The same where the device has not been started yet."""
+    """Such facts where the device has not been started yet."""
     device_asked_from: int = 5_000
     """Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow."""
     device_once_from: int = 100_000
-    """The same for a stratum without recursion, which looks at its facts once."""
+    """Facts of a stratum without recursion, which looks at them once, to be worth the transfer."""
     device_patience: int = 4
     """Small rounds in a row there after which the kernel goes on, at least."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,20 @@ def test_a_store_is_opened_and_updated_without_what_pyarrow_would_import(tmp_pat
     assert isinstance(modules, list)
     assert {"numba", "pandas", "pyspark", "rich"}.isdisjoint(modules)
     assert set(elastalog.open(store="store")["path"]) == {("a", "b"), ("c", "d")}
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"),
+    reason="no free-threaded interpreter: nothing could take a lock back",
+)
+def test_a_free_threaded_interpreter_stays_so() -> None:
+    script = """
+import sys, elastalog
+program = ".decl e(x: number, y: number) .decl p(x: number, y: number) p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z)."
+with elastalog.open(program, {"e": [(i, i + 1) for i in range(300)]}, jobs=2) as db:
+    db.apply(deleted={"e": [(7, 8)]})
+print(sys._is_gil_enabled())
+"""
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "False\n"
+    )

@@ -233,7 +233,7 @@ def test_what_threads_spare_a_bootstrap_makes_it_cheaper() -> None:
     path(a, c) :- path(a, b), edge(b, c)."""
     allowed = []
     for threads in (1, 16):
-        with forced(machine_after=0, machine_share_from=0), elastalog.open(program, facts, jobs=threads) as db:
+        with forced(share_round_from=0, machine_share_from=0), elastalog.open(program, facts, jobs=threads) as db:
             forecast = db.forecast(deleted={"edge": facts["edge"][:30]})
             allowed += [choice.derivations_allowed or 0 for choice in forecast if "path" in choice.relations]
     assert allowed[1] < 0.6 * allowed[0]
@@ -492,7 +492,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
         db.apply({"edge": [(3, 4)]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
         assert work.why == "1 changed input; it cost 3, a bootstrap takes 3"
-        assert (work.cost, work.other) == (6, 3 * 2_000 + 4_000 + 2)  # three rounds, three derivations, and to begin
+        assert (work.cost, work.other) == (6, 2_000 + 4_000 + 3)  # rounds in one call, three derivations, and to begin
 
 
 def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_several_settings_at_extremes(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_threads_share_everything(seed: int) -> None:
-    with forced(**THREADS, machine_after=seed):
+    with forced(**THREADS):
         play(2000 + seed, is_large=True)
 
 

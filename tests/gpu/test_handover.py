@@ -35,13 +35,11 @@ def eager(emulated: Arrays, monkeypatch: pytest.MonkeyPatch) -> Arrays:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("patience", [NEVER, 2], ids=["to the end", "and comes back"])
-@pytest.mark.parametrize("machine", [0, 100], ids=["from the machine", "from rounds"])
 @pytest.mark.parametrize("strategy", ["elastic", "recompute"])
 def test_what_goes_on_there_is_the_same(
-    patience: int, machine: int, strategy: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    patience: int, strategy: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(SETTINGS, "device_patience", patience)
-    monkeypatch.setattr(SETTINGS, "machine_after", machine)
     caplog.set_level(logging.INFO, "elastalog.placement")
     for seed in range(4):
         program, updates = seeded_case(seed)

@@ -359,8 +359,6 @@ def test_wherever_it_leaves_off(
         made.pool = np.empty(1, np.int32)
 
     monkeypatch.setattr(SETTINGS, "work_between_checks", 1)
-    monkeypatch.setattr(SETTINGS, "machine_after", 1)
-    monkeypatch.setattr(SETTINGS, "level_machine_after", 1)
     monkeypatch.setattr(SETTINGS, "first_rows", 1)
     monkeypatch.setattr(SETTINGS, "spare_counts", 1)
     monkeypatch.setattr(SETTINGS, "first_changes", 1)

@@ -16,15 +16,14 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import evaluation
+from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
-from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.store import crew as crews
 from elastalog.backends.kernel.store.crew import Crew
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.relations.words import Dictionary
 from elastalog.settings import SETTINGS
 from tests.forcing import forced
 from tests.generators.construction import Features
@@ -66,14 +65,12 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 
 
 @pytest.fixture(
-    params=[(1, 64, 300), (50, 1 << 12, 300), (1, 64, 1)],
-    ids=["little room", "some room", "little room for machines"],
+    params=[(1, 64), (50, 1 << 12)],
+    ids=["little room", "some room"],
 )
 def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thresholds so low that small data take the ways of large data: rounds in Python, or all but the first in the
-    machine."""
-    least_rows, least_room, patience = request.param
-    monkeypatch.setattr(SETTINGS, "machine_after", patience)
+    """Thresholds so low that small data take the ways of large data."""
+    least_rows, least_room = request.param
     monkeypatch.setattr(SETTINGS, "machine_share_from", least_rows)
     monkeypatch.setattr(SETTINGS, "machine_work_of_share", 16)
     monkeypatch.setattr(SETTINGS, "machine_least_share", 1)
@@ -517,7 +514,7 @@ def test_indexes_are_extended_in_several_threads() -> None:
         relation.index((0,))
         relation.index((1,))
         relation.load(blocks[name][100:])
-    Workers(relations, Watch(), Crew(2), Dictionary()).extend_indexes(list(relations.values()))
+    Workers(relations, Watch(), Crew(2)).extend_indexes(list(relations.values()))
     for relation in relations.values():
         assert relation.used > 1000
         assert not relation.outdated_indexes()
@@ -535,13 +532,14 @@ def test_what_several_threads_count_is_what_one_counts() -> None:
     assert counted[0] == counted[1]
 
 
-def test_small_programs_load_no_operators_of_several_threads() -> None:
+def test_small_programs_start_no_threads() -> None:
     script = (
-        "import sys, elastalog\n"
+        "import threading, elastalog\n"
         "program = '.decl e, p(x: number, y: number)\\np(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).'\n"
-        "elastalog.open(program, facts={{'e': [(i, i + 1) for i in range({size})]}}, jobs={jobs}, engine='local')\n"
-        "print('elastalog.backends.kernel.bootstrap.shared_growth' in sys.modules)"
+        "facts = {{'e': [(i, i + {step}) for i in range({size})]}}\n"
+        "db = elastalog.open(program, facts, jobs={jobs}, engine='local')\n"
+        "print(threading.active_count() > 1)"
     )
-    for jobs, size, expected in ((1, 300, "False"), (2, 20, "False"), (2, 300, "True")):
-        command = [sys.executable, "-c", script.format(jobs=jobs, size=size)]
+    for jobs, size, step, expected in ((1, 300, 1, "False"), (2, 300, 1, "False"), (2, 70_000, 70_000, "True")):
+        command = [sys.executable, "-c", script.format(jobs=jobs, size=size, step=step)]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == expected

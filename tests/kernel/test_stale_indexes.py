@@ -62,13 +62,12 @@ def test_a_variant_that_runs_dry_leaves_no_index_behind(strategy: str) -> None:
         assert (5, 3) in db["by_both"]
 
 
-@pytest.mark.parametrize("machine_after", [0, 1, 3, 8])
 @pytest.mark.parametrize("threads", [{}, THREADS], ids=["alone", "shared"])
-def test_plans_made_anew_in_every_round(machine_after: int, threads: dict[str, float]) -> None:
+def test_plans_made_anew_in_every_round(threads: dict[str, float]) -> None:
     facts = _dry_facts(40, 4)
     with elastalog.open(DRY, facts=facts, strategy="dense") as judge:
         wanted = facts_of(judge)
-    with forced(machine_after=machine_after, replan_growth=1, replan_slack=0, **threads):
+    with forced(replan_growth=1, replan_slack=0, **threads):
         for options in ({}, {"levels": "global"}, {"jobs": 2}):
             with elastalog.open(DRY, facts=facts, **options) as db:  # type: ignore[arg-type]
                 assert facts_of(db) == wanted

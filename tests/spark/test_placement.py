@@ -6,14 +6,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import elastalog
-from elastalog.backends.spark import strata
+from elastalog.backends.kernel import backend as kernel_backend
+from elastalog.backends.kernel.store.crew import Crew
+from elastalog.backends.spark import placement, strata
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.placement import treatments
 from elastalog.backends.spark.results import Worked
@@ -295,3 +298,25 @@ def test_a_clause_that_joins_a_copy_with_itself_cannot_spread() -> None:
     plan = share_plan(next(stratum for stratum in program.strata if stratum.clauses), program)
     assert not plan.decomposes
     assert treatments(plan) is None
+
+
+@pytest.mark.parametrize(("master", "cpus", "slots"), [("local[4]", "2", 2), ("local", "2", 1), ("local[6,2]", "1", 6)])
+def test_a_task_of_several_processors_takes_as_many_slots(master: str, cpus: str, slots: int) -> None:
+    context = SimpleNamespace(master=master, getConf=lambda: {"spark.task.cpus": cpus})
+    assert placement.slots(cast(Any, SimpleNamespace(sparkContext=context))) == slots
+
+
+def test_a_task_has_as_many_threads_as_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = pytest.importorskip("pyspark").TaskContext
+    monkeypatch.setattr(context, "get", staticmethod(lambda: SimpleNamespace(cpus=lambda: 3)))
+    made: list[int] = []
+    monkeypatch.setattr(kernel_backend, "Crew", lambda jobs: made.append(jobs) or Crew(jobs))
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(LINEAR, FACTS, engine="spark", spark=session, jobs=1) as db,
+        elastalog.open(LINEAR, FACTS, engine="local", jobs=1) as here,
+    ):
+        for changed in (db, here):
+            changed.apply(deleted={"edge": [(2, 3)]})
+        assert levels_of(db) == levels_of(here)
+    assert set(made) == {3}

@@ -79,7 +79,7 @@ def threads(seed: int) -> int:
     random = Random(seed)
     program, updates = seeded_case(seed, random.choice(FEATURES[:4]), 8, 92)
     explicit = program.explicit
-    with forced(**THREADS, machine_after=random.choice((1, 10, 300))):
+    with forced(**THREADS):
         compared = Comparison(program.text, program.facts, THREADED.drawn(random))
         compared.judge(explicit)
         for update in updates:

@@ -24,7 +24,7 @@ A number as budget is a fixed share of the last bootstrap, beyond which every up
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from math import inf
 from typing import Any, Final, Literal, TypeAlias
@@ -51,7 +51,7 @@ Budget: TypeAlias = float | Literal["auto"] | None
 AUTO: Final = "auto"
 
 FACTOR: Final = 8
-"""What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
+"""Upper bound on the total cost over the epochs of a stratum, relative to the better choice."""
 
 LEAST_END: Final = 1 / (FACTOR - 1)
 """The least share of a bootstrap after which an update may be abandoned. Abandoned at t it has cost t + 1, where the
@@ -61,7 +61,7 @@ LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 """The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
 
 SLACK: Final = 3.0
-"""Times what an update should cost that it may cost; from 2 to 4 the choice costs the same."""
+"""An update may cost this many times its estimate; from 2 to 4 the choice costs the same."""
 
 _MOST_CREDIT = FACTOR - 1
 """Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
@@ -137,15 +137,13 @@ class CostModel:
         else:
             known.succeed(features)
 
-    def is_to_learn(self, done: Driven) -> bool:
-        """Whether something is to be learnt from updates that were too small to be chosen one by one (see `small`): of
-        many that are alike a sample is enough."""
+    def driven(self, done: Driven, most_go: Callable[[], bool]) -> None:
+        """Remembers what updates cost that were too small to be chosen one by one (see `small`); of many a sample."""
         self._small_updates = number = self._small_updates + 1
         is_known = number > SETTINGS.many_small_updates
-        return not is_known or done.effort >= LEAST_TO_WEIGH or not number % SETTINGS.small_update_sample
-
-    def driven(self, done: Driven, is_loss: bool) -> None:
-        """Remembers what they cost."""
+        if is_known and done.effort < LEAST_TO_WEIGH and number % SETTINGS.small_update_sample:
+            return
+        is_loss = most_go()
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:

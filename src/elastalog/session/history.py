@@ -99,14 +99,8 @@ class History:
             del records[:-1]  # the store has the others
             return
         size = _size(record)
-        self._remembered = remembered = self._remembered + size
-        if len(records) > self._retention + 1 or remembered - size > MOST_FACTS:
-            self._forget(size)
-
-    def _forget(self, last: int) -> None:
-        """Forgets the first epochs that are too many, and those of which there are too many facts besides the last."""
-        records = self.records
-        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - last > MOST_FACTS):
+        self._remembered += size
+        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - size > MOST_FACTS):
             self._remembered -= _size(records.pop(0))
 
     def note_batch(self, update: Update) -> None:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import CheckedProgram, Value
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.evaluation.changes import Changes
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.explain import Explainer
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Answerers
     from elastalog.session.updating import Updates
     from elastalog.storage.entries import LogEntry
@@ -335,7 +335,7 @@ def _in_the_way(
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
     """Applies a suggestion. Raises ElastalogError if the session has gone on since it was made."""
     with updates.begin() as update:
-        fill_undoing(update, suggestion, updates.epoch, history.log)
+        fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 
 

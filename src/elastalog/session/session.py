@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.costs import Forecast
     from elastalog.evaluation.differences import Differences, Verification
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from elastalog.session.engine import Engine
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation, Rows
+    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Statistics
     from elastalog.session.updating import Listener
     from elastalog.storage.entries import LogEntry
@@ -103,7 +103,7 @@ class Session(Renamed):
 
     @property
     def engine(self) -> Engine:
-        """What only those need who build on a session: encoded facts, locks, limits, replicas."""
+        """Low-level access for programs built on a session: encoded facts, locks, limits, replicas."""
         from elastalog.session.engine import Engine
 
         return Engine(self)

@@ -10,14 +10,13 @@ non-zero level is where it may come back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
 from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.levels.scheduler import StratumUpdate, UpdateScheduler
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, IS, MARKS, NEW, ROW
@@ -42,36 +41,29 @@ def evaluate_dense(
     """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
     kept, though it found no new fact."""
     workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
+    is_complete = evaluate(stratum, variants, relations, workers, limits)
     return workers.vectors(), is_complete
 
 
-class _DenseWorkers(Workers):
+class _DenseWorkers(SettlingWorkers):
     """Counts derivations by head and iteration."""
-
-    is_plain: ClassVar[bool] = False
 
     def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         super().__init__(relations, watch)
         self._hits = {name: _Hits(relations[name]) for name in stratum.relations}
-        self._iteration = 0
-        self._bounds: Mapping[str, int] | None = None
 
-    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
-        # Every iteration has bounds of its own.
-        if counted is not self._bounds:
-            self._end_iteration()
-            self._bounds = counted
-            self._iteration += 1
-        return self._hits[variant.clause.head].sink(self.watch)
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        self._hits[variant.clause.head].count(block, used)
+        self.watch.derived(used)
 
-    def _end_iteration(self) -> None:
-        for hits in self._hits.values():
-            hits.end_iteration(self._iteration)
+    def settle(self, iteration: int) -> Mapping[str, int]:
+        if iteration:
+            for hits in self._hits.values():
+                hits.end_iteration(iteration)
+        return self.before
 
     def vectors(self) -> dict[str, Vectors]:
         """All that was counted."""
-        self._end_iteration()
         return {name: hits.vectors() for name, hits in self._hits.items()}
 
 
@@ -89,22 +81,18 @@ class _Hits:
         self._state: Vector = state_vector()
         self._known = explicit
 
-    def sink(self, watch: Watch) -> Sink:
+    def count(self, block: Matrix, used: int) -> None:
+        """Counts derivations."""
         relation, state = self.relation, self._state
-
-        def count(block: Matrix, used: int) -> None:
-            relation.reserve(relation.used + used)
-            if len(self._hits) < len(relation.rows):
-                wider = np.zeros(len(relation.rows), np.int32)
-                wider[: len(self._hits)] = self._hits
-                self._hits = wider
-            self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
-            state[USED] = relation.used
-            count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
-            relation.used = int(state[USED])
-            watch.derived(used)
-
-        return count
+        relation.reserve(relation.used + used)
+        if len(self._hits) < len(relation.rows):
+            wider = np.zeros(len(relation.rows), np.int32)
+            wider[: len(self._hits)] = self._hits
+            self._hits = wider
+        self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
+        state[USED] = relation.used
+        count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
+        relation.used = int(state[USED])
 
     def end_iteration(self, iteration: int) -> None:
         rows = self._list[: int(self._state[LISTED])].copy()

@@ -11,7 +11,7 @@ from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.bodies import is_shareable
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate_together, strata_beside
 from elastalog.backends.kernel.bootstrap.handover import OtherPlace
-from elastalog.backends.kernel.bootstrap.workers import Task, Workers
+from elastalog.backends.kernel.bootstrap.rounds import Task, Workers
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.relations import KernelFacts
 from elastalog.backends.kernel.store import snapshot
@@ -47,7 +47,7 @@ class KernelEvaluation(StrataContext):
         watch: Watch,
         place: OtherPlace | None = None,
     ) -> None:
-        super().__init__(held, dictionary, watch, Workers(held.relations, watch, crew, dictionary), place)
+        super().__init__(held, dictionary, watch, Workers(held.relations, watch, crew), place)
         self.know(program)
 
     def know(self, program: LogicalProgram) -> None:

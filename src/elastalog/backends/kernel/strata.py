@@ -13,7 +13,7 @@ import numpy as np
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.handover import Begun, Given, Handover, OtherPlace
-from elastalog.backends.kernel.bootstrap.workers import Workers
+from elastalog.backends.kernel.bootstrap.rounds import Workers
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.relations import KernelFacts
@@ -340,7 +340,6 @@ class Plain(StratumKind):
         variants.restart()
         if not self._reach_fixpoint(variants):
             self.context.is_complete = False
-        self.context.workers.scratch.give_back()
 
     def _reach_fixpoint(self, variants: StratumVariants) -> bool:
         """False if a `.limitsize` has cut it short."""
@@ -350,9 +349,7 @@ class Plain(StratumKind):
             return begun.is_complete
         limits = context.program.limits
         handover = context.handover(self.stratum) if begun is None and not self.is_limited else None
-        return evaluate(
-            self.stratum, variants, self.held.relations, context.workers, context.watch, limits, begun, handover
-        )
+        return evaluate(self.stratum, variants, self.held.relations, context.workers, limits, begun, handover)
 
     def prepare(self) -> tuple[ModuleType, ...]:
         self.plan.prepare(self.held.relations)
@@ -441,7 +438,7 @@ class Merging(Plain):
         relations, annotation, context = self.held.relations, self.held.annotation, self.context
         explicit = {name: relations[name].used for name in self.stratum.relations}
         workers = MergingWorkers(self.stratum.merges, relations, context.watch)
-        is_complete = evaluate(self.stratum, variants, relations, workers, context.watch, context.program.limits)
+        is_complete = evaluate(self.stratum, variants, relations, workers, context.program.limits)
         for name, rows in workers.finished().items():
             relations[name] = KernelRelation(name, rows.shape[1], annotation.is_kept, self.held.crew)
             relations[name].load(rows)

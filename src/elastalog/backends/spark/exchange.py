@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
-from elastalog.backends.kernel.bootstrap.workers import Workers
-from elastalog.backends.kernel.execution.bound_variant import Bounds
+from elastalog.backends.kernel.bootstrap.rounds import MachineRounds, Progress, Workers
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.backends.spark.consensus import IdConsensus
@@ -188,6 +187,7 @@ class ExchangingEvaluation(ExchangingTask):
         source = self.program.checked.source
         self.variants = StratumVariants(self.program.strata[0], self.relations, self.dictionary, source)
         self.workers = Workers(self.relations, self.watch)
+        self.rounds: MachineRounds | None = None
 
     def empty_heads(self) -> None:
         for name in self.own:
@@ -257,9 +257,11 @@ class ExchangingEvaluation(ExchangingTask):
         """Runs every version of the clauses over the delta; heads are collected, each once, with the number of
         derivations."""
         self.empty_heads()
-        bounds = Bounds(start, stop)
-        counted = dict.fromkeys(map(head_name, self.widths), 0)
-        self.workers.run_round(self.variants.runs(start, stop, is_first=iteration == 1), bounds, counted)
+        heads = dict.fromkeys(map(head_name, self.widths), 0)
+        progress = Progress(start | heads, stop | heads, iteration, is_first=iteration == 1)
+        laid_out = replace(self.variants.laid_out, number=-1, own=tuple(progress.stop))
+        self.rounds = self.workers.rounds(laid_out, progress, self.rounds)
+        self.rounds.run(progress)
 
     def outgoing(self) -> dict[str, Outgoing]:
         """The heads of this iteration, for every copy that wants them; owners get their counts too."""

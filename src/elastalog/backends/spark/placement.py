@@ -124,8 +124,8 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, i
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
-    """The same, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum that
-    decomposes facts with the same value stay together, and one task would have most of the work."""
+    """The placement, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum
+    that decomposes, facts with the same value stay together, and one task would have most of the work."""
     if shares < _MANY_SHARES or part <= _TOO_MUCH / shares:
         return placement
     why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"
@@ -287,15 +287,15 @@ def shares_asked_for(spark: SparkSession) -> int | None:
 def slots(spark: SparkSession) -> int:
     """The slots of the executors that are there now."""
     context = spark.sparkContext
+    settings = context.getConf()
     found = _LOCAL.fullmatch(context.master or "")
     if found is not None:
-        number = found.group(1)
-        return (os.cpu_count() or 1) if number == "*" else int(number or 1)
-    java: Any = context._jsc
-    executors = int(java.sc().getExecutorMemoryStatus().size()) - 1  # the driver is among them
-    settings = context.getConf()
-    cores = int(settings.get("spark.executor.cores", "1") or 1) // int(settings.get("spark.task.cpus", "1") or 1)
-    return max(1, executors) * max(1, cores)
+        executors, cores = 1, int((os.cpu_count() or 1) if found.group(1) == "*" else found.group(1) or 1)
+    else:
+        java: Any = context._jsc
+        executors = int(java.sc().getExecutorMemoryStatus().size()) - 1  # the driver is among them
+        cores = int(settings.get("spark.executor.cores", "1") or 1)
+    return max(1, executors) * max(1, cores // int(settings.get("spark.task.cpus", "1") or 1))
 
 
 EXCHANGE_SETTING = "spark.elastalog.exchange"

@@ -189,13 +189,21 @@ def peak_memory() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
+def threads_of_task() -> int:
+    """As many as Spark counts processors for this task, which its settings say."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 1 if context is None else context.cpus()
+
+
 def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
     """The whole fixpoint of a share of a stratum that decomposes."""
     from elastalog.backends.kernel.backend import KernelBackend
 
     dictionary = spec.values.dictionary()
     program = with_copies(spec.program, spec.plan, spec.clauses_of(share, dictionary))
-    kernel = KernelBackend(program, dictionary, annotation=spec.annotation)
+    kernel = KernelBackend(program, dictionary, annotation=spec.annotation, jobs=threads_of_task())
     own = frozenset(spec.plan.stratum.relations)
     for copy in spec.plan.copies:
         if copy.relation in own:
@@ -276,7 +284,7 @@ def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
     base, watch = spec.stratum, Watch()
     dictionary = base.values.dictionary()
     program = with_copies(base.program, base.plan, base.clauses_of(share, dictionary))
-    kernel = KernelBackend(program, dictionary, annotation=base.annotation, watch=watch)
+    kernel = KernelBackend(program, dictionary, annotation=base.annotation, jobs=threads_of_task(), watch=watch)
     own = frozenset(base.plan.stratum.relations)
     held = {copy.name: base.facts(copy, share) for copy in base.plan.copies}
     explicit = {copy.name: base.explicit_changes(copy, share) for copy in base.plan.copies if copy.relation in own}

@@ -7,16 +7,14 @@ takes its own. Some bodies may be run by several threads at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import assert_never
-
-import numpy as np
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, assert_never
 
 from elastalog.analysis.draft import is_constructor
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel.execution.bound_variant import BLOCK, BoundVariant, Scratch
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
-from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
@@ -36,51 +34,31 @@ from elastalog.planning.steps import (
 from elastalog.planning.variants import plan_heads
 from elastalog.relations.words import Dictionary
 
-_OF_HEADS = -1
-"""The depth of the blocks of facts."""
-
 
 class Body:
     """Variants that differ in their heads only, its members, and the one that is run for all of them. Of a body with
     one member it is that one."""
 
-    __slots__ = ("__weakref__", "_columns", "members", "variant")
+    __slots__ = ("members", "variant")
 
     def __init__(self, members: Sequence[BoundVariant], variant: BoundVariant | None = None) -> None:
         self.members = members
         self.variant = members[0] if variant is None else variant
-        results = self.variant.planned.results
-        self._columns = (
-            None
-            if variant is None
-            else [[results.index(term) for term in member.clause.head_terms] for member in members]
-        )
-
-    def facts(self, block: Matrix, used: int, scratch: Scratch) -> Iterator[Matrix]:
-        """The facts that the rows of a block are to each member; valid until the next is asked for."""
-        if self._columns is None:
-            yield block
-            return
-        for columns in self._columns:
-            if used <= BLOCK:
-                facts = scratch.block(_OF_HEADS, len(columns))
-            else:  # what a `range` gives comes at once
-                facts = np.empty((used, len(columns)), np.int32)
-            for place, column in enumerate(columns):
-                facts[:used, place] = block[:used, column]
-            yield facts
 
 
 @dataclass(frozen=True, slots=True)
 class StratumBodies:
     """The bodies of a stratum, whose relations are `own`, and all relations that they read and derive. `number`: of the
-    stratum; -1 if the caller tells how far it is."""
+    stratum; -1 if the caller tells how far it is. `codes`: code that evaluations have left, of other sessions too,
+    by what its bodies are known by; `key`: by what these are, None if only this session has such."""
 
     number: int
     own: Sequence[str]
     bodies: Sequence[Body]
     relations: Mapping[str, KernelRelation]
     dictionary: Dictionary
+    codes: dict[Any, Any] = field(default_factory=dict)
+    key: object = None
 
 
 def bodies_of(

@@ -18,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.workers import Workers
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch, Sink
+from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Enumeration, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -348,14 +348,12 @@ def evaluate_chosen(
         for relation in own
         if stored[relation.name].choices
     }
-    evaluate(stratum, variants, relations, _ChoosingWorkers(own, relations, watch, dominance, choosers), watch)
+    evaluate(stratum, variants, relations, _ChoosingWorkers(own, relations, watch, dominance, choosers))
 
 
-class _ChoosingWorkers(Workers):
+class _ChoosingWorkers(SettlingWorkers):
     """Sets aside what the rules give in a round, each fact with the number of its derivations; at its end some
     enter."""
-
-    is_plain: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -371,18 +369,13 @@ class _ChoosingWorkers(Workers):
         self._choosers = choosers
         self._found: dict[str, KernelRelation] = {}
 
-    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
-        head, watch = self._found[variant.clause.head], self.watch
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        self._found[variant.clause.head].insert(block, 0, used, 0)
+        self.watch.derived(used)
 
-        def insert(block: Matrix, used: int) -> None:
-            head.insert(block, 0, used, 0)
-            watch.derived(used)
-
-        return insert
-
-    def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
+    def settle(self, iteration: int) -> Mapping[str, int]:
         """Of what was found the facts that are chosen, and that no other dominates, enter."""
-        first = before
+        first = self.before
         if iteration:
             came: dict[str, tuple[Matrix, Vector]] = {}
             for relation in self._own:

@@ -15,8 +15,8 @@ from typing import Any
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, bodies_of
 from elastalog.backends.kernel.bootstrap.handover import Begun, Handover
-from elastalog.backends.kernel.bootstrap.workers import Progress, Run, Workers, whole_run
-from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant
+from elastalog.backends.kernel.bootstrap.rounds import ONE_ROUND, SettlingWorkers, Workers, first_progress
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
@@ -66,21 +66,23 @@ class StratumVariants:
         self.dictionary = dictionary
         self._source = source
         statistics = self._statistics = statistics or KernelStatistics(relations)
-        once, by_delta, self._provisional = self._planned({} if plans is None else plans)
+        self._plans: dict[Any, Any] = {} if plans is None else plans
+        sizes = statistics.small_sizes((*stratum.relations, *sorted(stratum.reads)))
+        # Of the plans, and of the code of the bodies as long as these are planned so.
+        self._key = None if sizes is None else (stratum.number, sizes)
+        once, by_delta, self._provisional = self._planned()
         self.once = [self._bind(plan) for plan in once]
         self.by_delta = [self._bind(plan) for plan in by_delta]
-        self._bodies: list[Body] = []
+        self._bodies = [Body([variant]) for variant in self.once]
         self._are_bodies_old = True
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
 
-    def _planned(self, plans: dict[Any, Any]) -> tuple[list[Variant], list[Variant], list[int]]:
+    def _planned(self) -> tuple[list[Variant], list[Variant], list[int]]:
         """The plans of clauses that run once, of those that follow a delta, and which of the latter are provisional."""
         stratum, statistics = self._stratum, self._statistics
-        sizes = statistics.small_sizes((*stratum.relations, *sorted(stratum.reads)))
-        key = stratum.number, sizes
-        if key in plans:
-            found: tuple[list[Variant], list[Variant], list[int]] = plans[key]
+        if self._key in self._plans:
+            found: tuple[list[Variant], list[Variant], list[int]] = self._plans[self._key]
             return found
         once = [plan_full(clause, statistics) for clause in stratum.clauses if not clause.is_recursive]
         by_delta: list[Variant] = []
@@ -91,8 +93,8 @@ class StratumVariants:
                 by_delta.append(plan_from_goal(clause, goal, asked))
                 if not asked.relations.isdisjoint(stratum.relations):
                     provisional.append(len(by_delta) - 1)
-        if sizes is not None:
-            plans[key] = once, by_delta, provisional
+        if self._key is not None:
+            self._plans[self._key] = once, by_delta, provisional
         return once, by_delta, provisional
 
     def __iter__(self) -> Iterator[BoundVariant]:
@@ -101,21 +103,18 @@ class StratumVariants:
 
     @property
     def bodies(self) -> list[Body]:
-        """The variants that follow a delta, those that differ in their heads only as one."""
+        """All variants; those that follow a delta and differ in their heads only as one."""
         if self._are_bodies_old:
-            self._bodies = bodies_of(self.by_delta, self._statistics, self._bind, self._bodies)
+            shared = bodies_of(self.by_delta, self._statistics, self._bind, self._bodies)
+            self._bodies = [*self._bodies[: len(self.once)], *shared]
             self._are_bodies_old = False
         return self._bodies
 
-    def runs(self, start: Mapping[str, int], stop: Mapping[str, int], *, is_first: bool) -> list[Run]:
-        """What is to be run in a round whose delta are rows [start, stop) of each relation."""
-        runs = [whole_run(variant, self._relations) for variant in self.once] if is_first else []
-        for body in self.bodies:
-            name = body.variant.gather.relation
-            assert name is not None
-            if start[name] < stop[name]:
-                runs.append(Run(body, start[name], stop[name]))
-        return runs
+    @property
+    def laid_out(self) -> StratumBodies:
+        """The bodies for the machine."""
+        number, own = self._stratum.number, self._stratum.relations
+        return StratumBodies(number, own, self.bodies, self._relations, self.dictionary, self._plans, self._key)
 
     def _bind(self, planned: Variant) -> BoundVariant:
         look()
@@ -162,7 +161,7 @@ class StratumVariants:
                 renewed = self.by_delta[i] = self._bind(planned)
                 renewed.derivations, renewed.rows = variant.derivations, variant.rows
                 renewed.start_rows, renewed.seconds = variant.start_rows, variant.seconds
-                self._are_bodies_old = True
+                self._are_bodies_old, self._key = True, None
         self._drop_unused_indexes()
 
     def _drop_unused_indexes(self) -> None:
@@ -176,48 +175,41 @@ def evaluate(
     variants: StratumVariants,
     relations: Mapping[str, KernelRelation],
     workers: Workers,
-    watch: Watch,
     limits: Mapping[str, int] | None = None,
     begun: Begun | None = None,
     handover: Handover | None = None,
 ) -> bool:
-    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint: the
-    loop of all bootstraps. `workers` derive what follows from the delta of a round, settle what they have found, and
-    say which iteration is next. False if it stopped before, because a relation has as many facts as `limits` allows it
-    (`.limitsize`). `handover`: by which another place may go on."""
+    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint: all
+    bootstraps do. Compiled code runs rounds, and is left to make plans anew, to settle what a round has found, or to
+    ask another place whether it goes on, by `handover`. False if it stopped before, because a relation has as many
+    facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
-    workers.settle(0, {})
-    progress = Progress(dict.fromkeys(stratum.relations, 0), {relation.name: relation.used for relation in own}, 1)
-    if begun is not None:
-        progress = begun.progress
-    steps = 0
+    settling = workers if isinstance(workers, SettlingWorkers) else None
+    if settling is not None:
+        settling.settle(0)
+    progress = first_progress(own) if begun is None else begun.progress
+    is_limited = limits is not None and not limits.keys().isdisjoint(stratum.relations)
+    is_one_by_one = settling is not None or is_limited or not variants.by_delta
     is_complete = True
+    rounds = None
     while not progress.is_done:
-        iteration, before = progress.iteration, progress.stop
-        runs = variants.runs(progress.start, before, is_first=iteration == 1)
-        workers.run_round(runs, Bounds(progress.start, before), before)
-        start = workers.settle(iteration, before)
-        stop = {relation.name: relation.used for relation in own}
-        found = sum(stop.values()) - sum(start.values())
-        for relation in own:
-            if relation.is_annotated:
-                relation.level[start[relation.name] : relation.used] = iteration
-        watch.iteration(stratum.number, iteration, found)
-        following = workers.next_iteration(iteration, found) if variants.by_delta else None
-        if following is None:
+        rounds = workers.rounds(variants.laid_out, progress, rounds)
+        most = ONE_ROUND if is_one_by_one else variants.still_planned_for
+        progress = rounds.run(progress, most if handover is None else min(most, handover.until))
+        if settling is not None:
+            progress = settling.settled(own, progress)
+        if progress.is_done or not variants.by_delta:
             break
         variants.adapt()
-        workers.extend_indexes(own)
-        if limits and not _have_room(own, limits):
+        if is_limited and not _have_room(own, limits or {}):
             is_complete = False
             break
-        steps += 1 + len(runs)
-        progress = Progress(start, stop, following)
         if handover is not None and (after := handover.offer(progress)) is not None:
             progress, handover = after, None
-        elif not limits and workers.prefer_machine(found, steps):
-            progress = _go_on_in_machine(stratum, variants, workers, progress, handover)
-    workers.finish()
+    if settling is not None:
+        settling.finish()
+    if rounds is not None:
+        rounds.give_back()
     for relation in own:
         relation.present = relation.used
         relation.trim()
@@ -226,34 +218,6 @@ def evaluate(
 
 def _have_room(own: Sequence[KernelRelation], limits: Mapping[str, int]) -> bool:
     return all(relation.used < limits.get(relation.name, relation.used + 1) for relation in own)
-
-
-def _go_on_in_machine(
-    stratum: LogicalStratum,
-    variants: StratumVariants,
-    workers: Workers,
-    progress: Progress,
-    handover: Handover | None,
-) -> Progress:
-    """Goes on in compiled code, which is left to make plans anew, or to ask another place: to the end, or as long as
-    that is worth it."""
-    rounds = None
-    while True:
-        if rounds is None or rounds.bodies is not variants.bodies:
-            bodies = StratumBodies(
-                stratum.number, stratum.relations, variants.bodies, workers.relations, variants.dictionary
-            )
-            rounds = workers.further_rounds(bodies)
-        most = variants.still_planned_for if handover is None else min(variants.still_planned_for, handover.until)
-        progress = rounds.run(progress, most, workers.most_work)
-        if not progress.is_done and handover is not None and (after := handover.offer(progress)) is not None:
-            progress, handover, rounds = after, None, None
-        if progress.is_done:
-            return progress
-        variants.adapt()
-        if not workers.stay_in_machine(progress):
-            workers.extend_indexes([workers.relations[name] for name in stratum.relations])
-            return progress
 
 
 _SPARSE = 8
@@ -282,12 +246,13 @@ def evaluate_together(
     """Brings plain strata, whose relations hold their explicit facts and have no annotations, to their fixpoints.
     Returns the derivations of each, by number."""
     own = [relations[name] for stratum in strata.values() for name in stratum.relations]
-    start = {relation.name: 0 for relation in own}
-    stop = {relation.name: relation.used for relation in own}
-    runs = [whole_run(variant, relations) for number in strata for variant in variants[number].once]
-    workers.run_round(runs, Bounds(start, stop), stop)
+    before = {relation.name: relation.used for relation in own}
+    bodies = [Body([variant]) for number in strata for variant in variants[number].once]
+    dictionary = variants[next(iter(strata))].dictionary
+    workers.run_round(StratumBodies(-1, list(before), bodies, relations, dictionary), first_progress(own))
+    watch.rounds += len(strata) - 1  # as if each had had its own
     for number, stratum in strata.items():
-        watch.iteration(number, 1, sum(relations[name].used - stop[name] for name in stratum.relations))
+        watch.tell(number, 1, sum(relations[name].used - before[name] for name in stratum.relations))
     for relation in own:
         relation.present = relation.used
         relation.trim()

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.kernel.bootstrap.workers import Progress
+from elastalog.backends.kernel.bootstrap.rounds import Progress
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.late import dataclass

@@ -12,12 +12,11 @@ Pairs that say nothing new are dropped as they are derived: what is kept of them
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.workers import Workers
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.classes import Members
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -25,10 +24,8 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import EquivalenceRule
 
 
-class MergingWorkers(Workers):
-    """Runs variants in this thread, and forms classes of the pairs that they find."""
-
-    is_plain: ClassVar[bool] = False
+class MergingWorkers(SettlingWorkers):
+    """Forms classes of the pairs that variants find."""
 
     def __init__(
         self, merges: Iterable[EquivalenceRule], relations: Mapping[str, KernelRelation], watch: Watch
@@ -38,30 +35,23 @@ class MergingWorkers(Workers):
         for pairs, (_, merging) in self._merges.items():
             merging.join(relations[pairs].rows[: relations[pairs].used])
 
-    def settle(self, iteration: int, before: Mapping[str, int]) -> Mapping[str, int]:
+    def settle(self, iteration: int) -> Mapping[str, int]:
         """The members that the pairs of a round have brought into other classes."""
         for classes, merging in self._merges.values():
             rows = merging.moved()
             relation = self.relations[classes]
             relation.insert(rows, 0, len(rows), relation.used)
-            relation.extend_indexes()
-        return before
+        return self.before
 
     def finished(self) -> dict[str, Matrix]:
         """The classes in the end, by the relation that holds them."""
         return {classes: merging.rows() for classes, merging in self._merges.values()}
 
-    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
-        insert = super()._sink(variant, counted)
-        if variant.clause.head not in self._merges:
-            return insert
-        _, merging = self._merges[variant.clause.head]
-
-        def insert_new(block: Matrix, used: int) -> None:
-            new = merging.join(np.ascontiguousarray(block[:used, :2]))  # other columns are of the join
-            insert(new, len(new))
-
-        return insert_new
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        if variant.clause.head in self._merges:
+            _, merging = self._merges[variant.clause.head]
+            block = merging.join(np.ascontiguousarray(block[:used, :2]))  # other columns are of the join
+        super().take(variant, block, min(used, len(block)))
 
 
 class Merging:

@@ -8,14 +8,14 @@ to be done in Python, and now and then to look at limits.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from ctypes import addressof, memmove, sizeof
 from functools import cached_property
 from typing import Final
 
-from elastalog.backends.kernel.bootstrap.bodies import StratumBodies, is_shareable
-from elastalog.backends.kernel.bootstrap.machine_rounds import MachineRounds
-from elastalog.backends.kernel.bootstrap.workers import Run, expected_work
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies, is_shareable
+from elastalog.backends.kernel.bootstrap.rounds import NO_LIMIT, MachineRounds
 from elastalog.backends.kernel.compile.signatures import Table
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.layout import VariantCode
@@ -28,6 +28,9 @@ from elastalog.settings import SETTINGS
 
 MOST_WORK = 1 << 19
 """Rows that a machine looks at or makes before it looks at limits: some ten milliseconds."""
+
+MOST_EXPECTED = 1 << 19
+"""Facts for which there is room from the start in the first round of a stratum, at most."""
 
 _NOW: Final = -1
 """Work that is allowed to a machine which is to leave off."""
@@ -64,7 +67,7 @@ class SharedGrowth(MachineRounds):
 
     def _add_machine(self, thread: int) -> None:
         plan, workspace = self._plan, Workspace()
-        task = growth.GrowthTask(thread=thread)
+        task = growth.GrowthTask(thread=thread, until=NO_LIMIT)
         table = Table(VariantCode, len(self.bodies))
         memmove(table.address, plan.code.variants.address, sizeof(VariantCode) * len(self.bodies))
         workspace.attach(plan, task)
@@ -93,10 +96,14 @@ class SharedGrowth(MachineRounds):
             return reason
 
     def _is_small(self) -> bool:
-        """Whether the next round needs no threads."""
-        rows = [self._plan.relations[code.start] for code in self._plan.code.variants]
-        runs = [Run(body, row.delta, row.delta_end) for body, row in zip(self.bodies, rows, strict=True)]
-        return sum(map(expected_work, runs)) < SETTINGS.machine_share_from
+        """Whether the next round needs no threads; the first that does makes what they share."""
+        least = SETTINGS.machine_share_from if "_shared" in vars(self) else SETTINGS.share_round_from
+        return sum(map(expected_work, self.bodies, self._sizes())) < least
+
+    def _sizes(self) -> list[int]:
+        """How many rows each body starts at."""
+        rows = (self._plan.relations[code.start] for code in self._plan.code.variants)
+        return [row.delta_end - row.delta for row in rows]
 
     def _make_indexes(self) -> None:
         """Indexes that the next round needs for the first time: two threads that miss one would both make it."""
@@ -170,10 +177,13 @@ class SharedGrowth(MachineRounds):
 
     def _open_heads(self) -> None:
         """The relations of the stratum are ready for rows of all threads."""
+        started: Counter[str] = Counter()
+        for body, size in zip(self.bodies, self._sizes(), strict=True):
+            started.update(dict.fromkeys((member.clause.head for member in body.members), size))
         for name, row in self._rows.items():
             relation = self._relations[name]
-            # About as many facts as in the round before.
-            expected = self.expected.get(name, row.delta_end - row.delta)
+            # About as many facts as in the round before; in the first, as there are rows to start at, for all we know.
+            expected = row.delta_end - row.delta if row.delta else min(started[name], MOST_EXPECTED)
             turn = turn_for(expected, self._threads)
             # In the end every thread may have a turn that it has only begun.
             size = relation.used + expected + 2 * self._threads * turn
@@ -292,3 +302,13 @@ class SharedGrowth(MachineRounds):
         with self._lock:
             self._watch.spared += int(work * (1 - self._threads**-SETTINGS.thread_gain))
             self._watch.derived(derived, work)
+
+
+def expected_work(body: Body, size: int) -> int:
+    """Rows that a body is expected to look at or make from some rows, judged by those so far; at first, one at every
+    step."""
+    member = body.members[0]
+    if not member.start_rows:
+        return size * (1 + len(member.planned.probes))
+    made = member.rows + member.derivations * len(body.members)
+    return size + made * size // member.start_rows

@@ -6,7 +6,7 @@ Only one block a step is ever held, so memory does not depend on how many deriva
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, Protocol
 
 import numpy as np
@@ -149,13 +149,9 @@ class Bounds:
 
 
 class StepsOfVariant:
-    """A variant of a clause with its arrays prepared: the start and the probes. `own`: relations whose rows are bounded
-    by an iteration. `clauses`: what it is run for, if they are several, which differ in their heads only; its results
-    are then the terms of all heads."""
-
-    __slots__ = (
-        "clause", "clauses", "gather", "gather_take", "is_negated_start", "planned", "probes", "start_transform"
-    )  # fmt: skip
+    """A variant of a clause, the arrays of whose start and probes are prepared when they are needed: not where the
+    machine has its code already. `own`: relations whose rows are bounded by an iteration. `clauses`: what it is run
+    for, if they are several, which differ in their heads only; its results are then the terms of all heads."""
 
     def __init__(
         self,
@@ -169,11 +165,25 @@ class StepsOfVariant:
         self.clause = planned.clause
         self.clauses = tuple(clauses)
         self.gather = planned.gather
-        self.gather_take = columns(planned.gather.take)
+        self.own = own
+        self._dictionary = dictionary
+        self._source = source
         goal = planned.gather.goal
         self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
-        self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
-        self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
+
+    @cached_property
+    def gather_take(self) -> tuple[Vector, Vector]:
+        """Columns of the start's relation, and their slots."""
+        return columns(self.gather.take)
+
+    @cached_property
+    def start_transform(self) -> Transform | None:
+        """The actions of the start."""
+        return bind_actions(self.gather.actions, self.gather.slots, self._dictionary, self._source)
+
+    @cached_property
+    def probes(self) -> list[BoundProbe]:
+        return [bind_probe(probe, self.own, self._dictionary, self._source) for probe in self.planned.probes]
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes this variant needs."""
@@ -197,11 +207,8 @@ class BoundVariant(StepsOfVariant):
     numbers. `derivations`, `rows` that were looked at or made, `start_rows` and `seconds` say what it has done, and how
     long that took."""
 
-    __slots__ = ("derivations", "own", "rows", "seconds", "start_rows")
-
     def __init__(self, planned: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
         super().__init__(planned, own, dictionary, source)
-        self.own = own
         self.derivations = 0
         self.rows = 0
         self.start_rows = 0

@@ -71,8 +71,6 @@ class Setting:
 class DeltaVariant(StepsOfVariant):
     """One variant of a clause in incremental evaluation."""
 
-    __slots__ = ("_scratch", "_steps", "_there")
-
     def __init__(
         self, planned: Variant, dictionary: Dictionary, source: Source, clauses: Sequence[Clause] = ()
     ) -> None:

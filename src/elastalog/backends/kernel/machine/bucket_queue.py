@@ -8,16 +8,7 @@ list."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.signatures import (
-    INT,
-    MATRIX,
-    int64,
-    matrix_at,
-    np_int32,
-    operator,
-    piece,
-    words_at,
-)
+from elastalog.backends.kernel.compile.signatures import int64, matrix_at, np_int32, piece, words_at
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.machine.layout import (
     DONE,
@@ -25,7 +16,6 @@ from elastalog.backends.kernel.machine.layout import (
     NO_NODES,
     counts_of,
     levels_of,
-    machine_at,
     node_at,
     relation_at,
     rows_of,
@@ -194,32 +184,3 @@ def insert_due(machine, level):
     waiting[level] = -1
     take_lowest(machine)
     return True
-
-
-@operator(INT, INT, MATRIX, INT, INT, INT, INT)
-def put_off_block(address, block, used, level, relation, width):
-    """`put_off` for all rows of a block."""
-    return put_off(machine_at(address, 0), block, 0, used, level, relation, width)
-
-
-@operator(INT, INT, INT, MATRIX)
-def take_due(address, level, block):
-    """Takes heads that fire at a level, all of one relation (`full`), until the block is full; returns how many. 0:
-    there are no more."""
-    machine = machine_at(address, 0)
-    waiting = waiting_of(machine)
-    filled = 0
-    if level >= machine.levels_room or waiting[level] < 0:
-        return filled
-    words = matrix_at(machine.words, machine.nodes_room, machine.words_width)
-    number = int64(waiting[level])
-    machine.full = node_at(machine.nodes, number).relation
-    while number >= 0 and filled < block.shape[0] and node_at(machine.nodes, number).relation == machine.full:
-        for c in range(block.shape[1]):
-            block[filled, c] = words[number, c]
-        filled += 1
-        number = _free(machine, number)
-    waiting[level] = number
-    if number < 0:
-        take_lowest(machine)
-    return filled

@@ -27,6 +27,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.execution import join
 from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.execution.level_views import level_now
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.bucket_queue import insert_due, lowest_level, put_off
 from elastalog.backends.kernel.machine.layout import (
@@ -72,9 +73,10 @@ _insert = piece(inserting.insert)
 @record
 class GrowthTask(Structure):
     """`most_found`, `most_work`: growth is left when that many facts have been found, and after an iteration that took
-    more work. `carried`: how many words rows of bindings carry behind their slots. `sharing`: the
-    record of what several machines share, of which this is number `thread`; 0 if it is alone. `passed`: how often all
-    had come when this one last did. `is_solo`: it runs small iterations while the others wait.
+    more work; also when the iteration `until` is next. `carried`: how many words rows of bindings carry behind their
+    slots. `hands_on`: what variants give is taken in Python. `sharing`: the record of what several machines share, of
+    which this is number `thread`; 0 if it is alone. `passed`: how often all had come when this one last did. `is_solo`:
+    it runs small iterations while the others wait.
 
     `stop`: where the rows end that the present variant starts at; `began`, `began_at`: all work, and the row, when it
     began; `opened`: all work when the iteration did."""
@@ -83,6 +85,8 @@ class GrowthTask(Structure):
     most_found: int
     most_work: int
     carried: int
+    hands_on: int
+    until: int
     thread: int
     sharing: int
     passed: int
@@ -131,7 +135,7 @@ def _gather(machine, variant, frame):
             for c in range(variant.taken):
                 out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else np_int32(row)
             for c in range(width - task.carried, width):
-                out[filled, c] = np_int32(task.iteration - 1)
+                out[filled, c] = level_now(level, touched, row, False, relation.is_flat != 0)
             filled += 1
         row += 1
     machine.at = row
@@ -257,6 +261,8 @@ def _insert_heads(machine, variant, frame, task):
 def _sink(machine, variant, frame):
     """Inserts what is left of the last block into the head, or the heads, or says what is missing for that."""
     task = _task_at(machine.task, 0)
+    if task.hands_on:
+        return layout.HAND_ON if frame.begun < frame.end else layout.DONE
     if task.carried > 0:
         return _insert_later(machine, variant, frame, task)
     if variant.heads > 0:
@@ -325,7 +331,7 @@ def _close(machine):
     task.most_found -= found
     is_large = _all_work(machine) - task.opened > task.most_work
     task.opened = _all_work(machine)
-    return layout.LARGE if is_large or task.most_found < 0 else layout.GO_ON
+    return layout.LARGE if is_large or task.most_found < 0 or task.iteration >= task.until else layout.GO_ON
 
 
 _drive = driver(_open, _starts, _run, _close)

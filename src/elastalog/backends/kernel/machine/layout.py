@@ -99,12 +99,12 @@ LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
 
 DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS = range(6)
-CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE = range(6, 11)
+CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE, HAND_ON = range(6, 12)
 """Why a machine returns: it is done; a relation (`full`) needs room for the rows of the block, the queue needs room
 for them, or for levels up to `highest`; an index (`full_index`) is full or missing; actions are to run in Python;
 limits are to be checked; a round has found so much that it is better run outside; the vectors of a relation (`full`)
 need room. On a drive: there is no room for a list of `highest` changes; the next stratum is not laid out, or is
-barred. OTHERWISE is also said of a round that is too small to be shared."""
+barred. OTHERWISE is also said of a round that is too small to be shared. Python takes the last block of a variant."""
 
 GO_ON = -1
 """A round is closed and another one follows."""

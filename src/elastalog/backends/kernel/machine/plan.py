@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from ctypes import addressof, c_int64, memmove, sizeof
 from dataclasses import field
-from typing import TypeAlias
+from functools import cache
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, 
 from elastalog.planning.variants import first_key, handicap
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
+
+UNIT: Final = ""
+"""The relation of one fact, without columns, at which variants start whose clauses have no goal to start at."""
 
 _WHEREABOUTS: int = Place.changed.offset  # type: ignore[attr-defined]
 _INDEX_WHEREABOUTS: int = sizeof(IndexDescriptor)
@@ -122,7 +126,7 @@ class MachinePlan:
         """Writes where relations and indexes are now. An index that was never made, or lacks rows, is missing until the
         machine asks for it."""
         for number, name in enumerate(self.names):
-            self.refresh_relation(number, relations[name])
+            self.refresh_relation(number, relations[name] if name != UNIT else _unit())
         for place, (name, columns) in enumerate(self.keys):
             relation, row = relations[name], self.indexes[place]
             # A drive that had the plan before has left where the index was then, which may be gone.
@@ -483,8 +487,14 @@ def _starts(ordered: Sequence[Variant], variants: MachineVariants) -> dict[str, 
 
 def start_of(variant: Variant) -> str:
     """The relation that a variant starts at."""
-    assert variant.gather.relation is not None
-    return variant.gather.relation
+    return variant.gather.relation or UNIT
+
+
+@cache
+def _unit() -> KernelRelation:
+    relation = KernelRelation(UNIT, 1, is_annotated=False)
+    relation.insert(np.zeros((1, 1), np.int32), 0, 1, 0)
+    return relation
 
 
 def is_indexed(probe: BoundProbe) -> bool:

@@ -25,7 +25,8 @@ _MANY_ROWS = 64
 
 class MachineRun:
     """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
-    limits; `vectors` are those of the dense strategy."""
+    limits; `vectors` are those of the dense strategy. `on_block` takes the last blocks of variants, which it is told
+    the numbers of, if machines hand them on. `has_entries`: what is derived gets touched entries."""
 
     def __init__(
         self,
@@ -36,6 +37,9 @@ class MachineRun:
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
+        on_block: Callable[[int, Matrix, int], None] | None = None,
+        *,
+        has_entries: bool = True,
     ) -> None:
         self.plan = plan
         self.workspace = workspace
@@ -44,6 +48,8 @@ class MachineRun:
         self.watch = watch
         self._on_check = on_check
         self._vectors = vectors
+        self._on_block = on_block
+        self._has_entries = has_entries
         self._given: dict[int, Matrix] = {}
 
     def run(self, advance: Callable[[int], int]) -> int:
@@ -79,7 +85,8 @@ class MachineRun:
                 head = self.relations[self.plan.names[machine.full]]
                 rows = self._rows_of_block()
                 head.reserve(head.used + max(rows, 1))
-                head.reserve_touched(rows)
+                if self._has_entries:
+                    head.reserve_touched(rows)
                 self.plan.refresh_relation(machine.full, head)
             case layout.NO_NODES:
                 self.workspace.reserve_nodes(self._rows_of_block())
@@ -92,6 +99,13 @@ class MachineRun:
                 self._vectors[name].reserve(self.relations[name].used + rows, MOST_STEPS * rows)
             case layout.ACTIONS:
                 self._act(machine.depth, self._rows_of_block())
+            case layout.HAND_ON:
+                frame = self.workspace.frames[machine.depth]
+                is_usual = frame.block == frame.usual
+                block = self.workspace.block(machine.depth, frame.width) if is_usual else self._given[machine.depth]
+                assert self._on_block is not None
+                self._on_block(machine.variant, block, frame.end)
+                frame.begun = frame.end
             case layout.CHECK:
                 derived, rows = machine.derived, machine.work
                 if machine.phase != layout.LOSING:
@@ -210,16 +224,6 @@ class Workspace:
         waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
         waiting[:known], heap[:known] = self._waiting, self._heap
         self._take_levels(waiting, heap)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether some fact waits for a level."""
-        return bool(self.machine.levels_waiting)
-
-    @property
-    def next_level(self) -> int:
-        """The lowest level that something waits for."""
-        return int(self._heap[0])
 
     def clear(self) -> None:
         """Empties the queue."""

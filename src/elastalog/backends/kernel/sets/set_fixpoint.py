@@ -7,14 +7,13 @@ also what is there already, gives C_nr and C_r."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.workers import Workers
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
+from elastalog.backends.kernel.bootstrap.rounds import SettlingWorkers
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import inserting
 from elastalog.backends.kernel.store.annotations import DERIVED
@@ -36,7 +35,7 @@ def evaluate_counted(
     """As `fixpoint.evaluate`, with the annotations of `set_operators`."""
     explicit = {name: relations[name].used for name in stratum.relations}
     workers = _CountingWorkers(relations, watch, support)
-    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
+    is_complete = evaluate(stratum, variants, relations, workers, limits)
     for name, first_derived in explicit.items():
         relation = relations[name]
         level = relation.level[: relation.used]
@@ -45,15 +44,14 @@ def evaluate_counted(
     return is_complete
 
 
-class _CountingWorkers(Workers):
+class _CountingWorkers(SettlingWorkers):
     """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept."""
-
-    is_plain: ClassVar[bool] = False
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, support: Support) -> None:
         super().__init__(relations, watch)
         self._support = support
         self._recursive: dict[str, Vector] = {}
+        self._state: Vector = state_vector()
 
     def recursive_counts(self, relation: KernelRelation) -> Vector:
         """How often recursive rules have derived each fact; as long as the relation has room for."""
@@ -64,27 +62,19 @@ class _CountingWorkers(Workers):
             counts = self._recursive[relation.name] = wider
         return counts
 
-    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
-        clause = variant.clause
-        head = self.relations[clause.head]
-        is_recursive = clause.is_recursive
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        head, is_recursive, state = self.relations[variant.clause.head], variant.clause.is_recursive, self._state
         is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
-        of_new_facts = 1 if self._support is Support.EXPLICIT else 0
-        state = state_vector()
-
-        def insert(block: Matrix, used: int) -> None:
-            done = 0
-            while done < used:
-                first = head.used
-                state[USED] = first
-                counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
-                inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, NO_WORDS, 0, state)
-                head.used = int(state[USED])
-                done = int(state[NEXT])
-                if is_recursive or not is_kept:
-                    head.count[first : head.used] = of_new_facts
-                if done < used:
-                    head.reserve(head.used + 64)
-            self.watch.derived(used)
-
-        return insert
+        done = 0
+        while done < used:
+            first = head.used
+            state[USED] = first
+            counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
+            inserting.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, NO_WORDS, 0, state)
+            head.used = int(state[USED])
+            done = int(state[NEXT])
+            if is_recursive or not is_kept:
+                head.count[first : head.used] = self._support is Support.EXPLICIT
+            if done < used:
+                head.reserve(head.used + 64)
+        self.watch.derived(used)

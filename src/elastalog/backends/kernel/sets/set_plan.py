@@ -33,8 +33,6 @@ from elastalog.relations.words import Dictionary
 class WholeVariant(DeltaVariant):
     """A variant of a clause that starts at all facts of its start's relation."""
 
-    __slots__ = ()
-
     def run_seen(self, setting: Setting, phase: Phase, sink: Sink) -> None:
         """Enumerates the derivations from facts that are seen in a phase."""
         name = self.gather.relation

@@ -373,19 +373,16 @@ def fetch(block, start, stop, rows, table, shift, level):
             prefetch(level, row)
 
 
-@operator(INT, INT, MATRIX, INT, _FLAGS)
+@operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):
-    """Which facts are there at a level below one; without annotations, which are there. Returns how many."""
+    """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)
     rows = matrix_at(home.rows, home.room, home.width)
     table = table_at(home.table, home.table_size)
     level = words_at(home.level, home.room)
-    number = 0
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
-        number += 1 if found[i] else 0
-    return number
 
 
 @piece
@@ -427,14 +424,3 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
         relation.lay_out()
     _find_below(relation.address, facts, level, found)
     return found
-
-
-def only_explicit(relation: KernelRelation, facts: Matrix, are_explicit: bool) -> Matrix:
-    """Those of some facts that are explicit, or are not, outside an update, where levels are kept. Most often all
-    are."""
-    if relation.stamp != relation.laid_out:
-        relation.lay_out()
-    size = len(facts)
-    found: Vector = np.empty(size, np.bool_)
-    number = _find_below(relation.address, facts, 1, found)
-    return facts if number == (size if are_explicit else 0) else facts[found == are_explicit]

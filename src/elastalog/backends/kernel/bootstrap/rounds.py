@@ -1,0 +1,302 @@
+"""Rounds of a bootstrap in the machine (see `machine.growth`), and who has them run: in this thread or in all of a
+crew, by inserting and counting what is derived or by doing something else with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
+
+from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
+from elastalog.backends.kernel.execution.level_views import LEVELS
+from elastalog.backends.kernel.machine import growth, layout
+from elastalog.backends.kernel.machine.layout import VariantCode
+from elastalog.backends.kernel.machine.plan import UNIT, MachinePlan, MachineVariants, start_of
+from elastalog.backends.kernel.machine.run import MachineRun, Workspace
+from elastalog.backends.kernel.store.crew import ALONE, Crew
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
+from elastalog.settings import SETTINGS
+
+NO_LIMIT: Final = 1 << 62
+ONE_ROUND: Final = -1
+"""How many facts may be found before a further round is asked for."""
+
+Task: TypeAlias = tuple[int, Callable[[], object]]
+"""Something to be done, and the number of rows that it looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is none.
+    `is_first`: nothing has been derived yet, so that facts of relations below are new."""
+
+    start: Mapping[str, int]
+    stop: Mapping[str, int]
+    iteration: int
+    is_done: bool = False
+    is_first: bool = False
+
+    @property
+    def found(self) -> int:
+        """The facts of the delta."""
+        return sum(self.stop.values()) - sum(self.start.values())
+
+
+def first_progress(own: Sequence[KernelRelation], iteration: int = 1) -> Progress:
+    """Nothing has been derived; all that relations hold is new."""
+    return Progress({each.name: 0 for each in own}, {each.name: each.used for each in own}, iteration, is_first=True)
+
+
+class GlobalLevels(NamedTuple):
+    """What global levels need: the relations whose facts count as level 0, the workspace in whose queue derivations
+    wait, filed under the places of their heads' relations among those of the stratum, and the level from which on none
+    has to."""
+
+    flat: frozenset[str]
+    workspace: Workspace
+    until: int
+
+
+_SPARE: Final[list[Workspace]] = []
+_MOST_SPARE: Final = 8
+"""Workspaces that no evaluation uses, and how many are kept, and of code that sessions can share: a session that has
+been opened may never need them again."""
+
+
+def _workspace() -> Workspace:
+    try:
+        return _SPARE.pop()
+    except IndexError:
+        return Workspace()
+
+
+class MachineRounds:
+    """The bodies of a stratum, laid out for the machine. `take`: what is done with what a variant gives, if that is not
+    just inserted and counted. With `global_levels`, iterations are levels, and facts of lower relations have theirs. In
+    both cases every variant is run for itself."""
+
+    def __init__(
+        self,
+        stratum: StratumBodies,
+        watch: Watch,
+        take: Callable[[BoundVariant, Matrix, int], None] | None = None,
+        global_levels: GlobalLevels | None = None,
+    ) -> None:
+        own = stratum.own
+        self.planned = stratum.bodies
+        is_plain = take is None and global_levels is None
+        bodies = stratum.bodies if is_plain else [Body([each]) for body in stratum.bodies for each in body.members]
+        # As the machine has them: those first that start at facts of the stratum.
+        self.bodies = sorted(bodies, key=lambda body: start_of(body.variant) not in own)
+        self._stratum = stratum.number
+        self._own = own
+        self._relations = stratum.relations
+        self._watch = watch
+        self._take = take
+        self.carries_levels = global_levels is not None
+        carried, flat, until = 0, frozenset[str](), NO_LIMIT
+        if global_levels is not None:
+            carried, (flat, workspace, until) = LEVELS, global_levels
+        else:
+            workspace = _workspace()
+        self._plan = self._laid_out(stratum, flat, carried, (stratum.key, is_plain, carried))
+        self._rows = {name: self._plan.relations[self._plan.number[name]] for name in own}
+        self._task = growth.GrowthTask(carried=carried, hands_on=take is not None, until=until)
+        workspace.attach(self._plan, self._task)
+        self._run = MachineRun(
+            self._plan, workspace, stratum.relations, own, watch, self._tell, on_block=self._hand_on, has_entries=False
+        )
+        self._told = 0
+
+    def _laid_out(self, stratum: StratumBodies, flat: frozenset[str], carried: int, key: object) -> MachinePlan:
+        """The code of the bodies, which another evaluation may have left."""
+        self._spare_plans: list[MachinePlan] = stratum.codes.setdefault(key, []) if stratum.key else []
+        try:
+            plan: MachinePlan = self._spare_plans.pop()
+        except IndexError:  # there is none, or another thread was faster
+            variants = MachineVariants([body.variant for body in self.bodies])
+            plan = MachinePlan(stratum.own, flat | {UNIT}, variants, stratum.dictionary, carried)
+        return plan
+
+    def give_back(self) -> None:
+        """No further round will be run: leaves workspace and code to others."""
+        if not self.carries_levels and len(_SPARE) < _MOST_SPARE:
+            _SPARE.append(self._run.workspace)
+        code, spare = self._plan.code, self._spare_plans
+        if code.is_general and len(spare) < _MOST_SPARE:
+            code.dictionary = None  # which belongs to the session
+            spare.append(self._plan)
+
+    def run(self, progress: Progress, most_found: int = ONE_ROUND) -> Progress:
+        """Runs iterations, from where the evaluation is, until the fixpoint, or until `most_found` facts are found. Not
+        every iteration is told the watch, but where it is whenever limits are looked at, and at the end."""
+        start, stop = progress.start, progress.stop
+        plan, task = self._plan, self._task
+        plan.refresh(self._relations)
+        for name, row in zip(plan.names, plan.relations, strict=True):
+            row.is_checked = name != UNIT and not self._relations[name].is_settled
+            row.delta, row.delta_end = start.get(name, 0), stop.get(name, row.used if progress.is_first else 0)
+        task.iteration, task.most_found, task.most_work = progress.iteration, most_found, NO_LIMIT
+        self._told = sum(stop[name] for name in self._own)
+        self._watch.rounds += 1
+        began = time.perf_counter()
+        try:
+            reason = self._go_on()
+        finally:
+            self._note(time.perf_counter() - began)
+        self._watch.check()
+        return Progress(
+            {name: row.delta for name, row in self._rows.items()},
+            {name: row.delta_end for name, row in self._rows.items()},
+            task.iteration,
+            reason == layout.DONE,
+        )
+
+    def _go_on(self) -> int:
+        """Runs iterations; returns DONE, or LARGE if there are others."""
+        return self._alone()
+
+    def _alone(self) -> int:
+        """Runs iterations in this thread."""
+        machine = self._run.workspace.machine
+        machine.served = 0
+        self._task.opened = machine.work_before
+        reason = self._run.run(growth.grow)
+        self._tell()
+        return reason
+
+    def _hand_on(self, number: int, block: Matrix, used: int) -> None:
+        """A variant gives a block."""
+        assert self._take is not None
+        variant = self.bodies[number].variant
+        self._take(variant, block, used)
+        self._plan.code.variants[number].made += used
+        head = variant.clause.head
+        self._plan.refresh_relation(self._plan.number[head], self._relations[head])
+
+    def _tell(self) -> None:
+        if self._stratum >= 0 and self._watch.on_progress is not None:
+            now = sum(self._relations[name].used for name in self._own)
+            self._watch.tell(self._stratum, self._task.iteration, now - self._told)
+            self._told = now
+
+    def _codes(self) -> Sequence[Sequence[VariantCode]]:
+        """Where it is written what variants have done, by thread."""
+        return [list(self._plan.code.variants)]
+
+    def _note(self, seconds: float) -> None:
+        """Tells bodies what they have come to. The time of each was not measured; rows are the best measure of their
+        shares."""
+        threads = self._codes()
+        looked = max(sum(code.looked for codes in threads for code in codes), 1)
+        for codes in threads:
+            for body, code in zip(self.bodies, codes, strict=True):
+                for member in body.members:
+                    member.derivations += code.made
+                    member.rows += code.looked
+                    member.start_rows += code.started
+                    member.seconds += seconds * code.looked / looked / len(body.members)
+                code.made = code.looked = code.started = 0
+
+
+class Workers:
+    """Have the rounds of strata run, in the threads of a crew, this one among them; small ones and actions on texts in
+    this one only."""
+
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, crew: Crew = ALONE) -> None:
+        self.relations = relations
+        self.watch = watch
+        self.crew = crew
+
+    def rounds(self, stratum: StratumBodies, progress: Progress, last: MachineRounds | None = None) -> MachineRounds:
+        """The rounds that are to come: the `last` ones, as long as these can go on."""
+        if last is not None and last.planned is stratum.bodies:
+            return last
+        if self.crew.number > 1:
+            from elastalog.backends.kernel.bootstrap.shared_growth import SharedGrowth
+
+            return SharedGrowth(self.crew, stratum, self.watch)
+        return MachineRounds(stratum, self.watch)
+
+    def run_round(self, stratum: StratumBodies, progress: Progress) -> None:
+        """Runs one round of bodies that are run once."""
+        rounds = self.rounds(stratum, progress)
+        rounds.run(progress)
+        rounds.give_back()
+
+    def do_all(self, tasks: list[Task]) -> None:
+        """Does what is to be done, several at a time, the largest first, and takes it off the list."""
+        tasks.sort(key=itemgetter(0))
+        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= SETTINGS.share_indexes_from
+
+        def work(thread: int) -> None:
+            while tasks:
+                try:
+                    _, task = tasks.pop()
+                except IndexError:  # another thread was faster
+                    return
+                task()
+
+        if is_much and self.crew.number > 1:
+            self.crew.do(work, tasks.clear)
+        else:
+            work(0)
+
+    def extend_indexes(self, relations: list[KernelRelation]) -> None:
+        """Adds the latest rows to the indexes, several at a time."""
+        waiting: list[Task] = [
+            (relation.used - index.done, partial(index.extend, relation.rows, relation.used, relation.crew))
+            for relation in relations
+            for index in relation.outdated_indexes()
+        ]
+        try:
+            self.do_all(waiting)
+        except BaseException:
+            # Which rows they hold now is not known.
+            for relation in relations:
+                relation.drop_outdated_indexes()
+            raise
+
+
+class SettlingWorkers(Workers):
+    """Have rounds run one by one, in this thread, and do something else with what is derived than to insert and to
+    count it; what a round has come to is settled at its end. `before`: where relations ended before the round."""
+
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        super().__init__(relations, watch)
+        self.before: Mapping[str, int] = {}
+
+    def rounds(self, stratum: StratumBodies, progress: Progress, last: MachineRounds | None = None) -> MachineRounds:
+        self.before = progress.stop
+        if last is not None and last.planned is stratum.bodies:
+            return last
+        return MachineRounds(stratum, self.watch, self.take)
+
+    def take(self, variant: BoundVariant, block: Matrix, used: int) -> None:
+        """Inserts what a variant has derived."""
+        head = self.relations[variant.clause.head]
+        head.insert(block, 0, used, self.before[head.name])
+        self.watch.derived(used)
+
+    def settle(self, iteration: int) -> Mapping[str, int]:
+        """What else there is to be found in a round, and before the first one (0). Returns where its facts begin."""
+        return self.before
+
+    def finish(self) -> None:
+        """The fixpoint is reached."""
+
+    def settled(self, own: Sequence[KernelRelation], progress: Progress) -> Progress:
+        """Where the evaluation is after a round, which had brought it to where it is said to be."""
+        iteration = progress.iteration - 1
+        start = self.settle(iteration)
+        for relation in own:
+            if relation.is_annotated:
+                relation.level[start[relation.name] : relation.used] = iteration
+        after = Progress(start, {each.name: each.used for each in own}, progress.iteration)
+        return Progress(after.start, after.stop, after.iteration, is_done=not after.found)
