@@ -51,7 +51,7 @@ Budget: TypeAlias = float | Literal["auto"] | None
 AUTO: Final = "auto"
 
 FACTOR: Final = 8
-"""What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
+"""Upper bound on the total cost over the epochs of a stratum, relative to the better choice."""
 
 LEAST_END: Final = 1 / (FACTOR - 1)
 """The least share of a bootstrap after which an update may be abandoned. Abandoned at t it has cost t + 1, where the
@@ -61,7 +61,7 @@ LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 """The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
 
 SLACK: Final = 3.0
-"""Times what an update should cost that it may cost; from 2 to 4 the choice costs the same."""
+"""An update may cost this many times its estimate; from 2 to 4 the choice costs the same."""
 
 _MOST_CREDIT = FACTOR - 1
 """Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
