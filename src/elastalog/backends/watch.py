@@ -133,7 +133,7 @@ class Watch:
         self.touched += touched
 
     def derived(self, derivations: int, rows: int = 0) -> None:
-        """The same, and checks what may have run out."""
+        """Counts derivations and rows, and checks what may have run out."""
         self.count(derivations, rows)
         if self._budget is not None and self.effort > self._budget:
             budget = self._whole()
@@ -155,7 +155,7 @@ class Watch:
             self.tell(stratum, iteration, found)
 
     def tell(self, stratum: int, iteration: int, found: int) -> None:
-        """Tells news to who wants them."""
+        """Reports progress to the callback, if there is one."""
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 

@@ -203,13 +203,13 @@ class Debugger:
     ) -> Suggestion:
         """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`);
         facts that are `absent` stay so. The missing facts must have words."""
-        now = self._epochs.number
-        self._follow(now)
+        epoch = self._epochs.number
+        self._follow(epoch)
         sides = self._asking.sides(unwanted, missing)
         for facts, is_unwanted in zip(sides, (True, False), strict=True):
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
-                    raise _no_fault(fact, is_unwanted, now)
+                    raise _no_fault(fact, is_unwanted, epoch)
         elements = self._over_facts(candidates, bool(sides[0]))
         kept = self._asking.rejected(rejected, elements)
         weight_of = self._asking.weights(weights or {}, elements)
@@ -225,7 +225,7 @@ class Debugger:
         )
         return Suggestion(
             changed, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
-            (0, now), self._ground.size if sides[0] else len(candidates), outcome.seconds,
+            (0, epoch), self._ground.size if sides[0] else len(candidates), outcome.seconds,
             tuple(kept_elements), self._undo, "facts",
         )  # fmt: skip
 
@@ -267,22 +267,22 @@ class Debugger:
     def _question(
         self, unwanted: Sequence[Written], missing: Sequence[Written], epochs: tuple[int, int] | None
     ) -> Question:
-        now, oldest = self._epochs.number, self._history.oldest
-        first, last = _pair(epochs, now)
-        if not oldest <= first < last <= now:
-            key = "E1004" if now > oldest else "E1004.first"
-            raise error(key, first=first, last=last, oldest=oldest, now=now)
+        epoch, oldest = self._epochs.number, self._history.oldest
+        first, last = _pair(epochs, epoch)
+        if not oldest <= first < last <= epoch:
+            key = "E1004" if epoch > oldest else "E1004.first"
+            raise error(key, first=first, last=last, oldest=oldest, now=epoch)
         return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
         """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
         backend may have got other numbers."""
-        now = self._epochs.number
-        self._follow(now)
+        epoch = self._epochs.number
+        self._follow(epoch)
         found = self._investigations.get((first, last))
         if found is None:
             changes = net_changes(self._history.updates(first, last))
-            previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
+            previous = self._epochs.trial_of_previous() if (first, last) == (epoch - 1, epoch) else None
             found = self._investigations[first, last] = Investigation(self._case(), changes, previous)
         return found
 
@@ -366,11 +366,11 @@ def _limit(given: float | None) -> float:
     return TIME_LIMIT if given is None else given
 
 
-def _pair(epochs: Any, now: int) -> tuple[int, int]:
+def _pair(epochs: Any, epoch: int) -> tuple[int, int]:
     """The two epochs of a question: those given, or the last ones."""
     match epochs:
         case None:
-            return now - 1, now
+            return epoch - 1, epoch
         case tuple() | list() if len(epochs) == 2 and all(map(is_whole, epochs)):
             return epochs[0], epochs[1]
     raise wrong_kind("`epochs` are two numbers", epochs, "give the earlier epoch and the later one, as `(1, 2)`")

@@ -46,7 +46,7 @@ from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows, initial_facts
 from elastalog.session.session import Session
 from elastalog.session.settings import Limits, Settings, Store, processors
-from elastalog.storage.manifest import POINTER, RETENTION, Options
+from elastalog.storage.manifest import RETENTION, Options, is_store
 
 if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord
@@ -188,13 +188,13 @@ def _session(
     """A session of what is given, or of a store that is there. `files`: through which the store is written."""
     facts, retention, heartbeats = given.facts, given.store.retention, bool(given.store.heartbeats)
     read_only, at = given.store.is_read, given.store.at
-    if store is not None and (given.program is None or read_only or (store / POINTER).exists()):
+    if store is not None and (given.program is None or read_only or is_store(store)):
         from elastalog.evaluation.stored import unmoved
 
         if read_only and (facts is not None or retention is not None):
             option = "facts" if facts is not None else "retention"
             raise ElastalogError(
-                [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
+                [Diagnostic("E0612", f"only the writer of a store may give `{option}`", help=f"leave `{option}` out")]
             )
         program = None if given.program is None else given.program()
         with unmoved(store) if read_only else nullcontext():

@@ -103,7 +103,7 @@ class Session(Renamed):
 
     @property
     def engine(self) -> Engine:
-        """What only those need who build on a session: encoded facts, locks, limits, replicas."""
+        """Low-level access for programs built on a session: encoded facts, locks, limits, replicas."""
         from elastalog.session.engine import Engine
 
         return Engine(self)

@@ -13,12 +13,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import ElastalogError, error, finding
 from elastalog.late import dataclass
+from elastalog.pipeline.files.allowance import is_packed
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -66,6 +67,10 @@ class Format:
             is_gzip=is_gzip or _truth(parameters, "compress"),
             columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
         )
+
+    def is_packed_at(self, path: Path) -> bool:
+        """Whether a file is gzip, by what is said of it or by its first bytes."""
+        return self.kind is not Kind.PARQUET and (self.is_gzip or is_packed(path))
 
 
 _KINDS = {".parquet": Kind.PARQUET, ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES}
