@@ -89,17 +89,7 @@ def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: i
     relation.is_settled = False
     relation.reserve_touched(len(rows))
     entries = np.empty(len(rows), np.int32)
-    state = relation.state
-    state[bookkeeping.TOUCHED_USED] = relation.touched_used
-    try:
-        bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
-    finally:
-        # Ctrl-C may come when the rows have their entries, or in here: a rollback must know of them.
-        try:
-            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
-        except KeyboardInterrupt:
-            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
-            raise
+    bookkeeping.touch_rows(relation.home, rows, absent, other, entries)
     return entries
 
 
