@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog import deprecated
 from elastalog.cli.main import cli
+from tests.commands import run
 
 PROGRAM = """.decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -40,9 +41,7 @@ def test_invalid_dates_are_told_with_their_number(caplog: pytest.LogCaptureFixtu
         assert len(caplog.messages) == 2
 
 
-def test_a_text_that_another_goal_excludes_is_no_invalid_date(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_a_text_that_another_goal_excludes_is_no_invalid_date(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     program = """
     .decl loan(l: number, due: symbol, ret: symbol)
     .decl back(l: number)
