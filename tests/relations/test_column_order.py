@@ -94,7 +94,7 @@ def test_a_column_that_the_relation_does_not_have_is_left_out_with_one_warning(t
     if isinstance(given, str):
         (tmp_path / kind).write_text(given)
         given = tmp_path / kind
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="E0535") as told:
         db = elastalog.open(".decl edge(from: number, to: number)", {"edge": given}, bad_rows=bad_rows)
     assert set(db["edge"]) == {(1, 2)}
     (text,) = [str(one.message) for one in told]
