@@ -73,13 +73,13 @@ class Format:
     @property
     def parameters(self) -> str:
         """The parameters of a directive that say that a file is written so."""
-        parts = [f"IO={value}" if key == "IO" else f'{key}="{value}"' for key, value in self.others]
-        parts += ["rfc4180=true"] if self.is_rfc4180 else []
+        others = [f"IO={value}" if key == "IO" else f'{key}="{value}"' for key, value in self.others]
         is_usual = self.delimiter == ("," if self.is_rfc4180 else "\t")
-        parts += [] if is_usual else [f'delimiter="{self.delimiter}"'.replace("\t", "\\t")]
+        parts = ["rfc4180=true"] if self.is_rfc4180 else []
+        parts += [] if is_usual else [f'delimiter="{self.delimiter}"']
         parts += ["headers=true"] if self.has_header else []
         parts += [f'columns="{":".join(map(str, self.columns))}"'] if self.columns else []
-        return ", ".join(parts) or 'delimiter="\\t"'
+        return ", ".join(others + (parts or ['delimiter="\t"'])).replace("\t", "\\t")
 
 
 _OF_TEXT = frozenset(("rfc4180", "delimiter", "headers", "columns"))
