@@ -13,12 +13,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import Enum
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import ElastalogError, error, finding, warn_of
 from elastalog.late import dataclass
+from elastalog.pipeline.files.allowance import is_packed
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -80,6 +81,10 @@ class Format:
         parts += ["headers=true"] if self.has_header else []
         parts += [f'columns="{":".join(map(str, self.columns))}"'] if self.columns else []
         return ", ".join(others + (parts or ['delimiter="\t"'])).replace("\t", "\\t")
+
+    def is_packed_at(self, path: Path) -> bool:
+        """Whether a file is gzip, by what is said of it or by its first bytes."""
+        return self.kind is not Kind.PARQUET and (self.is_gzip or is_packed(path))
 
 
 _OF_TEXT = frozenset(("rfc4180", "delimiter", "headers", "columns"))
