@@ -87,7 +87,7 @@ class Console:
         if not self.is_quiet:
             click.echo(line, err=True)
 
-    def warn(self, message: Warning | str, *_: object) -> None:
+    def warn(self, message: Warning | str, *_: object, **__: object) -> None:
         """Shows a warning of Python, in the place of `warnings.showwarning`."""
         found = getattr(message, "diagnostic", None)
         self.say(f"warning: {message}") if found is None else self.show([found])

@@ -262,8 +262,7 @@ def look_at(data: bytes, schema: Schema, file: str, form: Format) -> None:
     if not isinstance(first, Fault) and is_wrong(schema, first):
         key = "E0527.fact" if form.has_header else "E0527"
         parameters = replace(form, has_header=not form.has_header).parameters
-        values = {"schema": schema.name, "parameters": parameters}
-        warn_of(finding(key, severity="warning", location=file, **values))
+        warn_of(finding(key, severity="warning", location=file, schema=schema.name, parameters=parameters))
 
 
 def chosen_columns(data: bytes, schema: Schema, form: Format) -> bytes:
