@@ -94,9 +94,11 @@ def fault_sets(changes: Any, inputs: set[str], choice: random.Random) -> list[tu
 
 
 def ask(session: Any, question: str, unwanted: list[Any], missing: list[Any], limit: float, is_baseline: bool) -> Any:
+    from elastalog.debugging.questions import Inquiry
+
     ask_it = getattr(session._answerers.debugger, question)
     began, processor = time.perf_counter(), time.process_time()
-    answer = ask_it(unwanted, missing, time_limit=limit, is_baseline=is_baseline)
+    answer = ask_it(Inquiry(unwanted, missing, time_limit=limit, is_baseline=is_baseline))
     return answer, time.perf_counter() - began, time.process_time() - processor
 
 

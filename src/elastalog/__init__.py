@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from elastalog.evaluation.differences import Differences as Differences
     from elastalog.evaluation.differences import Verification as Verification
     from elastalog.evaluation.epochs import EpochRecord as EpochRecord
-    from elastalog.evaluation.pending import PendingUpdate as PendingUpdate
     from elastalog.pipeline.files.policy import BadRows as BadRows
     from elastalog.pipeline.files.policy import Report as Report
     from elastalog.program import Program as Program
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from elastalog.session import query as query
     from elastalog.session.engine import Engine as Engine
     from elastalog.session.engine import instrument as instrument
+    from elastalog.session.pending import PendingUpdate as PendingUpdate
     from elastalog.session.questions import Statistics as Statistics
     from elastalog.session.settings import Limits as Limits
     from elastalog.session.settings import Store as Store
@@ -76,7 +76,7 @@ PUBLIC = {
     "Limits": "elastalog.session.settings",
     "Localisation": "elastalog.debugging.answers",
     "LogEntry": "elastalog.storage.entries",
-    "PendingUpdate": "elastalog.evaluation.pending",
+    "PendingUpdate": "elastalog.session.pending",
     "PreparedDecision": "elastalog.database",
     "PreparedQuery": "elastalog.database",
     "Program": "elastalog.program",

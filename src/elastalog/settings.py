@@ -177,11 +177,11 @@ class Settings:
     """Facts that a stratum must read or hold to be worth the transfer, where the choice is ours, and the kernel cannot
     begin with it: aggregates, and strata with global levels or `.limitsize`."""
     device_from_unstarted: int = 1_000_000
-    """The same where the device has not been started yet."""
+    """Such facts where the device has not been started yet."""
     device_asked_from: int = 5_000
     """Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow."""
     device_once_from: int = 100_000
-    """The same for a stratum without recursion, which looks at its facts once."""
+    """Facts of a stratum without recursion, which looks at them once, to be worth the transfer."""
     device_patience: int = 4
     """Small rounds in a row there after which the kernel goes on, at least."""
 

@@ -12,7 +12,7 @@ import elastalog
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs, Limits
+from elastalog.evaluation.epochs import Epochs, TrialLimits
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
 from tests.generators.construction import Features
@@ -101,7 +101,7 @@ def test_only_some_strata(db: Session) -> None:
     before = state(db)
     backend = epochs_of(db).backend
     strata = {s.number for s in backend.program.strata if {"edge", "path"} & set(s.relations)}
-    trial = epochs_of(db).trial(update(db, [(4, 1)], []), Limits(strata, 1000))
+    trial = epochs_of(db).trial(update(db, [(4, 1)], []), TrialLimits(strata, 1000))
     with trial:
         assert (4, 4) in db["path"]
         assert (1,) in db["lonely"], "what is not tried stays"
@@ -112,10 +112,10 @@ def test_what_is_pretended_reaches_rules_above(db: Session) -> None:
     before = state(db)
     strata = {s.number for s in epochs_of(db).backend.program.strata}
     facts = {"seen": db.engine.encode("seen", [(2,), (3,)])}
-    with epochs_of(db).trial(Update({}, {}), Limits(strata, 1000, absent=facts)):
+    with epochs_of(db).trial(Update({}, {}), TrialLimits(strata, 1000, absent=facts)):
         assert sorted(db["lonely"]) == [(1,), (2,), (3,)]
     facts = {"seen": db.engine.encode("seen", [(1,), (2,)])}
-    with epochs_of(db).trial(Update({}, {}), Limits(strata, 1000, present=facts)):
+    with epochs_of(db).trial(Update({}, {}), TrialLimits(strata, 1000, present=facts)):
         assert sorted(db["lonely"]) == []
     assert state(db) == before
     assert db.verify().is_exact
@@ -124,7 +124,7 @@ def test_what_is_pretended_reaches_rules_above(db: Session) -> None:
 def test_a_trial_beyond_its_budget_leaves_nothing(db: Session) -> None:
     before = state(db)
     strata = {s.number for s in epochs_of(db).backend.program.strata}
-    trial = epochs_of(db).trial(update(db, [(4, 1)], []), Limits(strata, 0))
+    trial = epochs_of(db).trial(update(db, [(4, 1)], []), TrialLimits(strata, 0))
     with pytest.raises(BudgetExceeded), trial:
         pass
     assert state(db) == before
@@ -139,9 +139,9 @@ def test_rows_keep_their_numbers_during_a_trial() -> None:
         epochs = epochs_of(db)
         everything = {s.number for s in epochs.backend.program.strata}
         before = facts_of(db)
-        with epochs.trial(update(db, [(1, 1)], chain[:10]), Limits(everything, 10**6)):
+        with epochs.trial(update(db, [(1, 1)], chain[:10]), TrialLimits(everything, 10**6)):
             between = facts_of(db)
-            with epochs.trial(update(db, [], chain[10:]), Limits(everything, 10**6)):
+            with epochs.trial(update(db, [], chain[10:]), TrialLimits(everything, 10**6)):
                 epochs.forecast(update(db, [(2, 2)], []))
                 assert len(db["edge"]) == 1
             assert facts_of(db) == between
@@ -187,7 +187,7 @@ def test_random_trials_leave_nothing(seed: int) -> None:
 
 def test_what_cannot_be_taken_back_is_said(db: Session) -> None:
     backend = epochs_of(db).backend
-    trial = epochs_of(db).trial(update(db, [(4, 1)], []), Limits({s.number for s in backend.program.strata}, 1000))
+    trial = epochs_of(db).trial(update(db, [(4, 1)], []), TrialLimits({s.number for s in backend.program.strata}, 1000))
     trial.__enter__()
     for relation in backend.held.relations.values():  # type: ignore[attr-defined]
         relation.generation += 1

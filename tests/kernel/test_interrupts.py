@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,11 @@ from elastalog.backends.kernel.store.memory import STAMPS
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.rows import distinct_in_order
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.evaluation import needed_groups
+from elastalog.evaluation.changes import Update
 from elastalog.evaluation.costs import Budget
+from elastalog.evaluation.epochs import Trial
+from elastalog.evaluation.rewriting import evaluate_anew
 from elastalog.jit.operators import Operator
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
@@ -327,8 +333,8 @@ def test_ctrl_c_when_a_relation_is_told_how_far_it_goes() -> None:
     assert relation.used == 4
     assert transaction.add_rows(relation, np.array([[5], [3]], np.int32)).tolist() == [4, 2]
     relation.is_next = True
-    with pytest.raises(KeyboardInterrupt):
-        transaction.touch(relation, np.array([0, 3], np.int32))
+    transaction.touch(relation, np.array([0, 3], np.int32))  # the operator notes the entries itself
+    relation.is_next = False
     assert relation.touched_used == 2
     transaction.rollback(relation)
     assert relation.present_rows().tolist() == [0, 1]
@@ -386,3 +392,36 @@ def test_ctrl_c_while_records_get_their_arrays(kind: type[Workspace | Vectors]) 
         arrays = [] if made is None else [made._nodes] if isinstance(made, Workspace) else [made.nodes, made.log]
         assert all(array.dtype != object for array in arrays)
     assert places.passed < place  # there are no others
+
+
+@pytest.mark.parametrize("within", ["borrowed program", "first epoch", "trial"])
+def test_ctrl_c_in_a_rollback_waits_for_its_end(within: str) -> None:
+    """Half a rollback would be no epoch at all, and nothing says later that it was only half."""
+    ended: list[bool] = []
+
+    class Failing:
+        """A backend whose updates fail as soon as they have begun."""
+
+        program = SimpleNamespace(needed={"handled": "needed"})
+        is_complete = True
+
+        def facts(self, relation: str) -> Any:
+            return SimpleNamespace(words=np.zeros((1, 1), np.int32))
+
+        def begin(self, *_: object) -> None:
+            raise ArithmeticError
+
+        def rollback(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+            ended.append(True)
+
+    backend: Any = Failing()
+    strategy: Any = SimpleNamespace(bootstrap=lambda backend: None)
+    begin = {
+        "borrowed program": lambda: evaluate_anew(backend, strategy, frozenset()),
+        "first epoch": lambda: needed_groups.bootstrap(backend, strategy),
+        "trial": lambda: Trial(backend, strategy, Update({}, {})).__enter__(),
+    }[within]
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert ended

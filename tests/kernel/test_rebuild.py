@@ -95,7 +95,7 @@ def test_a_rebuilt_stratum_can_be_taken_back(strategy: str, monkeypatch: pytest.
     @contextmanager
     def refused() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr(db._epochs, "before_commit", _refuse)
+            patch.setattr(db._epochs, "make_durable", _refuse)
             yield
 
     is_annotated = strategy == "elastic"

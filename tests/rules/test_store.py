@@ -15,7 +15,7 @@ import elastalog
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.program import rule_texts
 from elastalog.session import Session
-from elastalog.storage import filesystem
+from elastalog.storage import failpoints
 from elastalog.storage.administration import check_files
 from elastalog.storage.manifest import Options
 from tests.engine.judging import facts_of
@@ -195,19 +195,19 @@ def stopped_lives(folder: Path, first: int, last: int) -> Iterator[tuple[Path, i
     with create(base, journal_epochs=1) as session:
         go_on(session, last=first)
     shutil.copytree(base, folder / "recorded")
-    with filesystem.recording() as reached, elastalog.open(store=folder / "recorded") as session:
+    with failpoints.recording() as reached, elastalog.open(store=folder / "recorded") as session:
         go_on(session, last=last)
     for number in range(1, len(reached) + 1):
         path = folder / "stopped"
         shutil.copytree(base, path)
 
         def work(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-            with filesystem.stop_at(number, action="exit"), elastalog.open(store=path) as session:
+            with failpoints.stop_at(number, action="exit"), elastalog.open(store=path) as session:
                 tell(session.epoch)
                 go_on(session, tell, last)
 
         status, committed = in_child(work)
-        assert os.waitstatus_to_exitcode(status) == filesystem.EXIT_CODE, reached[number - 1]
+        assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE, reached[number - 1]
         yield path, committed
         shutil.rmtree(path)
 
@@ -236,7 +236,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
 def test_a_write_that_fails_leaves_session_and_store_at_the_epoch_before(folder: Path) -> None:
     with create(folder / "store", journal_epochs=100) as session:
         for point in ("journal.write.before", "journal.write.middle", "journal.fsync.before"):
-            with pytest.raises(filesystem.Stopped), filesystem.stop_at(1, point):
+            with pytest.raises(failpoints.Stopped), failpoints.stop_at(1, point):
                 session.change_rules("lone(t) :- label(_, t).", [1, 3])
             assert (state_of(session), rules_of(session), session.epoch) == (*EXPECTED[1], 1)
         go_on(session)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import elastalog
-from elastalog.storage import filesystem
+from elastalog.storage import failpoints
 from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, in_child, lived, state_of
 
 EXPECTED = expected_states()
@@ -64,12 +64,12 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
 ) -> None:
     """Every one of them at its first time, or always. Beside a thread it is not determined which comes when; how many
     there are is, nearly."""
-    ends = {filesystem.EXIT_CODE, 0} if in_background else {filesystem.EXIT_CODE}
-    with filesystem.recording() as reached:
+    ends = {failpoints.EXIT_CODE, 0} if in_background else {failpoints.EXIT_CODE}
+    with failpoints.recording() as reached:
         life(folder / "recorded", lambda epoch: None)
     seen = set(reached)
-    assert {name.split(".")[0] for name in seen} == {*filesystem.PURPOSES, "folder", "garbage"}
-    assert not set(filesystem.POINTS) - seen - {"journal.truncate.before", "journal.truncate.after"}
+    assert {name.split(".")[0] for name in seen} == {*failpoints.PURPOSES, "folder", "garbage"}
+    assert not set(failpoints.POINTS) - seen - {"journal.truncate.before", "journal.truncate.after"}
     epochs = set()
     continued: set[tuple[int, frozenset[str]]] = set()
     first = {reached.index(name) + 1 for name in seen}
@@ -77,7 +77,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
         path = folder / f"stopped-{number}"
 
         def work(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-            with filesystem.stop_at(number, action="exit"):
+            with failpoints.stop_at(number, action="exit"):
                 life(path, tell)
 
         status, committed = in_child(work)
@@ -99,13 +99,13 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
         shutil.rmtree(folder / "torn", ignore_errors=True)
 
         def stopped(tell: Callable[[int], None], name: str = name, occurrence: int = occurrence) -> None:
-            with filesystem.stop_at(occurrence, name, "exit"):
+            with failpoints.stop_at(occurrence, name, "exit"):
                 life(folder / "torn", tell)
 
         status, committed = in_child(stopped)
-        assert os.waitstatus_to_exitcode(status) == filesystem.EXIT_CODE
+        assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE
         shutil.copytree(folder / "torn", folder / "recorded")
-        with filesystem.recording() as reached:
+        with failpoints.recording() as reached:
             elastalog.open(store=folder / "recorded").close()
         assert reached, "there must be something to repair"
         shutil.rmtree(folder / "recorded")
@@ -114,11 +114,11 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
             shutil.copytree(folder / "torn", path)
 
             def recover(tell: Callable[[int], None], path: Path = path, number: int = number) -> None:
-                with filesystem.stop_at(number, action="exit"):
+                with failpoints.stop_at(number, action="exit"):
                     elastalog.open(store=path)
 
             status, _ = in_child(recover)
-            assert os.waitstatus_to_exitcode(status) == filesystem.EXIT_CODE
+            assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE
             check_recovery(path, committed)
             shutil.rmtree(path)
 
@@ -149,11 +149,11 @@ def test_the_environment_variable_stops_a_process(folder: Path) -> None:
     code = f"import elastalog; elastalog.open(store={str(store)!r}).apply({{'edge': [(9, 9)]}})"
     environment = {
         **os.environ,
-        filesystem.VARIABLE: "journal.write.middle:1:exit",
+        failpoints.VARIABLE: "journal.write.middle:1:exit",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
-    assert ended.returncode == filesystem.EXIT_CODE
+    assert ended.returncode == failpoints.EXIT_CODE
     with elastalog.open(store=store) as session:
         assert [d.code for d in session.engine.recovery] == ["E0816"]
         assert state_of(session) == EXPECTED[LAST]

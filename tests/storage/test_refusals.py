@@ -15,7 +15,7 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
-from elastalog.storage import filesystem
+from elastalog.storage import failpoints, filesystem
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
 from tests.storage.disks import FailingDisk, SlowDisk, use
@@ -280,7 +280,7 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
 
 
 def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with filesystem.recording() as reached, create(folder / "recorded") as session:
+    with failpoints.recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
     for number in range(0, len(reached), 5):

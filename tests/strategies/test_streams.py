@@ -14,8 +14,9 @@ from click.testing import CliRunner, Result
 import elastalog
 from elastalog.cli import compare
 from elastalog.cli.main import cli
-from elastalog.pipeline.streams import read_stream, with_next
+from elastalog.pipeline.streams import numbered, read_changes, read_stream, with_next
 from elastalog.program import Program
+from elastalog.relations.schema import schemas_of
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -103,7 +104,7 @@ def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
         ("op,relation,a1,a2\n+,edge,1,2\n", "no column `step`"),
         ("step,relation,a1,a2\n1,edge,1,2\n", "no column `op`"),
         ("step,op,relation,a1,a2\n1,+,edges,1,2\n", "no relation `edges`"),
-        ("step,op,relation,a1,a2\n1,*,edge,1,2\n", "row 1: `op` is neither"),
+        ("step,op,relation,a1,a2\n1,*,edge,1,2\n", "row 1: `op` is `*`, neither"),
         ("step,op,relation,a1,a2\n1,+,edge,1,two\n", "column `a2`"),
         ("step,op,relation,a1\n1,+,edge,1\n", "no column `a2`"),
     ],
@@ -218,3 +219,9 @@ def test_compare_runs_each_strategy_in_a_process_of_its_own(folder: Path) -> Non
     done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", "-", "--strategies", "elastic,dredc")
     assert done.exit_code == 0, done.output
     assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"elastic", "dredc"}
+
+
+def test_operations_of_another_type_are_bad_rows_where_these_are_kept() -> None:
+    rows_given = numbered(pa.table({"op": [1, 2], "x": [1, 3], "y": [2, 4]}))
+    diff = read_changes(rows_given, schemas_of(Program.parse(PROGRAM).checked), "edge", "given", keep_bad=True)
+    assert [row.fault.reason for row in diff.bad[""]] == [f"`op` is `{i}`, neither `+` nor `-`" for i in (1, 2)]

@@ -306,7 +306,7 @@ class Backend(Protocol):
         """The number of facts."""
 
     def stored(self, relation: str) -> int:
-        """The same, outside an update, but for pairs of an equivalence that need not be written out."""
+        """The number of facts, outside an update, but for pairs of an equivalence that need not be written out."""
 
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""

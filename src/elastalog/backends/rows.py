@@ -31,6 +31,14 @@ def distinct_in_order(words: Matrix) -> tuple[Vector, Vector]:
     return order[is_first], place
 
 
+def first_and_last(words: Matrix) -> tuple[Vector, Vector]:
+    """Of the distinct rows of a matrix, in their order, the first place of each and the last."""
+    first, place = distinct_in_order(words)
+    last = np.empty(len(first), np.int64)
+    last[place] = np.arange(len(words))  # numpy assigns in order: the last stays
+    return first, last
+
+
 def are_in(words: Matrix, others: Matrix) -> Vector:
     """Which rows of a matrix occur in another."""
     if len(words) + len(others) <= SETTINGS.few_rows_compared:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -133,7 +133,7 @@ class Watch:
         self.touched += touched
 
     def derived(self, derivations: int, rows: int = 0) -> None:
-        """The same, and checks what may have run out."""
+        """Counts derivations and rows, and checks what may have run out."""
         self.count(derivations, rows)
         if self._budget is not None and self.effort > self._budget:
             budget = self._whole()
@@ -155,7 +155,7 @@ class Watch:
             self.tell(stratum, iteration, found)
 
     def tell(self, stratum: int, iteration: int, found: int) -> None:
-        """Tells news to who wants them."""
+        """Reports progress to the callback, if there is one."""
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 
@@ -215,19 +215,13 @@ class _Within:
             raise _no_memory() from None
 
 
-class memory_as_limit:  # noqa: N801  # used like a function
+@contextmanager
+def memory_as_limit() -> Iterator[None]:
     """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is not None and issubclass(kind, MemoryError):
-            raise _no_memory() from None
+    try:
+        yield
+    except MemoryError:
+        raise _no_memory() from None
 
 
 def _no_memory() -> LimitReached:

@@ -18,9 +18,9 @@ from elastalog.program.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import ElastalogError
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.session import Session
+    from elastalog.session.pending import PendingUpdate
 
 _PHASES = (
     "over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "marked_explicit",

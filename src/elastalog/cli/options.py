@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import field
 from functools import wraps
@@ -54,13 +55,15 @@ def console_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def judged(*, verbose: bool, quiet: bool, form: str = "text", **given: Any) -> None:
-        command(console=Console(form, _verbosity(verbose, quiet)), **given)
+        console = Console(form, _verbosity(verbose, quiet))
+        warnings.showwarning = console.warn
+        command(console=console, **given)
 
     return _flags(judged)
 
 
 def verbosity_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same; what the command raises ends it with the exit code of that failure."""
+    """As `console_options`; what the command raises ends it with the exit code of that failure."""
 
     @wraps(command)
     def ended(*, console: Console, **given: Any) -> None:

@@ -80,7 +80,7 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
 
 
 def profile_json(session: Session) -> str:
-    """The same, and what every stratum of the latest epoch cost."""
+    """The profile as JSON, with what every stratum of the latest epoch cost."""
     statistics = session.statistics()
     entry = latest_entry(session)
     return json.dumps(

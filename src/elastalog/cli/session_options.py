@@ -288,7 +288,9 @@ def folder_of(store: str) -> Path:
 
 def is_store(path: str) -> bool:
     """Whether a path is that of a store, not of a program. What has an address is one."""
-    return is_address(path) or (Path(path) / "CURRENT").is_file()
+    from elastalog.storage import manifest
+
+    return is_address(path) or manifest.is_store(Path(path))
 
 
 def tell_unread_facts(store: str, console: Console) -> None:

@@ -50,8 +50,8 @@ from elastalog.session.settings import Store
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.differences import Verification
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import Mode
+    from elastalog.session.pending import PendingUpdate
     from elastalog.storage.entries import LogEntry
     from elastalog.storage.history import Turn
 

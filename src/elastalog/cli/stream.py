@@ -36,11 +36,11 @@ from elastalog.folders.addresses import is_address, without_secrets
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.spark.applying import StreamOptions
     from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.program import Program
     from elastalog.session import Session
+    from elastalog.session.pending import PendingUpdate
 
 
 def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

@@ -84,7 +84,7 @@ class Client(Renamed):
         return self._transport.json("GET", self._path_at(path), query)
 
     def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The same, of what needs a body."""
+        """Asks what can be asked at any epoch, with a body."""
         return self._transport.json("POST", self._path_at(path), None, body)
 
     def _path_at(self, path: str) -> str:

@@ -24,7 +24,7 @@ from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.sandbox import WordSet
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
+from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan, Term
 from elastalog.relations.words import Dictionary
 
@@ -68,7 +68,7 @@ class Bracket:
     def _trial(
         self, update: Update, absent: Mapping[str, Matrix] = NOTHING, present: Mapping[str, Matrix] = NOTHING
     ) -> Trial:
-        limits = Limits(self.strata, MOST_DERIVATIONS, absent, present) if self._can_limit else None
+        limits = TrialLimits(self.strata, MOST_DERIVATIONS, absent, present) if self._can_limit else None
         return self._epochs.trial(update, limits)
 
     def _find(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from elastalog.debugging.dependencies import Parts
 from elastalog.debugging.history import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.investigation import Case, Investigation
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.questions import Asking, Elements, ReadFact, Written, not_repaired
+from elastalog.debugging.questions import Asking, Elements, Inquiry, ReadFact, Written, not_repaired
 from elastalog.debugging.repair import Ground, Repairer, RepairTask
 from elastalog.debugging.sandbox import words_by_relation
-from elastalog.debugging.search import News, NoSolution
+from elastalog.debugging.search import NoSolution
 from elastalog.debugging.update_search import Outcome, Plan, search_update
 from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, error
@@ -59,21 +59,19 @@ class Question:
         )
 
 
-P = ParamSpec("P")
 Answer = TypeVar("Answer", Localisation, Suggestion)
-Ask: TypeAlias = "Callable[Concatenate[Debugger, P], Answer]"
+Ask: TypeAlias = "Callable[[Debugger, Inquiry], Answer]"
 
 
-def _among_rules(ask: Ask[P, Answer]) -> Ask[P, Answer]:
+def _among_rules(ask: Ask[Answer]) -> Ask[Answer]:
     """A question to which the rules that came and went between its `epochs` are elements of the update, too."""
 
     @wraps(ask)
-    def asked(debugger: Debugger, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
-        epochs: Any = kwargs.get("epochs")
-        with debugger._with_rules(epochs) as knowing_rules:
-            return ask(knowing_rules, *args, **kwargs)
+    def with_rules(debugger: Debugger, asked: Inquiry) -> Answer:
+        with debugger._with_rules(asked.epochs) as knowing_rules:
+            return ask(knowing_rules, asked)
 
-    return asked
+    return with_rules
 
 
 class Debugger:
@@ -124,23 +122,14 @@ class Debugger:
     # --- questions -------------------------------------------------------------------------------------------------
 
     @_among_rules
-    def localise(
-        self,
-        unwanted: Sequence[Written],
-        missing: Sequence[Written],
-        *,
-        epochs: tuple[int, int] | None = None,
-        time_limit: float | None = None,
-        news: News | None = None,
-        is_baseline: bool = False,
-    ) -> Localisation:
+    def localise(self, asked: Inquiry) -> Localisation:
         """A smallest part of the update that alone shows all faults: applied to the earlier epoch."""
-        question = self._question(unwanted, missing, epochs)
+        question = self._question(asked)
         with self._at(question.last):
             self._require_change(question)
             goals = Goals(self._asking.words(question.missing), self._asking.words(question.unwanted))
-            plan = Plan(goals, is_applied=False, is_baseline=is_baseline)
-            outcome = self._search(question, plan, time_limit, news)
+            plan = Plan(goals, is_applied=False, is_baseline=asked.is_baseline)
+            outcome = self._search(question, plan, asked)
         found = outcome.found
         if isinstance(found, NoSolution):
             raise self._unrepeatable(question, "the whole update does not show the faults that it showed")
@@ -151,33 +140,21 @@ class Debugger:
         )  # fmt: skip
 
     @_among_rules
-    def suggest(
-        self,
-        unwanted: Sequence[Written],
-        missing: Sequence[Written],
-        rejected: Sequence[Written] = (),
-        weights: Mapping[Any, float] | None = None,
-        *,
-        epochs: tuple[int, int] | None = None,
-        time_limit: float | None = None,
-        news: News | None = None,
-        is_baseline: bool = False,
-        absent: Sequence[Fact] = (),
-    ) -> Suggestion:
-        """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied, and
-        facts that are `absent` stay so."""
-        question = self._question(unwanted, missing, epochs)
+    def suggest(self, asked: Inquiry) -> Suggestion:
+        """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
+        question = self._question(asked)
         with self._at(question.last):
             self._require_change(question)
-            kept = self._asking.rejected(rejected, question.elements)
-            weight_of = self._asking.weights(weights or {}, question.elements)
-            goals = Goals(self._asking.words((*question.unwanted, *absent)), self._asking.words(question.missing))
-            plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
-            outcome = self._search(question, plan, time_limit, news)
+            kept = self._asking.rejected(asked.rejected, question.elements)
+            weight_of = self._asking.weights(asked.weights or {}, question.elements)
+            unwanted = (*question.unwanted, *asked.absent)
+            goals = Goals(self._asking.words(unwanted), self._asking.words(question.missing))
+            plan = Plan(goals, True, asked.is_baseline, frozenset(kept), weight_of)
+            outcome = self._search(question, plan, asked)
         shown_kept = tuple(self._shown(question, kept))
         found = outcome.found
         if isinstance(found, NoSolution):
-            if absent and not kept:
+            if asked.absent and not kept:
                 raise error("E1006.pattern")
             if not kept:
                 raise self._unrepeatable(question, "undoing the whole update does not remove its faults")
@@ -189,32 +166,21 @@ class Debugger:
             self._undo,
         )  # fmt: skip
 
-    def repair(
-        self,
-        unwanted: Sequence[Written],
-        missing: Sequence[Written],
-        candidates: Mapping[WordFact, bool],
-        rejected: Sequence[Written] = (),
-        weights: Mapping[Any, float] | None = None,
-        *,
-        time_limit: float | None = None,
-        news: News | None = None,
-        absent: Sequence[Fact] = (),
-    ) -> Suggestion:
-        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`);
-        facts that are `absent` stay so. The missing facts must have words."""
-        now = self._epochs.number
-        self._follow(now)
-        sides = self._asking.sides(unwanted, missing)
+    def repair(self, asked: Inquiry, candidates: Mapping[WordFact, bool]) -> Suggestion:
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came (`RepairTask`).
+        The missing facts must have words."""
+        epoch = self._epochs.number
+        self._follow(epoch)
+        sides = self._asking.sides(asked.unwanted, asked.missing)
         for facts, is_unwanted in zip(sides, (True, False), strict=True):
             for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
                 if holds != is_unwanted:
-                    raise _no_fault(fact, is_unwanted, now)
+                    raise _no_fault(fact, is_unwanted, epoch)
         elements = self._over_facts(candidates, bool(sides[0]))
-        kept = self._asking.rejected(rejected, elements)
-        weight_of = self._asking.weights(weights or {}, elements)
-        goals = Goals(self._asking.words((*sides[0], *absent)), self._asking.words(sides[1]))
-        repairer = Repairer(self._case(), self._ground, _limit(time_limit), news or (lambda _: None))
+        kept = self._asking.rejected(asked.rejected, elements)
+        weight_of = self._asking.weights(asked.weights or {}, elements)
+        goals = Goals(self._asking.words((*sides[0], *asked.absent)), self._asking.words(sides[1]))
+        repairer = Repairer(self._case(), self._ground, _limit(asked.time_limit), asked.on_progress or (lambda _: None))
         outcome = repairer.repair(RepairTask(goals, candidates, frozenset(kept), weight_of))
         found = outcome.found
         if isinstance(found, NoSolution):
@@ -225,7 +191,7 @@ class Debugger:
         )
         return Suggestion(
             changed, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
-            (0, now), self._ground.size if sides[0] else len(candidates), outcome.seconds,
+            (0, epoch), self._ground.size if sides[0] else len(candidates), outcome.seconds,
             tuple(kept_elements), self._undo, "facts",
         )  # fmt: skip
 
@@ -264,30 +230,29 @@ class Debugger:
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
-        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit)
+        found = self.localise(Inquiry(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit))
         return Blame(fact, what, epoch, found.elements, found)
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
-    def _question(
-        self, unwanted: Sequence[Written], missing: Sequence[Written], epochs: tuple[int, int] | None
-    ) -> Question:
-        now, oldest = self._epochs.number, self._history.oldest
-        first, last = _pair(epochs, now)
-        if not oldest <= first < last <= now:
-            key = "E1004" if now > oldest else "E1004.first"
-            raise error(key, first=first, last=last, oldest=oldest, now=now)
-        return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
+    def _question(self, asked: Inquiry) -> Question:
+        epoch, oldest = self._epochs.number, self._history.oldest
+        first, last = _pair(asked.epochs, epoch)
+        if not oldest <= first < last <= epoch:
+            key = "E1004" if epoch > oldest else "E1004.first"
+            raise error(key, first=first, last=last, oldest=oldest, now=epoch)
+        sides = self._asking.sides(asked.unwanted, asked.missing)
+        return Question(*sides, first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
         """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
         backend may have got other numbers."""
-        now = self._epochs.number
-        self._follow(now)
+        epoch = self._epochs.number
+        self._follow(epoch)
         found = self._investigations.get((first, last))
         if found is None:
             changes = net_changes(self._history.updates(first, last))
-            previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
+            previous = self._epochs.trial_of_previous() if (first, last) == (epoch - 1, epoch) else None
             found = self._investigations[first, last] = Investigation(self._case(), changes, previous)
         return found
 
@@ -341,8 +306,9 @@ class Debugger:
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def _search(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
-        return search_update(question.investigation, plan, _limit(time_limit), news or (lambda _: None))
+    def _search(self, question: Question, plan: Plan, asked: Inquiry) -> Outcome:
+        news = asked.on_progress or (lambda _: None)
+        return search_update(question.investigation, plan, _limit(asked.time_limit), news)
 
     def _unrepeatable(self, question: Question, otherwise: str) -> ElastalogError | InternalError:
         """The faults are not those of their epochs when the update is applied or undone once more: numbers of
@@ -371,11 +337,11 @@ def _limit(given: float | None) -> float:
     return TIME_LIMIT if given is None else given
 
 
-def _pair(epochs: Any, now: int) -> tuple[int, int]:
+def _pair(epochs: Any, epoch: int) -> tuple[int, int]:
     """The two epochs of a question: those given, or the last ones."""
     match epochs:
         case None:
-            return now - 1, now
+            return epoch - 1, epoch
         case tuple() | list() if len(epochs) == 2 and all(map(is_whole, epochs)):
             return epochs[0], epochs[1]
     raise wrong_kind("`epochs` are two numbers", epochs, "give the earlier epoch and the later one, as `(1, 2)`")

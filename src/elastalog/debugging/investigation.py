@@ -17,7 +17,7 @@ from elastalog.debugging.dependencies import Dependencies, Parts, dependencies
 from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.sandbox import Seconds, Switch, words_by_relation
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs, Limits, Trial, can_limit
+from elastalog.evaluation.epochs import Epochs, Trial, TrialLimits, can_limit
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
@@ -107,7 +107,7 @@ class Investigation:
                 return None
             raise
 
-    def limits(self, facts: Sequence[WordFact]) -> Limits | None:
+    def limits(self, facts: Sequence[WordFact]) -> TrialLimits | None:
         """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
         result at all; None if all of it."""
         return limits_for(self.case, (name for name, _ in facts))
@@ -139,13 +139,13 @@ class Investigation:
             yield
 
 
-def limits_for(case: Case, relations: Iterable[str]) -> Limits | None:
+def limits_for(case: Case, relations: Iterable[str]) -> TrialLimits | None:
     """How much of the program must be tried to know about relations, and whether a state has a result at all; None if
     all of it."""
     strata = case.parts.decisive(relations)
     if strata is None or not can_limit(case.epochs.backend, case.epochs.strategy):
         return None
-    return Limits(strata, MOST_TRIED)
+    return TrialLimits(strata, MOST_TRIED)
 
 
 def _update(removed: Iterable[WordFact], added: Iterable[WordFact]) -> Update:

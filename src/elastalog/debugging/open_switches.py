@@ -20,7 +20,7 @@ from elastalog.debugging.oracles import Condition
 from elastalog.debugging.reasons import NeedsCorner
 from elastalog.debugging.sandbox import NoState, Sandbox, Switch, WordSet, words_by_relation
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Limits
+from elastalog.evaluation.epochs import TrialLimits
 from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import written_out
@@ -138,7 +138,7 @@ class OpenCorners:
     _sandbox: Sandbox
     _switches: OpenSwitches
     _signs: Dependencies
-    _limits: Callable[[str], Limits | None]
+    _limits: Callable[[str], TrialLimits | None]
     _came: dict[str, WordSet | None]
 
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:

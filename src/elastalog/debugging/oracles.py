@@ -24,7 +24,7 @@ from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Re
 from elastalog.debugging.sandbox import NoState, Sandbox, WordSet, words_by_relation
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Limits
+from elastalog.evaluation.epochs import TrialLimits
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.provenance.reading import WordFact
 from elastalog.provenance.steps import Steps
@@ -80,7 +80,7 @@ class GraphOracle:
     """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were
     fulfilled, so that several conditions on different switches come out at once. `limits`: see `Investigation`."""
 
-    def __init__(self, model: Model, goals: Goals, sandbox: Sandbox, limits: Limits | None) -> None:
+    def __init__(self, model: Model, goals: Goals, sandbox: Sandbox, limits: TrialLimits | None) -> None:
         self._model = model
         self._limits = limits
         self._goals = goals

@@ -35,6 +35,22 @@ Sides: TypeAlias = tuple[tuple[Fact, ...], tuple[Fact, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is to be explained or mended, and how that is searched for; see `Session.suggest`. Facts that are `absent`
+    stay so. `is_baseline`: by delta debugging, which benchmarks compare with."""
+
+    unwanted: Sequence[Any]
+    missing: Sequence[Any]
+    rejected: Sequence[Any] = ()
+    weights: Mapping[Any, float] | None = None
+    time_limit: float | None = None
+    on_progress: Callable[[str], None] | None = None
+    epochs: tuple[int, int] | None = None
+    absent: Sequence[Fact] = ()
+    is_baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Elements:
     """What may be undone or changed. `came`: whether a fact came or went, None if it is no element. `of_relation`: the
     elements of a relation. `refuse`: the error that something, of a relation or a rule (None), is no element; None if

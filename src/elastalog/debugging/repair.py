@@ -27,7 +27,7 @@ from elastalog.debugging.sandbox import NoState, Sandbox, Seconds, WordSet
 from elastalog.debugging.search import HittingSets, News, NoSolution, judged, seconds_a_trial
 from elastalog.debugging.update_search import ConnectingProofs, Outcome, Plan, search_update
 from elastalog.debugging.zero_one import TOLERANCE, Choice, ZeroOneProgram
-from elastalog.evaluation.epochs import Limits
+from elastalog.evaluation.epochs import TrialLimits
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import Steps
@@ -248,7 +248,7 @@ class OpenSearch(HittingSets):
             self._dear |= choice.flipped
             return None
 
-    def _first_limits(self, choice: Choice) -> Limits | None:
+    def _first_limits(self, choice: Choice) -> TrialLimits | None:
         """Tight limits for a choice to which there may be another as good; None if it may cost what it does."""
         limits = self.limits
         if limits is None or not choice.flipped:
@@ -265,7 +265,7 @@ class OpenSearch(HittingSets):
         with self.sandbox.seconds.spent_on("provenance"):
             return conditions_on(self.proofs, self.goals.absent, flipped, MOST_CONDITIONS)
 
-    def _by_trial(self, flipped: frozenset[int], first: Limits | None = None) -> list[Condition]:
+    def _by_trial(self, flipped: frozenset[int], first: TrialLimits | None = None) -> list[Condition]:
         """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
         switches = self.switches
         while True:

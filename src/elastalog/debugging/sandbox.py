@@ -21,7 +21,7 @@ from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Vector
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.changes import Update
-from elastalog.evaluation.epochs import Epochs, Limits
+from elastalog.evaluation.epochs import Epochs, TrialLimits
 from elastalog.planning.logical import LogicalProgram
 from elastalog.provenance.reading import WordFact
 from elastalog.relations.pairs import Rows, written_out
@@ -91,14 +91,14 @@ class Sandbox:
         return self.epochs.backend
 
     @contextmanager
-    def flipped(self, chosen: Iterable[int], limits: Limits | None = None) -> Iterator[ChangedWords]:
+    def flipped(self, chosen: Iterable[int], limits: TrialLimits | None = None) -> Iterator[ChangedWords]:
         """Within the block some switches are flipped. Yields the facts that this inserted and deleted."""
         with self.moved(frozenset(), frozenset(chosen), limits) as changes:
             yield changes
 
     @contextmanager
     def moved(
-        self, before: Collection[int], after: Collection[int], limits: Limits | None = None
+        self, before: Collection[int], after: Collection[int], limits: TrialLimits | None = None
     ) -> Iterator[ChangedWords]:
         """From a state that is being tried to another one, within the block. Raises NoState, and BudgetExceeded beyond
         limits."""
@@ -114,7 +114,7 @@ class Sandbox:
             yield changes
 
     @contextmanager
-    def tried(self, update: Update, limits: Limits | None = None) -> Iterator[ChangedWords]:
+    def tried(self, update: Update, limits: TrialLimits | None = None) -> Iterator[ChangedWords]:
         """Within the block an update is in force. Raises NoState, and BudgetExceeded beyond limits."""
         trial, watch = self.epochs.trial(update, limits), self.backend.watch
         try:
@@ -135,7 +135,7 @@ class Sandbox:
             with self.seconds.spent_on("trials"):
                 trial.__exit__(None, None, None)
 
-    def look(self, chosen: frozenset[int], limits: Limits | None, look: Callable[[ChangedWords], T]) -> T:
+    def look(self, chosen: frozenset[int], limits: TrialLimits | None, look: Callable[[ChangedWords], T]) -> T:
         """What is seen where some switches are flipped: within limits if these are enough, otherwise without."""
         if limits is not None:
             with suppress(BudgetExceeded), self.flipped(chosen, limits) as changes:

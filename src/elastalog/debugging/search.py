@@ -24,7 +24,7 @@ from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.oracles import Condition, Goals, GraphOracle, Oracle, TrialOracle, Witness
 from elastalog.debugging.sandbox import NoState, Sandbox
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
-from elastalog.evaluation.epochs import Limits
+from elastalog.evaluation.epochs import TrialLimits
 
 MOST_STATED = 100_000
 """Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they
@@ -89,7 +89,7 @@ class HittingSets(ABC):
     sandbox: Sandbox
     goals: Goals
     weights: Sequence[float]
-    limits: Limits | None = None
+    limits: TrialLimits | None = None
     seconds_allowed: float
     news: News
     witness: Witness

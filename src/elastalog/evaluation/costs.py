@@ -9,13 +9,14 @@ at most, whatever comes. What is known is one number for each size class, the mo
   was seen (see `experience`);
 - an update that should cost less than a bootstrap may cost SLACK times what it should, a bootstrap at least, and no
   more than the guarantee allows;
-- one that should cost more is not tried, on *credit*, or else given up at the least share that the guarantee allows.
+- one that should cost more is not tried, on *credit*, or on debts where its like was seen; or else given up at the
+  least share that the guarantee allows.
 
 An update that was abandoned gives credit, the more the further it had come, not to try others like it. So the work on a
 stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update abandoned at s
 bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit is what is left
 of FACTOR times that. As much is left of the first bootstrap, without which there would be nothing: that allows for
-debts, where an update undoes the last one. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the
+debts. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the
 better choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no
 more are never abandoned.
 
@@ -24,15 +25,15 @@ A number as budget is a fixed share of the last bootstrap, beyond which every up
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from math import inf
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.backends.protocol import Driven, Small
 from elastalog.backends.watch import WITH_REST
 from elastalog.diagnostics.messages import counted
 from elastalog.evaluation.experience import (
+    HALF_SURE,
     LEAST_TO_WEIGH,
     Bootstrap,
     Difference,
@@ -51,7 +52,7 @@ Budget: TypeAlias = float | Literal["auto"] | None
 AUTO: Final = "auto"
 
 FACTOR: Final = 8
-"""What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
+"""Upper bound on the total cost over the epochs of a stratum, relative to the better choice."""
 
 LEAST_END: Final = 1 / (FACTOR - 1)
 """The least share of a bootstrap after which an update may be abandoned. Abandoned at t it has cost t + 1, where the
@@ -61,7 +62,7 @@ LARGEST_END: Final = (FACTOR - 1) / WITH_REST
 """The largest: extended when all is lost (see `Watch.extend`) it allows FACTOR - 1, and then there is the bootstrap."""
 
 SLACK: Final = 3.0
-"""Times what an update should cost that it may cost; from 2 to 4 the choice costs the same."""
+"""An update may cost this many times its estimate; from 2 to 4 the choice costs the same."""
 
 _MOST_CREDIT = FACTOR - 1
 """Updates in a row that are not tried, and the most debt where no credit was earned: what there is took a bootstrap to
@@ -134,25 +135,21 @@ class CostModel:
         known.difference = Difference(features, touched) if touched and features.before else None
         if derivations > SETTINGS.least_budget and known.weight * derivations > cost_anew(known, features):
             self._give_credit(stratum, features, derivations)
-        else:
-            known.succeed(features)
 
-    def is_to_learn(self, done: Driven) -> bool:
-        """Whether something is to be learnt from updates that were too small to be chosen one by one (see `small`): of
-        many that are alike a sample is enough."""
+    def driven(self, done: Driven, most_go: Callable[[], bool]) -> None:
+        """Remembers what updates cost that were too small to be chosen one by one (see `small`); of many a sample."""
         self._small_updates = number = self._small_updates + 1
         is_known = number > SETTINGS.many_small_updates
-        return not is_known or done.effort >= LEAST_TO_WEIGH or not number % SETTINGS.small_update_sample
-
-    def driven(self, done: Driven, is_loss: bool) -> None:
-        """Remembers what they cost."""
+        if is_known and done.effort < LEAST_TO_WEIGH and number % SETTINGS.small_update_sample:
+            return
+        is_loss = most_go()
         for place, changes, derivations, rows, effort, touched in done.costs:
             stratum = done.strata[place]
             if not stratum.clauses:
                 continue
             known = self._strata.get(stratum.number) or self.known(stratum)
             # Most tell nothing but what those of their size take.
-            if effort < LEAST_TO_WEIGH and known.in_vain == [0, 0]:
+            if effort < LEAST_TO_WEIGH:
                 observe(known.sizes, changes, is_loss, effort)
                 known.difference = None
             else:
@@ -171,7 +168,6 @@ class CostModel:
     def _give_credit(self, stratum: LogicalStratum, features: Features, derivations: int) -> None:
         """An update was abandoned after this many derivations, or had better been."""
         known = self.known(stratum)
-        known.fail(features)
         share = known.weight * derivations / max(cost_anew(known, features), 1)
         left = FACTOR * min(share, 1.0) - (share + 1)
         known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
@@ -204,12 +200,12 @@ class CostModel:
             if self.budget != AUTO:
                 derivations = self.budget * known.bootstrap_of(0).derivations
             else:
-                share = _share_allowed(known, features, expected, anew)
+                share = _share_allowed(known, expected, anew)
                 how, derivations = "update" if share else "bootstrap", share * anew / known.weight
             allowed = max(int(derivations), SETTINGS.least_budget)
             why = f"{counted(features.changes, 'changed input')}, {allowed:,} derivations allowed"
         if how == "bootstrap":
-            why, allowed = "smaller updates were in vain", 0
+            why, allowed = "an update should cost more", 0
         bootstrap = known.bootstrap_of(features.inputs).derivations
         if expected is None:
             return Forecast(stratum.number, stratum.relations, how, why, None, allowed, 0.0, bootstrap)
@@ -280,19 +276,13 @@ def cost_anew(known: Experience, features: Features) -> float:
     return known.bootstrap_of(features.inputs).rebuild_cost(features.facts)
 
 
-def _share_allowed(known: Experience, features: Features, expected: Expectation | None, anew: float) -> float:
+def _share_allowed(known: Experience, expected: Expectation | None, anew: float) -> float:
     """The share of a bootstrap that an update may cost; 0: it is not even tried."""
     if expected is None:
         return 1.0
     share = known.weight * expected.derivations / max(anew, 1)
     if share <= 1:
         return min(max(SLACK * share, 1.0), LARGEST_END)
-    return 0.0 if known.credit >= _price(known, features) else LEAST_END
-
-
-def _price(known: Experience, features: Features) -> float:
-    """The credit that it takes not to try an update. Debts are for those that undo the last one, of which most is
-    known."""
-    if known.is_return(features):
-        return 1 - _MOST_CREDIT
-    return 1 if features.changes >= known.least_in_vain(features.is_loss) else inf
+    # What is well known is worth debts.
+    price = 1 - _MOST_CREDIT if expected.sure >= HALF_SURE else 1
+    return 0.0 if known.credit >= price else LEAST_END

@@ -170,9 +170,9 @@ def compare(
     is_annotated: bool = True,
 ) -> Verification:
     """Compares the declared relations of a backend with those of one that is right; their levels and counts only if
-    both mean the same by them. Which level a fact has that
-    subsumption has left is a matter of history: only whether it is explicit is compared. So it is which pairs a
-    recursion has stored of an equivalence: the classes are compared, and the explicit pairs."""
+    both mean the same by them. Which level a fact has that subsumption has left is a matter of history: only whether it
+    is explicit is compared. So it is which pairs a recursion has stored of an equivalence: the classes are compared,
+    and the explicit pairs."""
     subsumed = {name for stratum in backend.program.strata if stratum.dominance for name in stratum.relations}
     merged = backend.program.merged
     missing: dict[str, int] = {}

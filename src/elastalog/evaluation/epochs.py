@@ -28,10 +28,10 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Interna
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.changes import NO_RULES, RuleTexts, Update
 from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.needed_groups import go_back
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
+from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 
@@ -80,7 +80,7 @@ class EpochRecord:
 
 
 class Epochs:
-    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `before_commit` is
+    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `make_durable` is
     called when an epoch is complete but not yet in force: it may make it durable, or raise to refuse it. `last`: the
     record of the last one made here, even if Ctrl-C was held back until its commit was done."""
 
@@ -90,7 +90,7 @@ class Epochs:
         self.number = 0
         self.last: EpochRecord | None = None
         self._way_back = _NO_WAY_BACK
-        self.before_commit: Callable[[EpochRecord, Rewriting | None], None] | None = None
+        self.make_durable: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
     def bootstrap(self, facts: dict[str, Matrix | FactFiles]) -> EpochRecord:
         """Loads the explicit facts of the first epoch, or takes the files that tasks have written of them, and
@@ -151,6 +151,10 @@ class Epochs:
             else:
                 self._begin(update, rewriting)
             changes, needed = backend.changes, backend.program.needed
+            may_be_idle = rewriting is None and not heartbeats
+            # Elastic finds out by itself that there is nothing to do; others would remember that they were asked.
+            if may_be_idle and (needed or type(self.strategy) is not Elastic) and not any(changes.explicit()):
+                return self._without_effect(update, began)
             work = self.strategy.update(backend) if rewriting is None and not needed else self._evaluate(rewriting)
             deleted, inserted = changes.explicit()
             if rewriting is not None or needed:
@@ -159,10 +163,8 @@ class Epochs:
                     {name: side[name] for name in side if name not in needed and name not in guards}
                     for side in (deleted, inserted)
                 )
-            if not (deleted or inserted or heartbeats) and rewriting is None:
-                with uninterrupted():
-                    backend.rollback()
-                return self._unchanged(update, time.perf_counter() - began)
+            if may_be_idle and not deleted and not inserted:
+                return self._without_effect(update, began)
             went = sum(map(len, deleted.values())) if deleted else 0
             came = sum(map(len, inserted.values())) if inserted else 0
             ignored = update.size - went - came
@@ -175,8 +177,8 @@ class Epochs:
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
             with uninterrupted():
-                if self.before_commit is not None:
-                    self.before_commit(record, rewriting)
+                if self.make_durable is not None:
+                    self.make_durable(record, rewriting)
                 shifts = backend.capabilities.shifts
                 shift = None
                 if shifts is not None and rewriting is None:
@@ -224,10 +226,12 @@ class Epochs:
                 if rewriting is not None:
                     rewriting.rollback()
 
-    def _unchanged(self, update: Update, seconds: float) -> EpochRecord:
-        return EpochRecord(
-            self.number, 0, 0, update.size, {}, Work(), seconds, update.source, update.batch, is_unchanged=True
-        )
+    def _without_effect(self, update: Update, began: float) -> EpochRecord:
+        """Takes back an update that has been begun and changes nothing."""
+        with uninterrupted():
+            self.backend.rollback()
+        seconds, size = time.perf_counter() - began, update.size
+        return EpochRecord(self.number, 0, 0, size, {}, Work(), seconds, update.source, update.batch, is_unchanged=True)
 
     def _evaluate(self, rewriting: Rewriting | None) -> Work:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
@@ -245,7 +249,7 @@ class Epochs:
             {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
         )
 
-    def trial(self, update: Update, limits: Limits | None = None) -> Trial:
+    def trial(self, update: Update, limits: TrialLimits | None = None) -> Trial:
         """What an update would do: within the block of a trial it is in force, and the backend answers for that state;
         afterwards all is as before."""
         return Trial(self.backend, self.strategy, update, limits)
@@ -263,7 +267,7 @@ class Epochs:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TrialLimits:
     """A trial of some strata only (by number), each maintained within a number of derivations and never evaluated anew.
     Strata above a relation are told that facts of it are absent or present, whatever its rules say. See `can_limit`."""
 
@@ -280,7 +284,7 @@ class Trial:
     Within the block of a trial with `limits`, only such trials may be made. Raises BudgetExceeded beyond them, and
     where a stratum cannot be maintained."""
 
-    def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: Limits | None = None) -> None:
+    def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: TrialLimits | None = None) -> None:
         self._backend = backend
         self._strategy = strategy
         self._update = update
@@ -339,8 +343,7 @@ class Trial:
         from there no update leads back."""
         backend = self._backend
         was_complete = backend.is_complete
-        try:
-            backend.begin(self._update.deleted, self._update.inserted)
+        with transaction(backend, self._update.deleted, self._update.inserted, commit=self._commit):
             if self._limits is None:
                 needed_groups.update(backend, self._strategy)
             else:
@@ -349,19 +352,15 @@ class Trial:
             if was_complete and not backend.is_complete:
                 raise ElastalogError([Diagnostic("E0615", "`.limitsize` cuts the state that was tried short")])
             self._changes = backend.changes.facts(with_hidden=True)
-            with uninterrupted():
-                if backend.capabilities.shifts is not None:
-                    self._shift = self._shifts.back()
-                if self._shift is not None:
-                    self._shifts.depart()
-                backend.commit()
-                self._inverse = Update(inserted, deleted)
-                self._is_in_force = True
-        except BaseException:
-            if not self._is_in_force:
-                with uninterrupted():
-                    backend.rollback()
-            raise
+            self._inverse = Update(inserted, deleted)
+
+    def _commit(self) -> None:
+        if self._backend.capabilities.shifts is not None:
+            self._shift = self._shifts.back()
+        if self._shift is not None:
+            self._shifts.depart()
+        self._backend.commit()
+        self._is_in_force = True
 
     def _evaluate_inverse(self) -> None:
         if self._limits is not None or self._inverse is None:
@@ -370,7 +369,7 @@ class Trial:
         bring = partial(needed_groups.update, backend, self._strategy)
         go_back(backend, taken_back.inserted, taken_back.deleted, bring)
 
-    def _update_within(self, limits: Limits) -> None:
+    def _update_within(self, limits: TrialLimits) -> None:
         backend = self._backend
         backend.watch.allow(limits.derivations)
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from math import inf, log, log2
+from math import log, log2
 from typing import Any, Final
 
 from elastalog.late import dataclass
@@ -48,6 +48,9 @@ MEMORY: Final = 0.6
 _GROWTH = 1.02
 """The power of its changes by which an update costs more than one of another size class: hardly more than in
 proportion, since what many facts rest on is reckoned apart; from 1 to 1.05 the choice costs the same."""
+
+HALF_SURE: Final = 0.5
+"""How sure it is, at least, what an update should take that is like one that was seen, or what rests on its changes."""
 
 LEAST_TO_WEIGH: Final = 200
 """Derivations of an update from which something is learnt of their weight."""
@@ -168,15 +171,13 @@ def observe(sizes: dict[int, SizeClass], changes: int, is_loss: bool, derivation
 @dataclass(slots=True)
 class Experience:
     """`sizes`: size classes by `size_class_of`. `weight`: what a derivation of an update costs, and `weighed` how often
-    that was seen. `in_vain`: the least changes of an update that was in vain, and of one that deletes (0: none was).
-    `credit`: how many more like them need not be tried, negative where it is debt (see `costs`). `difference`: what the
-    last update has changed, if that is known."""
+    that was seen. `credit`: how many updates need not be tried, negative where it is debt (see `costs`). `difference`:
+    what the last update has changed, if that is known."""
 
     bootstraps: list[Bootstrap] = field(default_factory=list)
     sizes: dict[int, SizeClass] = field(default_factory=dict)
     weight: float = WEIGHT
     weighed: int = 0
-    in_vain: list[int] = field(default_factory=lambda: [0, 0])
     credit: float = 0.0
     difference: Difference | None = None
 
@@ -234,18 +235,19 @@ class Experience:
         if self.is_return(features):
             assert self.difference is not None
             more = _OF_STEP * self.difference.other / self.weight
-            return Expectation(self._of_share(self.difference.share, features) + more, 0.5)
+            return Expectation(self._of_share(self.difference.share, features) + more, HALF_SURE)
         key, size = size_class_of(features.changes, features.is_loss)
         if (known := self.sizes.get(key)) is not None:
             return Expectation(2**known.mean, known.seen / (known.seen + 1))
         least = self._least(features)
         alike = [known for other, known in self.sizes.items() if (other < 0) == features.is_loss]
         if not alike:
-            return Expectation(least, 0.0) if least else None
+            return Expectation(least, HALF_SURE) if least else None
         nearest = min(alike, key=lambda known: abs(known.size - size))
         more = size - nearest.size
         sure = nearest.seen / (nearest.seen + 1) / (1 + abs(more))
-        return Expectation(max(2 ** (nearest.mean + _GROWTH * more), least), sure)
+        found = 2 ** (nearest.mean + _GROWTH * more)
+        return Expectation(found, sure) if found > least else Expectation(least, HALF_SURE)
 
     def _least(self, features: Features) -> float:
         """What an update should take at least, 0 where nothing is known. A fact of level n rests on n others below it,
@@ -265,30 +267,16 @@ class Experience:
         """Whether an update seems to undo the last one."""
         return self.difference is not None and self.difference.is_undone_by(features)
 
-    def least_in_vain(self, is_loss: bool) -> float:
-        """How many changes an update has that is as large as one that was in vain."""
-        return self.in_vain[is_loss] or inf
-
     @property
     def may_skip(self) -> bool:
         """Whether an update need not even be begun: others were in vain, and have given credit."""
         return self.credit >= 1
 
-    def fail(self, features: Features) -> None:
-        """An update was in vain."""
-        self.in_vain[features.is_loss] = int(min(features.changes, self.least_in_vain(features.is_loss)))
-
-    def succeed(self, features: Features) -> None:
-        """An update was not in vain: if others as large were, that no longer counts."""
-        if features.changes >= self.least_in_vain(features.is_loss):
-            self.in_vain = [0, 0]
-            self.credit = min(self.credit, 0.0)
-
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""
         kept = earlier.copy()
         self.sizes, self.weight, self.weighed = kept.sizes, kept.weight, kept.weighed
-        self.in_vain, self.credit, self.difference = kept.in_vain, kept.credit, None
+        self.credit, self.difference = kept.credit, None
 
     # --- keeping ---
 
@@ -304,7 +292,7 @@ class Experience:
             ],
             "sizes": [[key, known.mean, known.size, known.seen] for key, known in self.sizes.items()],
             "weight": [self.weight, self.weighed],
-            "vain": [*self.in_vain, self.credit],
+            "vain": [self.credit],
         }
         if self.difference is not None:
             first = self.difference.features
@@ -321,14 +309,13 @@ class Experience:
             derivations = int(kept[0])
             return cls([Bootstrap(0, derivations, float(derivations))] if derivations else [])
         weight, weighed = kept["weight"]
-        *in_vain, credit = kept["vain"]
         difference = None
         if "difference" in kept:
             *first, other = kept["difference"]
             difference = Difference(Features(*first), other)
         sizes = {key: SizeClass(mean, size, seen) for key, mean, size, seen in kept["sizes"]}
         bootstraps = [Bootstrap(*known) for known in kept["bootstraps"]]
-        return cls(bootstraps, sizes, weight, weighed, in_vain, credit, difference)
+        return cls(bootstraps, sizes, weight, weighed, kept["vain"][-1], difference)
 
 
 def _apart(inputs: int, others: int) -> float:

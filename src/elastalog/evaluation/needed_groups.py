@@ -10,7 +10,7 @@ depend on the way there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -19,9 +19,9 @@ import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
-from elastalog.diagnostics import quota
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.evaluation.transactions import go_back, transaction
 from elastalog.settings import SETTINGS
 from elastalog.storage.interrupts import uninterrupted
 
@@ -34,14 +34,9 @@ def bootstrap(backend: Backend, strategy: Strategy) -> Work:
     missing = {handled: backend.facts(needed).words for handled, needed in pairs.items()}
     anew: frozenset[str] = frozenset()
     while anew or any(map(len, missing.values())):
-        try:
-            backend.begin({}, missing, anew)
+        with transaction(backend, {}, missing, anew):
             more = strategy.update(backend)
             missing = _missing(backend, pairs)
-            backend.commit()
-        except BaseException:
-            backend.rollback()
-            raise
         _add(work, more)
         anew = frozenset() if anew or any(map(len, missing.values())) else _without_numbers(backend)
     return work
@@ -98,17 +93,10 @@ def _explore(backend: Backend, strategy: Strategy, missing: dict[str, Matrix]) -
             backend.commit()
             is_in_force = True
         while any(map(len, missing.values())):
-            backend.begin({}, missing)
-            strategy.update(backend)
-            following = _missing(backend, backend.program.needed)
-            with uninterrupted():
-                backend.commit()
-                _extend(found, missing)
-            missing = following
-    except BaseException:
-        with uninterrupted():
-            backend.rollback()
-        raise
+            with transaction(backend, {}, missing):
+                strategy.update(backend)
+                _extend(found, missing)  # before the commit: to take back what did not come changes nothing
+                missing = _missing(backend, backend.program.needed)
     finally:
         with uninterrupted():
             if is_in_force:
@@ -131,7 +119,8 @@ def _begin_again(
     gone, come = backend.changes.explicit()
     _extend(gone, deleted)
     _extend(come, inserted)
-    backend.rollback()
+    with uninterrupted():
+        backend.rollback()
     backend.begin(gone, come, anew)
 
 
@@ -170,24 +159,3 @@ def _add(work: Work, more: Work) -> None:
     for stratum in more.strata:
         strata[stratum.stratum].derivations += stratum.derivations
         strata[stratum.stratum].seconds += stratum.seconds
-
-
-def go_back(
-    backend: Backend, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix], bring: Callable[[], object]
-) -> None:
-    """Takes an update that deleted and inserted explicit facts back, whatever limits there are; `bring` brings strata
-    to their fixpoints."""
-    watch = backend.watch
-    limits = watch.quota, watch.memory
-    watch.quota = watch.memory = None
-    try:
-        with quota.lifted():
-            backend.begin(inserted, deleted)
-            bring()
-            backend.commit()
-    except BaseException:
-        with uninterrupted():
-            backend.rollback()
-        raise
-    finally:
-        watch.quota, watch.memory = limits

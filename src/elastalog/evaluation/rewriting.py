@@ -19,6 +19,7 @@ from elastalog.evaluation import needed_groups
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.evaluation.transactions import transaction
 from elastalog.late import dataclass
 from elastalog.planning.equivalences import depends_on_itself, kept_as_classes
 from elastalog.planning.logical import LogicalProgram, guard_of
@@ -141,13 +142,8 @@ def borrowed_program(
 
 def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
     """Evaluates relations, outside an update."""
-    try:
-        backend.begin({}, {}, anew)
+    with transaction(backend, {}, {}, anew):
         needed_groups.update(backend, strategy, anew)
-        backend.commit()
-    except BaseException:
-        backend.rollback()
-        raise
 
 
 def _still_as_classes(before: LogicalProgram, change: RuleChange) -> frozenset[str]:

@@ -33,7 +33,7 @@ from elastalog.storage import errors
 from elastalog.storage.entries import JournalRecord, LogEntry, ProgramChange, StratumEntry, impact_of
 from elastalog.storage.filesystem import FileEntry, FileSystem
 from elastalog.storage.lock import reading
-from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
+from elastalog.storage.manifest import FORMAT_FILE, Options
 from elastalog.storage.snapshots import Pieces, pieced_files, write_pieced
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store, WriteElsewhere
@@ -56,7 +56,7 @@ class DurableEpochs:
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
-        epochs.before_commit = self._store
+        epochs.make_durable = self._store
 
     def _store(self, record: EpochRecord, rewriting: Rewriting | None) -> None:
         changes = self._backend.states.changed()
@@ -136,11 +136,6 @@ def create_store(
         log_entry(record, record.impact), _learnt(epochs.strategy, None), files,
         written_elsewhere(backend, is_here=files is not None),
     )  # fmt: skip
-
-
-def is_store(path: Path) -> bool:
-    """Whether a store is in a folder, whatever its state."""
-    return (path / POINTER).exists()
 
 
 def stored_program(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,9 @@ OPERATION = "op"
 RELATION = "relation"
 _NAMES_OF_RELATION = (RELATION, "pred")
 _ROW = "@row"
+
+Bad: TypeAlias = dict[str, list[BadRow]]
+"""Rows that are no changes, by relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ def relation_column(columns: Sequence[str]) -> str | None:
 
 
 def named_relation(columns: Sequence[str], schema: Schema | None) -> str | None:
-    """The same for a table that is named after a relation: if it has all attributes of that, none of them is meant."""
+    """The column that names the relation of a row in a table named after a relation: none of that relation's own
+    attributes, if the table has them all."""
     own = () if schema is None or not set(schema.names) <= set(columns) else schema.names
     return relation_column([name for name in columns if name not in own])
 
@@ -134,62 +138,53 @@ def read_changes(
     """The update that numbered rows describe. `relation`: what they are about unless they say it, None if they do;
     `place`: where they come from, for diagnostics. With `keep_bad` rows that are no changes are kept apart."""
     diff = Diff()
+    bad = diff.bad if keep_bad else None
     named = named_relation(rows.column_names, None if relation is None else schemas.get(relation))
-    if keep_bad:
-        rows = _without_strange(rows, schemas, named, place, diff)
-    if named is None:
-        parts = {relation or "": rows}
-    else:
-        column = column_as(place, rows, named, pa.string())
+    rows = _known(place, rows, OPERATION, ("+", "-"), named, bad)
+    if named is not None:
+        rows = _known(place, rows, named, tuple(schemas), named, bad)
+        column = _cast(place, rows, named, pa.string())
         parts = {name: rows.filter(pc.equal(column, name)) for name in pc.unique(column).to_pylist()}
-    operation = column_as(place, rows, OPERATION, pa.string())
-    wrong = rows.filter(pc.invert(pc.is_in(operation, pa.array(["+", "-"]))))
-    if wrong.num_rows:
-        raise fault(place, f"row {wrong.column(_ROW)[0]}: `op` is neither `+` nor `-`", "write `+` or `-`")
+    else:
+        parts = {relation or "": rows}
+        if relation not in schemas and rows.num_rows:
+            advice = "name the table after its relation, or give every row one in a column `relation`"
+            raise fault(place, f"row {rows.column(_ROW)[0]}: no relation `{relation or ''}`", advice)
     for name, part in parts.items():
-        if name not in schemas:
-            advice = did_you_mean(name, schemas) or f"the relations are {', '.join(schemas)}"
-            if named is None:
-                advice = "name the table after its relation, or give every row one in a column `relation`"
-            raise fault(place, f"row {part.column(_ROW)[0]}: no relation `{name}`", advice)
-        schema = schemas[name]
         for op, side in (("+", diff.inserted), ("-", diff.deleted)):
             chosen = part.filter(pc.equal(part.column(OPERATION).cast(pa.string()), op))
             if chosen.num_rows:
-                found = _facts(place, chosen, schema, named is not None, diff.bad if keep_bad else None)
+                found = _facts(place, chosen, schemas[name], named is not None, bad)
                 if found.num_rows:
                     side[name] = found
-    for bad in diff.bad.values():
-        bad.sort(key=lambda row: row.line)
+    for kept in diff.bad.values():
+        kept.sort(key=lambda row: row.line)
     return diff
 
 
-def _without_strange(
-    rows: pa.Table, schemas: Mapping[str, Schema], named: str | None, place: str, diff: Diff
-) -> pa.Table:
-    """The rows whose operation and relation there are; the others become bad rows of the diff."""
-    is_kept = pc.fill_null(pc.is_in(rows.column(OPERATION), pa.array(["+", "-"], rows.column(OPERATION).type)), False)
-    for row in rows.filter(pc.invert(is_kept)).to_pylist():
-        reason = f"`op` is {shown(str(row[OPERATION]))}, neither `+` nor `-`"
-        _set_aside(diff.bad, str(row[named]) if named else "", place, row, Fault(faults.OPERATION, reason))
-    rows = rows.filter(is_kept)
-    if named is None:
-        return rows
-    is_known = pc.fill_null(pc.is_in(rows.column(named).cast(pa.string()), pa.array(list(schemas), pa.string())), False)
-    for row in rows.filter(pc.invert(is_known)).to_pylist():
-        reason = f"no relation {shown(str(row[named]))}"
-        _set_aside(diff.bad, str(row[named]), place, row, Fault(faults.UNKNOWN, reason))
+def _known(place: str, rows: pa.Table, name: str, known: Sequence[str], named: str | None, bad: Bad | None) -> pa.Table:
+    """The rows with a known operation or relation in a column; the others are added to `bad`, or an error without."""
+    is_known = pc.is_in(_cast(place, rows, name, pa.string()), pa.array(known, pa.string()))
+    strange = rows.filter(pc.invert(is_known))
+    for row in (strange.slice(0, 1) if bad is None else strange).to_pylist():
+        value = str(row[name])
+        if name == OPERATION:
+            why = Fault(faults.OPERATION, f"`op` is {shown(value)}, neither `+` nor `-`")
+        else:
+            advice = did_you_mean(value, known) or f"the relations are {', '.join(known)}"
+            why = Fault(faults.UNKNOWN, f"no relation {shown(value)}", advice)
+        if bad is None:
+            raise fault(place, f"row {row[_ROW]}: {why.reason}", why.help)
+        _set_aside(bad, str(row[named]) if named else "", place, row, why)
     return rows.filter(is_known)
 
 
-def _set_aside(bad: dict[str, list[BadRow]], relation: str, place: str, row: dict[str, Any], why: Fault) -> None:
+def _set_aside(bad: Bad, relation: str, place: str, row: dict[str, Any], why: Fault) -> None:
     text = ", ".join(repr(value) for name, value in row.items() if name != _ROW)
     bad.setdefault(relation, []).append(BadRow(place, row[_ROW], why, text))
 
 
-def _facts(
-    place: str, rows: pa.Table, schema: Schema, is_positional: bool, bad: dict[str, list[BadRow]] | None
-) -> pa.Table:
+def _facts(place: str, rows: pa.Table, schema: Schema, is_positional: bool, bad: Bad | None) -> pa.Table:
     """Facts of rows; where `bad` is given, those that are none are added to it."""
     columns = _columns(place, rows, schema, is_positional)
     kinds = schema.arrow()
@@ -233,8 +228,12 @@ def column_as(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.Ch
     if column.null_count:
         row = rows.filter(pc.is_null(column)).column(_ROW)[0]
         raise fault(place, f"row {row}: column `{name}` is empty", "give every row a value there")
+    return _cast(place, rows, name, kind)
+
+
+def _cast(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     try:
-        return column.cast(kind)
+        return rows.column(name).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise fault(place, f"column `{name}`: {error}", f"values must be {kind}") from None
 

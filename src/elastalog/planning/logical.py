@@ -122,6 +122,7 @@ class Clause:
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
     wraps: bool = False
+    _scans: tuple[Scan, ...] | None = field(default_factory=lambda: None, init=False, repr=False, compare=False)
 
     @property
     def is_handing_on(self) -> bool:
@@ -134,7 +135,11 @@ class Clause:
 
     @property
     def scans(self) -> tuple[Scan, ...]:
-        return tuple(goal for goal in self.goals if isinstance(goal, Scan))
+        found = self._scans
+        if found is None:  # proofs ask again and again
+            found = tuple(goal for goal in self.goals if isinstance(goal, Scan))
+            object.__setattr__(self, "_scans", found)
+        return found
 
     @property
     def applications(self) -> Iterator[Apply]:

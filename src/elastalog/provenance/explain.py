@@ -71,6 +71,7 @@ class Explainer:
         self._setting = setting
         self._epoch = epoch
         self._asking = asking
+        self._reading: Reading | None = None
         self._of_epoch: _OfEpoch | None = None
 
     def explain(self, fact: Fact, depth: int | None = None) -> Proof:
@@ -107,19 +108,24 @@ class Explainer:
 
     def _now(self) -> _OfEpoch:
         if self._of_epoch is None or self._of_epoch.number != self._epoch():
-            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._asking)
+            setting, reading = self._setting, self._reading
+            if reading is None or reading.program is not setting.backend.program:
+                reading = self._reading = Reading(setting.backend, setting.dictionary)
+            self._of_epoch = _OfEpoch(setting, reading, self._epoch(), self._epoch, self._asking)
         return self._of_epoch
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
-    def __init__(self, setting: Setting, number: int, epoch: Callable[[], int], asking: Asking) -> None:
+    def __init__(
+        self, setting: Setting, reading: Reading, number: int, epoch: Callable[[], int], asking: Asking
+    ) -> None:
         self.number = number
         self._epoch = epoch
         self._asking = asking
         self._setting = setting
-        self._reading = Reading(setting.backend, setting.dictionary)
+        self._reading = reading
         self._superseded = Superseded(setting.backend, self._reading)
         self._is_annotated = setting.is_annotated
         self._assembly = self._assemble()

@@ -53,7 +53,7 @@ class Reading:
         self.look = backend.watch.step
         """To be called at every step of a search: raises LimitReached when its time is over."""
         self.ordinal = Run(dictionary.ordinal, dictionary.functions, dictionary.wraps, self.look)
-        program = backend.program
+        self.program = program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
         self.stratum_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}

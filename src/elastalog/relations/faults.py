@@ -62,7 +62,7 @@ _HELP = {
     ENCODING: "convert the text to UTF-8",
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
     NAMES: "name every column as it is declared, or none",
-    CHANGE: "write one change a line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`;"
+    CHANGE: "write one change per line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`;"
     " texts stand in double quotes",
     UNKNOWN: "name a relation that the program declares",
     OPERATION: "write `+` for an insertion, `-` for a deletion",

@@ -304,7 +304,7 @@ def new_array(size: int, dtype: Any) -> np.ndarray:
 
 
 def zeros(size: int, dtype: Any) -> np.ndarray:
-    """The same, with zeros."""
+    """An array of zeros, mapped from a file if it is too large for memory."""
     if size * np.dtype(dtype).itemsize <= most_in_memory():
         return np.zeros(size, dtype)
     return new_array(size, dtype)  # a new file has nothing else

@@ -103,7 +103,7 @@ class Symbols:
             return self._texts.intern_texts(texts)
 
     def ids_of(self, texts: list[str]) -> list[int]:
-        """The same of a few texts, as numbers of Python."""
+        """The ids of a few texts, new ones added, as numbers of Python."""
         known = self._texts
         if not isinstance(known, SmallInterner):
             listed: list[int] = self.encode_texts(texts).tolist()
@@ -125,7 +125,7 @@ class Symbols:
             return texts.find(text)
 
     def finding(self) -> Callable[[str], int | None]:
-        """The same for several texts."""
+        """What finds the ids of several texts, as `find` does."""
         texts = self._texts
         return texts.ids.get if isinstance(texts, SmallInterner) else self.find
 
@@ -138,7 +138,7 @@ class Symbols:
         return self._texts.texts(words)
 
     def each_text(self, words: Words) -> Iterator[str]:
-        """The same, row after row, one by one."""
+        """The texts of ids, row after row, one by one."""
         known = self._texts
         if type(known) is SmallInterner:
             return map(known.listed.__getitem__, words.ravel().tolist())

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes, RuleTexts, Update
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.relations.facts import Relation
     from elastalog.session.materialisation import Materialisation, Rows
+    from elastalog.session.pending import PendingUpdate
     from elastalog.session.session import Session
 
 

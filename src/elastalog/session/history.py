@@ -14,6 +14,7 @@ import numpy as np
 
 from elastalog import late
 from elastalog.backends.protocol import ChangedWords, Matrix, impact_of
+from elastalog.backends.rows import first_and_last
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import RuleTexts, Update
@@ -99,14 +100,8 @@ class History:
             del records[:-1]  # the store has the others
             return
         size = _size(record)
-        self._remembered = remembered = self._remembered + size
-        if len(records) > self._retention + 1 or remembered - size > MOST_FACTS:
-            self._forget(size)
-
-    def _forget(self, last: int) -> None:
-        """Forgets the first epochs that are too many, and those of which there are too many facts besides the last."""
-        records = self.records
-        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - last > MOST_FACTS):
+        self._remembered += size
+        while len(records) > 1 and (len(records) > self._retention + 1 or self._remembered - size > MOST_FACTS):
             self._remembered -= _size(records.pop(0))
 
     def note_batch(self, update: Update) -> None:
@@ -302,23 +297,18 @@ def _require_epochs(*epochs: object) -> None:
 def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
     """The facts that came and those that went, by relation, after all of some epochs in a row. A fact that came and
     went again is in neither."""
-    sides: dict[str, dict[bytes, tuple[bool, Matrix, bool]]] = {}
+    parts: dict[str, list[tuple[bool, Matrix]]] = {}
     for record in records:
         for name, (inserted, deleted) in record.changes.items():
-            known = sides.setdefault(name, {})
-            for rows, has_come in ((deleted, False), (inserted, True)):
-                for row in written_out(rows):
-                    key = row.tobytes()
-                    first = known[key][0] if key in known else has_come
-                    known[key] = first, row, has_come
+            sides = ((False, written_out(deleted)), (True, written_out(inserted)))
+            parts.setdefault(name, []).extend(side for side in sides if len(side[1]))
     found: dict[str, tuple[Rows, Rows]] = {}
-    for name, known in sides.items():
-        came, went = ([row for first, row, last in known.values() if first is last is side] for side in (True, False))
-        if came or went:
-            width = len((came or went)[0])
-            found[name] = _rows(came, width), _rows(went, width)
+    for name, some in parts.items():
+        if some:
+            words = np.concatenate([rows for _, rows in some])
+            has_come = np.repeat([is_there for is_there, _ in some], [len(rows) for _, rows in some])
+            first, last = first_and_last(words)
+            first = first[has_come[first] == has_come[last]]
+            if len(first):
+                found[name] = words[first[has_come[first]]], words[first[~has_come[first]]]
     return found
-
-
-def _rows(rows: list[Matrix], width: int) -> Matrix:
-    return np.array(rows, np.int32).reshape(len(rows), width)

@@ -46,7 +46,7 @@ from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows, initial_facts
 from elastalog.session.session import Session
 from elastalog.session.settings import Limits, Settings, Store, processors
-from elastalog.storage.manifest import POINTER, RETENTION, Options
+from elastalog.storage.manifest import RETENTION, Options, is_store
 
 if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord
@@ -152,14 +152,15 @@ def open(  # noqa: A001  # its public name
         budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, cluster, limits.device_memory),
         functors=functors, libraries=tuple(libraries), on_cluster=cluster is not None, spark=spark or cluster,
     )  # fmt: skip
-    given = Given(None if program is None else lambda: as_program(program), facts, kept, policy, engine)
+    parsed = None if program is None else lambda: as_program(program)
+    given = Given(parsed, facts, kept, policy, engine, strategy, levels)
     with within(limits.time):
         if not is_address(kept.path):
             folder = None if kept.path is None else Path(kept.path)
-            return _session(given, folder, None, strategy, levels, settings)
+            return _session(given, folder, None, settings)
         folder, files = _copy_of(str(kept.path), kept.is_read)
         try:
-            return _session(given, folder, files, strategy, levels, settings)
+            return _session(given, folder, files, settings)
         except BaseException:
             if files is not None:
                 files.release()
@@ -168,37 +169,31 @@ def open(  # noqa: A001  # its public name
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a session is made of."""
+    """What a session is made of. `strategy` and `levels` are None where those of a store would do."""
 
     program: Callable[[], Program] | None
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None
     store: Store
     policy: BadRows
     engine: str
+    strategy: str | None
+    levels: str | None
 
 
-def _session(
-    given: Given,
-    store: Path | None,
-    files: FileSystem | None,
-    strategy: str | None,
-    levels: str | None,
-    settings: Settings,
-) -> Session:
+def _session(given: Given, store: Path | None, files: FileSystem | None, settings: Settings) -> Session:
     """A session of what is given, or of a store that is there. `files`: through which the store is written."""
     facts, retention, heartbeats = given.facts, given.store.retention, bool(given.store.heartbeats)
-    read_only, at = given.store.is_read, given.store.at
-    if store is not None and (given.program is None or read_only or (store / POINTER).exists()):
+    read_only = given.store.is_read
+    if store is not None and (given.program is None or read_only or is_store(store)):
         from elastalog.evaluation.stored import unmoved
 
         if read_only and (facts is not None or retention is not None):
             option = "facts" if facts is not None else "retention"
             raise ElastalogError(
-                [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
+                [Diagnostic("E0612", f"only the writer of a store may give `{option}`", help=f"leave `{option}` out")]
             )
-        program = None if given.program is None else given.program()
         with unmoved(store) if read_only else nullcontext():
-            materialisation, history = _open_store(store, files, program, read_only, at, strategy, levels, settings)
+            materialisation, history = _open_store(given, store, files, settings)
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
         if facts is not None and (not isinstance(facts, Mapping) or facts):
@@ -330,31 +325,24 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
 
 
 def _open_store(
-    path: Path,
-    files: FileSystem | None,
-    program: Program | None,
-    read_only: bool,
-    epoch: int | None,
-    strategy: str | None,
-    levels: str | None,
-    settings: Settings,
+    given: Given, path: Path, files: FileSystem | None, settings: Settings
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
     from elastalog.evaluation.stored import restore, stored_program
     from elastalog.storage import store as stores
     from elastalog.storage.history import equivalences_in
 
-    store = stores.Store.open(path, read_only=read_only, until=epoch, files=files)
+    program = None if given.program is None else given.program()
+    store = stores.Store.open(path, read_only=given.store.is_read, until=given.store.at, files=files)
     try:
-        state = store.state(epoch)
-        stored, options = stored_program(store, state, program, strategy, levels)
+        state = store.state(given.store.at)
+        stored, options = stored_program(store, state, program, given.strategy, given.levels)
         settings = replace(
-            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only,
+            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=given.store.is_read,
             equivalences=equivalences_in(state.layout),
         )  # fmt: skip
         materialisation = Materialisation(stored, settings)
-        given = digests_of(stored.checked, materialisation.dictionary.functions)
-        _require_same_functors(path, options, given)
+        _require_same_functors(path, options, digests_of(stored.checked, materialisation.dictionary.functions))
         is_as_stored = restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()

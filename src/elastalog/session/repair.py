@@ -15,11 +15,10 @@ from elastalog.analysis.pattern import Pattern, parse_pattern
 from elastalog.analysis.values import sort_key
 from elastalog.debugging.answers import Element, SideEffects
 from elastalog.debugging.debugger import TIME_LIMIT
-from elastalog.debugging.questions import facts_in
+from elastalog.debugging.questions import Inquiry, facts_in
 from elastalog.diagnostics import quota
 from elastalog.diagnostics.arguments import listed, require_number
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached, error
-from elastalog.late import dataclass
 from elastalog.program import shown_rule
 from elastalog.provenance.fact import Fact
 from elastalog.relations.rows import values_of_fact
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
     from elastalog.analysis.program import Base, CheckedProgram, Value
     from elastalog.debugging.answers import Sign, Suggestion
     from elastalog.evaluation.changes import Changes
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.explain import Explainer
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Answerers
     from elastalog.session.updating import Updates
     from elastalog.storage.entries import LogEntry
@@ -62,44 +61,22 @@ ENOUGH_ROWS = 10_000
 _ADVICE = "give facts in a list, those to delete as `-edge(1, 2)`; or rows by relation"
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """What is to be mended, and how it is searched for; see `Session.suggest`."""
-
-    unwanted: Sequence[Any]
-    missing: Sequence[Any]
-    rejected: Sequence[Any]
-    weights: Mapping[Any, float] | None
-    time_limit: float | None
-    on_progress: Callable[[str], None] | None
-    candidates: Any
-    relation: Callable[[str], Relation]
-
-
 def suggest_over_facts(
-    now: Materialisation, answerers: Answerers, asked: Repair, absent: Sequence[Fact] = ()
+    now: Materialisation, answerers: Answerers, asked: Inquiry, given: Any, relation: Callable[[str], Relation]
 ) -> Suggestion:
     """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for missing
-    ones, changes among the candidates. Facts that are `absent` stay so."""
+    ones, changes among the candidates that are given, or, for None, that why-not finds."""
     missing = [now.fact(fact) for fact in facts_in("missing facts are given in a list", asked.missing)]
     for fact in missing:
         now.encode(fact.relation, [fact.values])  # so that it has words
-    candidates = _candidates(now, answerers, missing, asked)
+    candidates = _candidates(now, answerers, missing, relation) if given is None else _given_candidates(given, now)
 
     def repaired(candidates: Sequence[Element], seconds: float | None) -> Suggestion:
-        return answerers.debugger.repair(
-            asked.unwanted,
-            missing,
-            _changes(now, candidates),
-            asked.rejected,
-            asked.weights,
-            time_limit=seconds,
-            news=asked.on_progress,
-            absent=absent,
-        )
+        wanted = replace(asked, missing=missing, time_limit=seconds)
+        return answerers.debugger.repair(wanted, _changes(now, candidates))
 
     found: Suggestion | None = None
-    if asked.candidates is None and not asked.weights and len(candidates) > FIRST:
+    if given is None and not asked.weights and len(candidates) > FIRST:
         try:
             found = repaired(candidates[:FIRST], (TIME_LIMIT if asked.time_limit is None else asked.time_limit) / 4)
         except LimitReached:
@@ -110,15 +87,19 @@ def suggest_over_facts(
         found = found or repaired(candidates, asked.time_limit)
     except ElastalogError as failed:
         if any(diagnostic.code == "E0712" for diagnostic in failed.diagnostics):
-            raise _none_does(now, missing, candidates, asked) from None
+            raise _none_does(now, missing, candidates, given is None, asked.rejected) from None
         raise
-    if missing and asked.candidates is None and found.minimum and len(found.elements) > 1:
+    if missing and given is None and found.minimum and len(found.elements) > 1:
         return replace(found, minimum=False, bound=1.0, why_not_proven="only candidates that why-not finds were tried")
     return found
 
 
 def _none_does(
-    now: Materialisation, missing: Sequence[Fact], candidates: Sequence[Element], asked: Repair
+    now: Materialisation,
+    missing: Sequence[Fact],
+    candidates: Sequence[Element],
+    are_found: bool,
+    rejected: Sequence[Any],
 ) -> ElastalogError:
     """Why-not finds no facts to insert or to delete, or those that were given are not enough."""
     relations = now.backend.program.relations
@@ -134,22 +115,22 @@ def _none_does(
         if not is_mentioned(base, word)
     )
     return error(
-        "E0712.found" if asked.candidates is None else "E0712.given",
+        "E0712.found" if are_found else "E0712.given",
         missing=", ".join(map(str, missing)),
         tried=", ".join(map(str, candidates[:5])) + ", …" * (len(candidates) > 5) or None,
-        rejected=", ".join(map(str, asked.rejected)) or None,
+        rejected=", ".join(map(str, rejected)) or None,
         unknown=next(unknown, None),
     )
 
 
-def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], asked: Repair) -> list[Element]:
+def _candidates(
+    now: Materialisation, answerers: Answerers, missing: Sequence[Fact], relation: Callable[[str], Relation]
+) -> list[Element]:
     """The changes that may bring missing facts about."""
-    if asked.candidates is not None:
-        return _given_candidates(asked.candidates, now)
     absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
     if not absent:
         return []
-    return _candidates_by_why_not(absent, now.program.checked, answerers.explainer, asked.relation)
+    return _candidates_by_why_not(absent, now.program.checked, answerers.explainer, relation)
 
 
 def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFact, bool]:
@@ -355,7 +336,7 @@ def _in_the_way(
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:
     """Applies a suggestion. Raises ElastalogError if the session has gone on since it was made."""
     with updates.begin() as update:
-        fill_undoing(update, suggestion, updates.epoch, history.log)
+        fill_undoing(update, suggestion, updates.now.epoch, history.log)
     return update.changes
 
 

@@ -6,6 +6,7 @@ is asked. What only those need who build on a session is in `engine`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.costs import Forecast
     from elastalog.evaluation.differences import Differences, Verification
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.provenance.absence import Absence
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from elastalog.session.engine import Engine
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation, Rows
+    from elastalog.session.pending import PendingUpdate
     from elastalog.session.questions import Statistics
     from elastalog.session.updating import Listener
     from elastalog.storage.entries import LogEntry
@@ -103,7 +104,7 @@ class Session(Renamed):
 
     @property
     def engine(self) -> Engine:
-        """What only those need who build on a session: encoded facts, locks, limits, replicas."""
+        """Low-level access for programs built on a session: encoded facts, locks, limits, replicas."""
         from elastalog.session.engine import Engine
 
         return Engine(self)
@@ -266,13 +267,13 @@ class Session(Renamed):
         """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
+        from elastalog.debugging.questions import Inquiry
         from elastalog.session.repair import as_facts
 
         with self._materialisation.asking(unwanted, missing):
             unwanted = as_facts(unwanted, self._materialisation, self._reader.relation)
-            return self._answerers.debugger.localise(
-                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
-            )
+            asked = Inquiry(unwanted, missing, time_limit=time_limit, on_progress=on_progress, epochs=epochs)
+            return self._answerers.debugger.localise(asked)
 
     def suggest(
         self,
@@ -294,7 +295,8 @@ class Session(Renamed):
         it. Over facts, unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert
         (`-edge(1,2)`: to delete), or rows by relation; those that why-not finds unless given. Then `minimum` speaks of
         these."""
-        from elastalog.session.repair import Repair, as_facts, leaving_nothing, patterns_in, suggest_over_facts
+        from elastalog.debugging.questions import Inquiry
+        from elastalog.session.repair import as_facts, leaving_nothing, patterns_in, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
         now, answerers = self._materialisation, self._answerers
@@ -304,20 +306,18 @@ class Session(Renamed):
             unwanted = as_facts(unwanted, now, relation)
             is_new = epochs is None and self._history.oldest == now.epoch
             is_over_facts = over == "facts" or (over is None and (candidates is not None or is_new))
-            asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates, relation)
+            search = Inquiry(unwanted, missing, rejected, weights, time_limit, on_progress, epochs)
 
             def suggested(absent: Sequence[Fact]) -> Suggestion:
+                asked = replace(search, absent=absent)
                 if not is_over_facts:
                     try:
-                        return answerers.debugger.suggest(
-                            unwanted, missing, rejected, weights,
-                            epochs=epochs, time_limit=time_limit, news=on_progress, absent=absent,
-                        )  # fmt: skip
+                        return answerers.debugger.suggest(asked)
                     except ElastalogError as failed:
                         is_older = any(found.code == "E1002" for found in failed.diagnostics)
                         if not is_older or over is not None or epochs is not None:
                             raise
-                return suggest_over_facts(now, answerers, asked, absent)
+                return suggest_over_facts(now, answerers, asked, candidates, relation)
 
             return leaving_nothing(patterns, suggested, now, self._updates, self._history, time_limit)
 

@@ -6,9 +6,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,17 +18,17 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Interna
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import PendingUpdate, by_relation
+from elastalog.evaluation.pending import by_relation
 from elastalog.evaluation.strategies import marks_of
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.look_ahead import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.pipeline.files.policy import FAIL, MODES, BadRows, Mode
 from elastalog.pipeline.spark.engine import make_frame
-from elastalog.program import Program
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation, Rows
+from elastalog.session.pending import PendingUpdate
 from elastalog.storage import errors
 
 log = logging.getLogger("elastalog.session")
@@ -50,33 +49,10 @@ class Updates:
         self._heartbeats = heartbeats
         self._policy = policy
         self._lets_pass = policy.lets_pass
-        self._materialisation = materialisation
+        self.now = materialisation
         self._history = history
         self._is_closed = False
-        self.lock = materialisation.lock
-        self.encode = materialisation.encode
         self.listeners = Listeners()
-
-    @property
-    def program(self) -> Program:
-        return self._materialisation.program
-
-    @property
-    def epoch(self) -> int:
-        return self._materialisation.epoch
-
-    @property
-    def schemas(self) -> Mapping[str, Schema]:
-        return self._materialisation.schemas
-
-    @property
-    def spark(self) -> Any:
-        """The Spark session that sources of facts are read by, if one was given."""
-        return self._materialisation.spark
-
-    def reading(self) -> AbstractContextManager[None]:
-        """A block in which reading files obeys the limits."""
-        return self._materialisation.reading()
 
     def close(self) -> None:
         """There will be no further epoch."""
@@ -119,7 +95,7 @@ class Updates:
         # Rows that must be facts: there is nothing to gather before the update is made.
         if source is not None or batch is not None:
             batch = _batch_id(source, batch)
-        now = self._materialisation
+        now = self.now
         went: dict[str, np.ndarray] = {}
         came: dict[str, np.ndarray] = {}
         if deleted is not None:
@@ -132,7 +108,7 @@ class Updates:
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it."""
-        strategy = self._materialisation.epochs.strategy
+        strategy = self.now.epochs.strategy
         require_one_of("marks", marks, _KINDS_OF_MARKS)
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
@@ -145,8 +121,8 @@ class Updates:
 
     def warm(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        backend = self._materialisation.backend
-        with self._materialisation.lock:
+        backend = self.now.backend
+        with self.now.lock:
             for stratum in backend.program.strata:
                 backend.prepare(stratum)
 
@@ -171,12 +147,12 @@ class Updates:
 
     def forecast(self, update: PendingUpdate) -> tuple[Forecast, ...]:
         """What the strategy would choose for an update, by the strata that would be affected first."""
-        with self._materialisation.lock:
-            return self._materialisation.epochs.forecast(update.as_update())
+        with self.now.lock:
+            return self.now.epochs.forecast(update.as_update())
 
     def preview(self, update: PendingUpdate) -> Changes:
         """What an update would change."""
-        now = self._materialisation
+        now = self.now
         with now.asking(update.added_rules):
             wanted = update.as_update()
             now.watch.check()
@@ -187,7 +163,7 @@ class Updates:
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] | None = None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
         Ctrl-C was held back until the commit was done and ends this call."""
-        now, history, epochs = self._materialisation, self._history, self._materialisation.epochs
+        now, history, epochs = self.now, self._history, self.now.epochs
         with now.lock:
             if self._is_closed:
                 raise errors.closed()
@@ -239,15 +215,15 @@ class Updates:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
-        return self._changes(record.changes, self.schemas)  # those of now, whatever becomes of the rules
+        return self._changes(record.changes, self.now.schemas)  # those of now, whatever becomes of the rules
 
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
-        return Changes(words, schemas, self._materialisation.dictionary, make_frame)
+        return Changes(words, schemas, self.now.dictionary, make_frame)
 
     def changes_since(self, epoch: int) -> Changes:
         """What the epochs after one have changed together."""
-        with self._materialisation.lock:
-            return self._changes(self._history.net_changes(epoch), self.schemas)
+        with self.now.lock:
+            return self._changes(self._history.net_changes(epoch), self.now.schemas)
 
 
 class Listeners:

@@ -1,5 +1,6 @@
-"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints;
-and files that are written once and never changed, with their checksums.
+"""The seam through which a store touches the disk: writes, fsyncs, renames and removals, each with its failpoints; and
+files that are written once and never changed, with their checksums. Only relations that are copied from files of tasks
+go around it, since tasks write them (see `snapshots`).
 
 Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down, to
 know what a power failure could leave.
@@ -7,14 +8,6 @@ know what a power failure could leave.
 Descriptors belong to the process that opened them. A forked child inherits every descriptor, and with it the lock on
 the file: closed by the parent, a store would stay locked for as long as the child lives. So the child closes its copies
 before it does anything else, which leaves the parent's lock alone.
-
-*Failpoints* are the instants around every write, fsync, rename and removal at which a test can stop the process;
-`POINTS` lists them all. Nothing happens at them unless a test says so, with `stop_at` or with the environment variable
-`ELASTALOG_FAILPOINT`:
-
-    ELASTALOG_FAILPOINT=journal.write.middle          the process ends there, at once, as if it had been killed
-    ELASTALOG_FAILPOINT=journal.write.middle:3        the third time
-    ELASTALOG_FAILPOINT=journal.fsync.before:1:raise  raises `Stopped` instead
 """
 
 from __future__ import annotations
@@ -24,15 +17,13 @@ import errno
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import file_digest, sha256
 from pathlib import Path
-from threading import Lock
-from typing import Final, Literal, TypeAlias
 
 from elastalog.late import dataclass
 from elastalog.storage import errors
+from elastalog.storage.failpoints import is_active, reach
 
 
 class FileSystem:
@@ -227,106 +218,3 @@ def read_bytes(path: Path) -> bytes:
         raise errors.missing(path) from None
     except OSError as error:
         raise errors.not_readable(path, error) from None
-
-
-# --- failpoints ------------------------------------------------------------------------------------------------------
-
-
-Action: TypeAlias = Literal["exit", "raise"]
-
-PURPOSES: Final = ("format", "program", "dictionary", "relation", "journal", "manifest", "pointer")
-"""What is written."""
-
-_MOMENTS: Final = ("write.before", "write.middle", "write.after", "fsync.before", "fsync.after")
-
-POINTS: Final = (
-    *(f"{purpose}.{moment}" for purpose in PURPOSES for moment in _MOMENTS),
-    "pointer.rename.before", "pointer.rename.after", "folder.fsync.before", "folder.fsync.after",
-    "journal.truncate.before", "journal.truncate.after", "garbage.remove.before", "garbage.remove.after",
-)  # fmt: skip
-"""Every failpoint: purpose, operation, moment."""
-
-EXIT_CODE: Final = 86
-"""With which the process ends at a failpoint."""
-
-VARIABLE: Final = "ELASTALOG_FAILPOINT"
-
-
-class Stopped(BaseException):
-    """Raised at a failpoint. No `Exception`, so that nothing mistakes it for a fault it can handle."""
-
-
-class _Plan:
-    """What to do at failpoints: `seen` counts down to the one that stops."""
-
-    def __init__(self, name: str | None, occurrence: int, action: Action) -> None:
-        self.name = name
-        self.left = occurrence
-        self.action = action
-        self.lock = Lock()  # a snapshot is written in a thread of its own
-
-    def reach(self, name: str) -> None:
-        if self.name is not None and self.name != name:
-            return
-        with self.lock:
-            self.left -= 1
-            is_here = self.left == 0
-        if is_here:
-            if self.action == "exit":
-                os._exit(EXIT_CODE)
-            raise Stopped(name)
-
-
-_plan: _Plan | None = None
-_record: list[str] | None = None
-
-
-def is_active() -> bool:
-    """Whether anything listens: writes are then done in two halves, with a failpoint between them."""
-    return _plan is not None or _record is not None
-
-
-def reach(name: str) -> None:
-    """Marks an instant. Ends the process or raises if a test asked for it."""
-    if _record is not None:
-        _record.append(name)
-    if _plan is not None:
-        _plan.reach(name)
-
-
-@contextmanager
-def recording() -> Iterator[list[str]]:
-    """The failpoints reached in the block, in order."""
-    global _record
-    _record = []
-    try:
-        yield _record
-    finally:
-        _record = None
-
-
-@contextmanager
-def stop_at(occurrence: int, name: str | None = None, action: Action = "raise") -> Iterator[None]:
-    """Stops in the block when failpoints (those of a name, or all) have been reached that often."""
-    global _plan
-    assert name is None or name in POINTS
-    _plan = _Plan(name, occurrence, action)
-    try:
-        yield
-    finally:
-        _plan = None
-
-
-def _from_environment() -> None:
-    global _plan
-    written = os.environ.get(VARIABLE)
-    if not written:
-        return
-    name, _, rest = written.partition(":")
-    occurrence, _, action = rest.partition(":")
-    if name not in POINTS or not (occurrence or "1").isdigit() or action not in ("", "exit", "raise"):
-        raise ValueError(f"{VARIABLE}={written}: not NAME[:OCCURRENCE[:exit|raise]] with a name of failpoints.POINTS")
-    _plan = _Plan(name, int(occurrence or 1), "raise" if action == "raise" else "exit")
-
-
-_from_environment()

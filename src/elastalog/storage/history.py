@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from elastalog.backends.protocol import GONE, Matrix, StateChanges
-from elastalog.backends.rows import distinct_in_order
+from elastalog.backends.rows import first_and_last
 from elastalog.late import dataclass
 from elastalog.planning.logical import classes_of
 from elastalog.relations.pairs import Pairs
@@ -55,9 +55,7 @@ def _joined(parts: list[StateChanges]) -> StateChanges:
     was = np.concatenate([part.was for part in parts])
     level = np.concatenate([part.level for part in parts])
     count = np.concatenate([part.count for part in parts])
-    first, fact = distinct_in_order(words)
-    last = np.empty(len(first), np.int64)
-    last[fact] = np.arange(len(words))  # numpy assigns in order: the last stays
+    first, last = first_and_last(words)
     is_other = was[first] != level[last]
     first, last = first[is_other], last[is_other]
     return StateChanges(words[first], was[first], level[last], count[last])

@@ -29,6 +29,11 @@ RETENTION = 1000
 """How many epochs can be gone back unless the user says otherwise."""
 
 
+def is_store(path: Path) -> bool:
+    """Whether a store is in a folder, whatever its state."""
+    return (path / POINTER).exists()
+
+
 BY_SETS = ("dred", "dredc", "bf", "bfc", "counting")
 """Strategies under which the number that stands for a level is even for explicit facts and odd for others, and twice
 the number of derivations that they count in it beside."""

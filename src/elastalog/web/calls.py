@@ -20,8 +20,8 @@ Asked = ParamSpec("Asked")
 T = TypeVar("T")
 
 PATIENCE = 1.25
-"""Who answers keeps to the time itself, ends, and knows better what was too slow; beyond this many times it, as when a
-large answer is being written, nobody waits."""
+"""The answering thread enforces the limit itself, and knows better what was too slow; past this multiple of it, as
+when a large answer is being written, the caller stops waiting."""
 
 
 class Closed(ElastalogError):

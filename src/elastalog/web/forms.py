@@ -235,7 +235,7 @@ def event_as_json(event: Event, most: int, only: Collection[str] | None = None) 
 
 @lru_cache(4 * AT_ONCE)
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
-    """The same as a text of one line: many listeners hear the same."""
+    """An event as a text of one line, kept: many listeners hear the same one."""
     return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))
 
 

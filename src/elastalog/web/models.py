@@ -102,8 +102,8 @@ class FaultsGiven(Given):
 
 
 class SuggestGiven(FaultsGiven):
-    """`rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element; `over`: parts
-    of an `update`, or explicit `facts`, whenever they came."""
+    """What is `rejected` stays as it is: facts, patterns (`edge(1, _)`), rules; `weights` say how dear it is to change
+    each of them; `over`: parts of an `update`, or explicit `facts`, whenever they came."""
 
     rejected: list[FactText] = Field(default_factory=list)
     weights: dict[str, Annotated[float, Field(gt=0, lt=1e9)]] = Field(default_factory=dict)

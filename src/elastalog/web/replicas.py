@@ -29,9 +29,9 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.quota import Quota, lifted, time_left, within
 from elastalog.evaluation.changes import Changes, Update
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
 from elastalog.session import open as open_session
+from elastalog.session.pending import PendingUpdate
 from elastalog.session.settings import Store
 from elastalog.storage import errors
 

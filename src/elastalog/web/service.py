@@ -64,11 +64,11 @@ class Service:
         return await self._calls.call(function, *asked, **options)
 
     async def ask(self, function: Callable[[], T]) -> T:
-        """The same for a function that asks what may take long."""
+        """Calls a function that asks what may take long, as `call` does."""
         return await self._calls.call(asks(function))
 
     async def commit(self, function: Callable[[], T]) -> T:
-        """The same for a function that makes an epoch."""
+        """Calls a function that makes an epoch, as `call` does."""
         return await self._calls.call(commits(function))
 
     def metrics(self) -> str:

@@ -11,9 +11,9 @@ from elastalog.diagnostics.diagnostic import error
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import PendingUpdate
 from elastalog.session import Session
 from elastalog.session.materialisation import Rows
+from elastalog.session.pending import PendingUpdate
 from elastalog.web import rules
 from elastalog.web.calls import asks, commits
 from elastalog.web.reading import Committed, Moment, Reading

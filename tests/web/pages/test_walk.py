@@ -256,7 +256,7 @@ def test_two_faults_lead_to_a_repair_that_can_be_refused_applied_and_undone(wind
     page.wait_for_selector(".wb-tag >> text=minimum")
     action(page, "reject").click()
     page.wait_for_selector(".wb-tag >> text=kept")
-    page.wait_for_selector("text=Undo 2 of")
+    page.wait_for_selector("text=Change 2 explicit facts")
     assert 'public("help.front")' not in page.locator(".wb-element .fact").all_text_contents()
     keep(page, "repair")
     epoch = epoch_of(page)

@@ -59,10 +59,10 @@ class KernelBackend:
         self.held = held = KernelFacts(program, annotation, None if fetch is None else self._fetched, crew)
         # As they are there: every decision asks.
         self.contains, self.size, self.facts, self.select = held.contains, held.size, held.facts, held.select
-        self.evaluation = KernelEvaluation(self.held, program, dictionary, crew, self.watch, place)
+        self.evaluation = KernelEvaluation(held, program, dictionary, crew, self.watch, place)
         self.capabilities = Capabilities(
-            shifts=KernelShifts(self.held, self) if annotation.has_levels_only else None,
-            equivalences=self.held,
+            shifts=KernelShifts(held, lambda: self.updates) if annotation.has_levels_only else None,
+            equivalences=held,
             replays=KernelReplays(self.evaluation),
         )
 

@@ -182,12 +182,10 @@ class KernelMaintenance:
                 place = owner.get(name)
                 if not is_present and len(inserted.get(name, ())):
                     facts = facts[~are_in(facts, inserted[name])]
-                if is_explicit is not None:
-                    facts = facts[is_explicit(name, facts) != is_present]
-                elif is_driven and place is not None and place in self._explicit:
+                if is_driven and place is not None and place in self._explicit:
                     facts = self.scheduler.change(place, name, facts, is_present)
                 else:
-                    facts = self._held.only_explicit(name, facts, not is_present)
+                    facts = facts[is_explicit(name, facts) != is_present]
                 if len(facts):
                     changed[name] = facts
                     if place is not None:

@@ -12,7 +12,7 @@ from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.classes import Equivalence
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
-from elastalog.backends.kernel.store.bookkeeping import are_below, only_explicit
+from elastalog.backends.kernel.store.bookkeeping import are_below
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.crew import ALONE, Crew
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -134,13 +134,6 @@ class KernelFacts:
         else:
             is_explicit &= found < self.explicit.get(relation, 0)
         return is_explicit
-
-    def only_explicit(self, relation: str, words: Matrix, are_explicit: bool) -> Matrix:
-        """Those of some facts that are explicit, or are not, outside an update."""
-        if self.annotation.is_kept and self._has_levels:
-            return only_explicit(self.relations[relation], words, are_explicit)
-        kept: Matrix = words[self.is_explicit(relation, words) == are_explicit]
-        return kept
 
     def explicit_rows(self, relation: KernelRelation) -> Vector:
         """Which rows of a relation are of explicit facts, outside an update of it."""

@@ -57,7 +57,7 @@ class KernelUpdates:
         """Starts an update: see `Backend.begin`."""
         done = self.transaction
         self._was_complete = self.evaluation.is_complete
-        done.asked = deleted, inserted, is_explicit
+        done.asked = deleted, inserted, is_explicit or self.held.is_explicit
         if anew:
             done.anew = anew
         self.maintenance.scheduler.begin_update()

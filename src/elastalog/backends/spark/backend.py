@@ -278,7 +278,7 @@ class SparkBackend:
         return None
 
     def _maintained_by(self, plan: SharePlan, procedure: Procedure[T]) -> list[T] | None:
-        """The same, by the tasks of a plan."""
+        """What the procedure returned for every share, by the tasks of a plan; None if nothing has been done."""
         stratum, relations = plan.stratum, self.relations
         for name in stratum.relations:
             # The last evaluation may have been taken back, or was of another program.

@@ -251,7 +251,7 @@ def _texts_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vect
 
 
 def _numbers_taken(sent: Values, made: MadeValues, dictionary: Dictionary) -> Vector:
-    """The same for patterns of numbers."""
+    """The words that patterns of numbers have in the driver, as those of texts above."""
     patterns, first = np.frombuffer(made.patterns, np.int64), sent.numbers
     if first != len(dictionary.wide):
         return dictionary.wide.intern(patterns)

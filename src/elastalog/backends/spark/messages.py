@@ -2,8 +2,9 @@
 
 In a round every task writes one file, on a disk or at an address, which appears whole: a *header* that says what the
 task gives, then all rows for the first share, those for the second, and so on, and in the end those for everybody. So a
-task reads of each other one two stretches. It goes on when it has read the files of all: on a disk it looks often, at
-an address, where a look is a request, seldom. Spark's own barrier takes a second, files on a disk take milliseconds.
+task reads two ranges of every other task's file. It goes on when it has read the files of all: on a disk it looks
+often, at an address, where a look is a request, seldom. Spark's own barrier takes a second, files on a disk take
+milliseconds.
 """
 
 from __future__ import annotations

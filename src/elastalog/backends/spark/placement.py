@@ -124,8 +124,8 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, i
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
-    """The same, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum that
-    decomposes facts with the same value stay together, and one task would have most of the work."""
+    """The placement, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum
+    that decomposes, facts with the same value stay together, and one task would have most of the work."""
     if shares < _MANY_SHARES or part <= _TOO_MUCH / shares:
         return placement
     why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"

@@ -52,7 +52,7 @@ class Routing:
 
     @property
     def of_owners(self) -> Routing:
-        """The same, but of what several tasks hold, only the owner has it."""
+        """This routing for owners alone: of what several tasks hold, only the owner has it."""
         if self.column is None:
             return replace(self, treatment="first")
         return replace(self, treatment="dealt") if self.treatment == "everywhere" else self

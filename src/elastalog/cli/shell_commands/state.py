@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.files.policy import BadRow
     from elastalog.program import Program
     from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
     from elastalog.session import Session
+    from elastalog.session.pending import PendingUpdate
 
 
 @dataclass(frozen=True, slots=True)

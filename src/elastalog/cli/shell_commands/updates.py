@@ -28,7 +28,7 @@ from elastalog.diagnostics.messages import counted
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.session.pending import PendingUpdate
 
 _SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
 

@@ -68,8 +68,7 @@ class Elastic:
         done, costs = small.done, self.costs
         while done:
             driven = done.pop(0)
-            if costs.is_to_learn(driven):
-                costs.driven(driven, is_mostly_loss(backend))
+            costs.driven(driven, partial(is_mostly_loss, backend))
             work.defer(partial(_written_down, driven, costs), driven.derivations)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:

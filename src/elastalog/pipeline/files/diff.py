@@ -22,7 +22,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, noted
 from elastalog.diagnostics.nearest import did_you_mean
 from elastalog.late import dataclass
-from elastalog.pipeline.files.allowance import allowance, file_bytes, is_packed
+from elastalog.pipeline.files.allowance import allowance, file_bytes
 from elastalog.pipeline.files.format import BYTE_ORDER_MARK, Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
@@ -77,7 +77,7 @@ def read_diff(
             raise error("E0523.no_updates", location=path, folder=path, kinds=kinds)
         return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
-    data = file_bytes(path, form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path)))
+    data = file_bytes(path, form.is_packed_at(path))
     if _suffix(path) in TABULAR:
         return _read_tabular(path, data, form, schemas, keep_bad)
     return parse_diff(_decoded(data, str(path)), str(path), schemas, redeclare, keep_bad=keep_bad)
@@ -138,28 +138,33 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         advice = f"{fault.help}; call the file after its relation, as `{next(iter(schemas), 'edge')}{_suffix(path)}`"
         raise ElastalogError([Diagnostic(fault.code, fault.reason, help=advice, location=str(path))])
     schema = schemas[relation]
-    wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:
-        table, bad = read_parquet_table(wanted, parquet_table(data, str(path)), str(path), ("op",))
-    else:
-        header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
-        delimiter = "\t" if b"\t" in header else ","
-        written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
-        if data and b"op" not in re.split(rb'[,\t\r"]', header):
-            raise error("E0522", location=f"{path}:1", file=path.name)
-        table, bad = read_text(wanted, data, str(path), written, ("op",))
-    diff = changes_by_op(schema, table, bad, str(path), 1 if form.kind is Kind.PARQUET else 2)
-    if not keep_bad:
-        refuse(BadRows(), relation, diff.bad.get(relation, []))
-    return diff
+        return changes_of_table(schema, parquet_table(data, str(path)), str(path), keep_bad)
+    header = data.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
+    delimiter = "\t" if b"\t" in header else ","
+    written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
+    if data and b"op" not in re.split(rb'[,\t\r"]', header):
+        raise error("E0522", location=f"{path}:1", file=path.name)
+    return _by_op(schema, *read_text(_with_op(schema), data, str(path), written, ("op",)), str(path), 2, keep_bad)
 
 
-def changes_by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first_line: int = 1) -> Diff:
+def changes_of_table(schema: Schema, table: pa.Table, place: str, keep_bad: bool) -> Diff:
+    """The changes of a relation in a table with a column `op`. Bad rows are as in `read_diff`."""
+    return _by_op(schema, *read_parquet_table(_with_op(schema), table, place, ("op",)), place, 1, keep_bad)
+
+
+def _with_op(schema: Schema) -> Schema:
+    return Schema(schema.name, (Column("op", Base.SYMBOL), *schema.columns))
+
+
+def _by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first_line: int, keep_bad: bool) -> Diff:
     """The changes that rows with a first column `op` are; those with another one than `+` and `-` are bad, too."""
     relation, ops = schema.name, table.column("op")
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")
     if wrong := pc.indices_nonzero(pc.invert(pc.or_(is_insertion, is_deletion))).to_pylist():
         bad = sorted([*bad, *_bad_ops(place, first_line, table, wrong, bad)], key=lambda row: row.line)
+    if not keep_bad:
+        refuse(BadRows(), relation, bad)
     diff = Diff(bad={relation: bad} if bad else {})
     for side, mask in ((diff.inserted, is_insertion), (diff.deleted, is_deletion)):
         chosen = table.filter(mask)

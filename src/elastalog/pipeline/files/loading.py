@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from elastalog.relations.blocks_of_lines import BlockOfLines
 
 PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
-"""Of what columns must be."""
+"""Types a column must have to be read as plain lines."""
 
 _MORE = 1 << 12
 _LINE_END = b"\n"

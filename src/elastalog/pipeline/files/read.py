@@ -122,8 +122,7 @@ def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Re
     form = Format.of(parameters, path.name)
     if form.kind is Kind.PARQUET and path.is_dir():
         return _read_parquet_folder(schema, path)
-    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(path))
-    return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
+    return _read_bytes(schema, file_bytes(path, form.is_packed_at(path)), str(path), form)
 
 
 def _read_parquet_folder(schema: Schema, folder: Path) -> _Read:
@@ -203,7 +202,7 @@ def read_path(schema: Schema, path: str | os.PathLike[str], policy: BadRows) -> 
 
 
 def facts_at(schema: Schema, path: str | os.PathLike[str]) -> tuple[_Read, list[str], str]:
-    """The same before bad rows are dealt with: what was read, from which files, and how they are written."""
+    """What is read of a file or a folder before bad rows are dealt with, from which files, and how they are written."""
     files = _files_at(schema.name, Path(path))
     found = [_looked_at(schema, file) for file in files]
     names, told = [str(file) for file in files], "; ".join(dict.fromkeys(how for _, how in found))
@@ -220,8 +219,7 @@ def _looked_at(schema: Schema, file: Path) -> tuple[_Read, str]:
         return (*read_json_list(schema, file_bytes(file, is_packed(file)), str(file)), 0), "a list in JSON"
     from elastalog.pipeline.files.sniffing import described, sniffed
 
-    form = Format.of({}, file.name)
-    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or is_packed(file))
+    is_gzip = Format.of({}, file.name).is_packed_at(file)
     data = file_bytes(file, is_gzip)
     form = sniffed(schema, data, str(file))
     return _read_bytes(schema, data, str(file), form), described(form) + (", gzip" if is_gzip else "")

@@ -133,8 +133,7 @@ class StreamHandle:
         self._let_go()
 
     def close(self) -> None:
-        """The same, also of a stream that has ended. A store that the stream has opened is free for another writer
-        then."""
+        """Ends the stream, if it has not ended. A store that it has opened is free for another writer then."""
         self.stop()
 
     def owning(self, release: Callable[[], None]) -> StreamHandle:

@@ -1,4 +1,5 @@
-"""Which backend a session gets: the kernel in this process, or the one that places strata between driver and tasks."""
+"""What a session needs of Spark: the Spark session that its engine uses, the backend that goes with it, and facts that
+Spark reads or is given."""
 
 from __future__ import annotations
 

@@ -22,17 +22,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error
 from elastalog.diagnostics.nearest import did_you_mean
-from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_by_op, read_diff
-from elastalog.pipeline.files.parquet import read_parquet_table
+from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_of_table, read_diff
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import BadRows, settle
 from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import absolute, frame_to_arrow, path_of, reading
 from elastalog.pipeline.streams import OPERATION, RELATION, named_relation, numbered, read_changes, relation_column
-from elastalog.relations.schema import Column, Schema, goes_by_name, places_by_name, schema_named
+from elastalog.relations.schema import Schema, goes_by_name, places_by_name, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,8 +58,8 @@ def stream_of_parts(
     source: str,
     check: Callable[[Diff, str], None] | None = None,
 ) -> Arriving:
-    """The same for micro-batches that are taken apart in any way. `check` may refuse an update; it is told where the
-    update is from."""
+    """A stream of rows, as above, whose micro-batches are taken apart in any way. `check` may refuse an update; it is
+    told where the update is from."""
     read: Callable[[pa.Table, str, Any], Diff]
     named: dict[str, str] = {}
     if relation is None:
@@ -125,21 +122,12 @@ def change_feed(
 
 
 def _diff(schema: Schema, table: pa.Table, place: str, pending: Any) -> Diff:
-    """The facts to insert and those to delete."""
-    operation = table.column(0)
-    known = pc.is_in(operation, value_set=pa.array(["+", "-"]))
-    if not pending.keeps_bad and not pc.all(known).as_py():
-        strange = table.filter(pc.invert(known)).column(0)[0].as_py()
-        raise malformed(f"{place} has `{strange}` in column `op`, not `+` or `-`")
-    wanted = Schema(schema.name, (Column(OPERATION, Base.SYMBOL), *schema.columns))
-    facts, bad = read_parquet_table(wanted, table, place, (OPERATION,))
-    if not pending.keeps_bad:
-        settle(BadRows(), schema.name, [place], facts.num_rows, bad)
-    return changes_by_op(schema, facts, bad, place)
+    """The facts of a relation to insert and those to delete."""
+    return changes_of_table(schema, table, place, pending.keeps_bad)
 
 
 def _mixed_diff(table: pa.Table, place: str, pending: Any) -> Diff:
-    """The same for rows that say which relation they are about."""
+    """The facts to insert and those to delete, of rows that say which relation they are about."""
     return read_changes(numbered(table), pending.schemas, None, place, keep_bad=pending.keeps_bad)
 
 

@@ -127,7 +127,7 @@ class ObjectFiles(FileSystem):
 
 
 def piece_name(journal: str, number: int) -> str:
-    """The object that continues a journal for the so-manieth time."""
+    """The object that holds the n-th continuation of a journal."""
     return f"{journal}.{number}"
 
 

@@ -14,6 +14,7 @@ from nicegui import ui
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, error, finding
 from elastalog.diagnostics.messages import counted
+from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.session.questions import Statistics
@@ -73,11 +74,8 @@ class _Program:
             with card("What would change", "before it is committed"):
                 self._result = box("wb-stack")
                 with self._result:
-                    raw(
-                        "Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text.",
-                        "wb-note",
-                        tag="p",
-                    )
+                    shown = "Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text."
+                    raw(shown, "wb-note", tag="p")
             if self._is_begun:
                 self._paste_card()
             self._news = box()
@@ -102,8 +100,7 @@ class _Program:
         changes = await self._window.attempt(self._window.ask(writing.preview_program, self._editor.text), self._result)
         if changes is not None:
             with self._result:
-                raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
-                raw(changes_html(self._window, changes, nothing="No fact would come or go."))
+                show_preview(self._window, changes)
 
     async def _commit(self) -> None:
         writing = self._window.bench.service.writing
@@ -172,11 +169,13 @@ class _Program:
             await self._editor.show(text)
             return
         with self._news:
-            raw(
-                told(
-                    "Someone else has changed the program in the meantime. Reset shows the current version.", "warning"
-                )
-            )
+            raw(told("Someone else has changed the program meanwhile. Reset shows the current version.", "warning"))
+
+
+def show_preview(window: Window, changes: Changes) -> None:
+    """What would change."""
+    raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
+    raw(changes_html(window, changes, nothing="No fact would come or go."))
 
 
 def show_commit(window: Window, done: Committed) -> None:

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from elastalog.debugging.answers import Answer, Element, Localisation, Suggestion
 from elastalog.diagnostics.diagnostic import error
+from elastalog.diagnostics.messages import counted
 from elastalog.provenance.fact import Fact
 from elastalog.session import Session
 from elastalog.web.pages.markup import Address, empty, fact_html, html, link, sign, tag
@@ -162,14 +163,17 @@ class _Repair:
 
         def ask(session: Session) -> Suggestion:
             time = reading.time_to_search()
-            return session.suggest(faults.wrong, faults.missing, list(self._rejected), None, time, over=self._over)
+            over = "facts" if self._over == "facts" else None
+            return session.suggest(faults.wrong, faults.missing, list(self._rejected), None, time, over=over)
 
         found = await self._window.attempt(self._window.answer(ask, changes=True), self._answer)
         if found is None:
             return
         with self._answer:
-            where = "given facts" if self._over == "facts" else f"changes of {_epochs(found)}"
-            raw(f"<p>Undo <b>{len(found.elements)}</b> of {found.update_size} {where}.</p>")
+            number = len(found.elements)
+            what = counted(number, "explicit fact")
+            undo = f"<p>Undo <b>{number}</b> of {found.update_size} changes of {_epochs(found)}.</p>"
+            raw(f"<p>Change <b>{what}</b>.</p>" if found.over == "facts" else undo)
             self._known(found)
             for element in found.elements:
                 self._element(element, found)

@@ -21,8 +21,8 @@ from elastalog.program.rule_change import RuleEdits, change_rules
 from elastalog.relations.schema import Schema, schemas_of
 from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.markup import Address, cell, faults_html, html, sign, table, tag, told
-from elastalog.web.pages.program import show_commit
-from elastalog.web.pages.tables import NUMBERS, changes_html
+from elastalog.web.pages.program import show_commit, show_preview
+from elastalog.web.pages.tables import NUMBERS
 from elastalog.web.pages.window import FIELD, Window, box, button, card, heading, raw, select
 from elastalog.web.reading import Committed
 from elastalog.web.rules import refuse_in_rules
@@ -37,12 +37,10 @@ MOST_LISTED = 50
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    heading(
-        "Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch."
-    )
+    heading("Update", "Stage what to insert and delete, one change per line; see what follows; commit it as one epoch.")
     program = await window.look(lambda session: session.program)
     if not window.can_change:
-        raw(told("Nothing can be changed here: this is an earlier epoch, or you may read and not write."))
+        raw(told("Nothing can be changed here: this is an earlier epoch, or you have read-only access."))
         return
     with box("wb-columns wb-wide-left"):
         page = _Update(window, program)
@@ -88,11 +86,8 @@ class _Update:
             with card("What would change"):
                 self._result = box("wb-stack")
                 with self._result:
-                    raw(
-                        "Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text: nothing is committed by that.",
-                        "wb-note",
-                        tag="p",
-                    )
+                    shown = "Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text; this commits nothing."
+                    raw(shown, "wb-note", tag="p")
         with box("wb-stack"):
             with card("Add a fact"):
                 self._form()
@@ -260,8 +255,7 @@ class _Update:
         if found is not None:
             changes, forecasts = found
             with self._result:
-                raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
-                raw(changes_html(self._window, changes, nothing="No fact would come or go."))
+                show_preview(self._window, changes)
                 raw(_forecasts(forecasts))
 
     async def _commit(self) -> None:

@@ -14,15 +14,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from elastalog.backends.kernel.bootstrap.bodies import Body, StratumBodies
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.rounds import GlobalLevels, MachineRounds, Progress, Workers
-from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Scratch
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Setting
+from elastalog.backends.kernel.bootstrap.rounds import (
+    NO_LIMIT,
+    GlobalLevels,
+    MachineRounds,
+    Progress,
+    Workers,
+    first_progress,
+)
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.machine.run import Workspace
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation, highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
@@ -91,21 +96,18 @@ class GlobalLevelEvaluation:
 
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
-        setting = Setting(self.relations, self.flat, Scratch(self.watch))
-        state: Vector = state_vector()
-        for clause in self.stratum.clauses:
-            head = self.relations[clause.head]
+        planned = (plan_full(clause, statistics) for clause in self.stratum.clauses)
+        bodies = [Body([BoundVariant(plan, self.names, self.dictionary, self.source)]) for plan in planned]
+        stratum = StratumBodies(self.stratum.number, self.stratum.relations, bodies, self.relations, self.dictionary)
 
-            def sink(block: Matrix, used: int, head: KernelRelation = head) -> None:
-                head.reserve(head.used + used)
-                state[USED] = head.used
-                bookkeeping.insert_lowest(block, used, head.rows, head.table, head.shift, head.level, head.count, state)
-                head.used = int(state[USED])
-                self.watch.derived(used)
+        def insert(variant: BoundVariant, block: Matrix, used: int) -> None:
+            head = self.relations[variant.clause.head]
+            head.reserve(head.used + used)
+            bookkeeping.insert_lowest(head.home, block, used)
+            self.watch.derived(used)
 
-            variant = DeltaVariant(plan_full(clause, statistics), self.dictionary, self.source)
-            variant.run_all(setting, sink)
-        self.watch.iteration(self.stratum.number, 1, sum(relation.used for relation in self.own))
+        levels = GlobalLevels(self.flat, Workspace(), NO_LIMIT)
+        MachineRounds(stratum, self.watch, insert, levels).run(first_progress(self.own))
 
     def _by_level(self) -> None:
         variants = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)

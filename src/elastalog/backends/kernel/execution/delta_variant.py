@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from elastalog.backends.kernel.execution import level_views
-from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Scratch, Sink, StepsOfVariant, TooManyRows
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Scratch, Sink, StepsOfVariant, TooManyRows
 from elastalog.backends.kernel.execution.join_levels import MEMBER, join_levels
 from elastalog.backends.kernel.execution.level_views import LEVELS
 from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, MARKS, WAS, view
@@ -121,20 +121,14 @@ class DeltaVariant(StepsOfVariant):
                 used = int(state[FILLED])
             self._pass_on(setting, block, used, phase, sink)
 
-    def run_all(self, setting: Setting, sink: Sink) -> None:
-        """Enumerates all derivations of the present state, with their levels."""
-        name = self.gather.relation
-        stop = 1 if name is None else setting.relations[name].used
-        self.run_range(setting, 0, stop, None, sink)
-
-    def run_range(self, setting: Setting, start: int, stop: int, bounds: Bounds | None, sink: Sink) -> None:
-        """Enumerates, with their levels, the derivations whose start is a row in [start, stop) of the start's relation;
-        `bounds` bounds the rows of the relations of the stratum."""
+    def run_range(self, setting: Setting, start: int, stop: int, sink: Sink) -> None:
+        """Enumerates, with their levels, the derivations of the present state whose start is a row in [start, stop) of
+        the start's relation."""
         gather = self.gather
         block, state = self._begin(setting)
         if gather.relation is None:
             block[0, -LEVELS:] = 0
-            self._pass_on(setting, block, 1, GAINS, sink, bounds)
+            self._pass_on(setting, block, 1, GAINS, sink)
             return
         relation = setting.relations[gather.relation]
         take, place = self.gather_take
@@ -144,31 +138,20 @@ class DeltaVariant(StepsOfVariant):
                 relation.rows, start, stop, relation.level, relation.touched, is_flat, take, place, block, state
             )
             start = int(state[NEXT])
-            self._pass_on(setting, block, int(state[FILLED]), GAINS, sink, bounds)
+            self._pass_on(setting, block, int(state[FILLED]), GAINS, sink)
 
-    def _pass_on(
-        self, setting: Setting, block: Matrix, used: int, phase: Phase, sink: Sink, bounds: Bounds | None = None
-    ) -> None:
+    def _pass_on(self, setting: Setting, block: Matrix, used: int, phase: Phase, sink: Sink) -> None:
         if used and self.start_transform is not None:
             block, used = self.start_transform(block, used)
         if not used:
             return
         if self.probes:
-            self._probe(setting, 0, block, used, phase, sink, bounds)
+            self._probe(setting, 0, block, used, phase, sink)
         else:
             setting.scratch.derivations += used
             sink(block, used)
 
-    def _probe(
-        self,
-        setting: Setting,
-        depth: int,
-        left: Matrix,
-        stop: int,
-        phase: Phase,
-        sink: Sink,
-        bounds: Bounds | None,
-    ) -> None:
+    def _probe(self, setting: Setting, depth: int, left: Matrix, stop: int, phase: Phase, sink: Sink) -> None:
         probe, scratch = self.probes[depth], setting.scratch
         relation = setting.relations[probe.relation]
         out, state = self._steps[depth + 1]
@@ -182,7 +165,7 @@ class DeltaVariant(StepsOfVariant):
         else:
             kind, keys, shift = EVERY, NO_KEYS, 0
         is_flat = probe.relation in setting.flat
-        limit = relation.used if bounds is None else bounds.limit(probe.relation, probe.is_before, relation.used)
+        limit = relation.used
         is_last = depth + 1 == len(self.probes)
         start = 0
         while True:
@@ -207,6 +190,6 @@ class DeltaVariant(StepsOfVariant):
                         scratch.derivations += used
                         sink(result, used)
                     else:
-                        self._probe(setting, depth + 1, result, used, phase, sink, bounds)
+                        self._probe(setting, depth + 1, result, used, phase, sink)
             if start >= stop:
                 return

@@ -21,7 +21,7 @@ from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, stratum_update
 from elastalog.backends.kernel.machine.run import MachineRun, Workspace
-from elastalog.backends.kernel.store.bookkeeping import only_explicit
+from elastalog.backends.kernel.store.bookkeeping import are_below
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import STAMPS, IndexDescriptor, Matrix, RelationDescriptor, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -194,7 +194,7 @@ class UpdateScheduler:
             if reason > 0:
                 self._make_room(self._relations[name], facts)
                 continue
-            facts = only_explicit(self._relations[name], facts, not is_present)
+            facts = facts[are_below(self._relations[name], facts, 1) != is_present]
             if not len(facts):
                 break
         return facts

@@ -13,40 +13,18 @@ from elastalog.backends.kernel.compile.signatures import (
     record,
     record_at,
     record_of_words,
-    table_at,
     words_at,
 )
 from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
-from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.annotations import counts_of as counts_of
+from elastalog.backends.kernel.store.annotations import levels_of as levels_of
+from elastalog.backends.kernel.store.annotations import rows_of as rows_of
+from elastalog.backends.kernel.store.annotations import table_of as table_of
+from elastalog.backends.kernel.store.annotations import touched_of as touched_of
 from elastalog.backends.kernel.store.memory import IndexDescriptor, Place
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
 from elastalog.jit.intrinsics import require
 from elastalog.jit.operators import view
-
-
-@view
-def rows_of(relation):
-    return matrix_at(relation.rows, relation.room, relation.width)
-
-
-@view
-def table_of(relation):
-    return table_at(relation.table, relation.table_size)
-
-
-@view
-def levels_of(relation):
-    return words_at(relation.level, relation.room)
-
-
-@view
-def counts_of(relation):
-    return words_at(relation.count, relation.room)
-
-
-@view
-def touched_of(relation):
-    return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
 
 
 @view

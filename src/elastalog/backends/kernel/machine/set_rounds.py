@@ -33,8 +33,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.rounds import driver, extend_indexes, has_delta, has_more, runner
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DERIVED, IS, REFERENCE, entry_of
-from elastalog.backends.kernel.store.bookkeeping import fetch, touch
-from elastalog.backends.kernel.store.set_table import add_row, find_row
+from elastalog.backends.kernel.store.bookkeeping import fetch, find_or_add, touched_entry
 from elastalog.backends.sets import Mark
 
 
@@ -87,10 +86,16 @@ def _open(machine):
 def _sink(machine, variant, frame):
     """Applies the last block to its heads and lists each head once a round, or says what is missing for that."""
     task = _task_at(machine.task, 0)
+    return apply_heads(machine, variant, frame, task.is_new, task.column, task.step, task.stamp)
+
+
+@piece
+def apply_heads(machine, variant, frame, is_new, column, step, stamp):
+    """See `set_operators.apply_heads`."""
     used = frame.end
     head = relation_at(machine.relations, variant.head)
     machine.full = variant.head
-    if head.touched_used + used > head.touched_room or (task.is_new and head.used + used > head.room):
+    if head.touched_used + used > head.touched_room or (is_new and head.used + used > head.room):
         return layout.NO_ROOM
     if machine.nodes_used + used > machine.nodes_room:
         return layout.NO_NODES
@@ -104,25 +109,13 @@ def _sink(machine, variant, frame):
         stop = min(start + GROUP, used)
         fetch(block, start, stop, rows, table, head.shift, level)
         for i in range(start, stop):
-            row = find_row(block, i, rows, table, head.shift)
-            if row < 0:
-                if not task.is_new:
-                    continue
-                add_row(block, i, -1 - row, rows, table, head.used)
-                row = head.used
-                level[row] = ABSENT
-                count[row] = 0
-                head.used += 1
-            value = level[row]
-            if value < REFERENCE:
-                if task.is_new and task.column < 0 and value < ABSENT:
-                    continue
-                touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
-                head.touched_used += 1
-            entry = level[row] - REFERENCE
-            if task.column >= 0:
-                touched[entry, task.column] += task.step
-            list_head(machine, variant.head, entry_of(touched, entry), entry, task.stamp)
+            row = find_or_add(head, block, i, rows, table, level, count, is_new)
+            if row < 0 or (is_new and column < 0 and level[row] < ABSENT):
+                continue
+            entry = touched_entry(head, level, count, touched, row, DERIVED, 0)
+            if column >= 0:
+                touched[entry, column] += step
+            list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)
     machine.derived += used
     frame.begun = used
     return layout.DONE
@@ -210,32 +203,6 @@ def _starts_half(machine, variant):
 
 
 @piece
-def _list_heads(machine, variant, block, used, stamp):
-    """Lists each head of a block once a round, or says what is missing for that."""
-    head = relation_at(machine.relations, variant.head)
-    machine.full = variant.head
-    if head.touched_used + used > head.touched_room:
-        return layout.NO_ROOM
-    if machine.nodes_used + used > machine.nodes_room:
-        return layout.NO_NODES
-    rows = rows_of(head)
-    table = table_of(head)
-    level = levels_of(head)
-    count = counts_of(head)
-    touched = touched_of(head)
-    for i in range(used):
-        row = find_row(block, i, rows, table, head.shift)
-        if row < 0:
-            continue
-        if level[row] < REFERENCE:
-            touch(row, level, count[row], touched, head.touched_used, DERIVED, 0)
-            head.touched_used += 1
-        entry = level[row] - REFERENCE
-        list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)
-    return layout.DONE
-
-
-@piece
 def _look_at_bodies(machine, task, block, used):
     """The round is not plain if a derivation of a candidate needs a fact that has neither been checked nor is a
     candidate."""
@@ -259,16 +226,11 @@ def _look_at_bodies(machine, task, block, used):
 def _sink_half(machine, variant, frame):
     """What is done with the last block, by half of the round."""
     task = _plain_task_at(machine.task, 0)
-    used = frame.end
-    block = block_of(frame)
-    if task.is_backward_half:
-        _look_at_bodies(machine, task, block, used)
-    else:
-        reason = _list_heads(machine, variant, block, used, task.stamp)
-        if reason != layout.DONE:
-            return reason
-    machine.derived += used
-    frame.begun = used
+    if not task.is_backward_half:
+        return apply_heads(machine, variant, frame, False, -1, 0, task.stamp)
+    _look_at_bodies(machine, task, block_of(frame), frame.end)
+    machine.derived += frame.end
+    frame.begun = frame.end
     return layout.DONE
 
 

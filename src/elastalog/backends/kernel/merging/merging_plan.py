@@ -261,7 +261,7 @@ class MergingDerivations:
         wanted = self._relations[plan.wanted_name(name)] = plan.wanted(name, facts)
         for telling in plan.again[name]:
             sink = self._sink(telling)
-            telling.variant.run_range(self._setting, 0, wanted.used, None, sink)
+            telling.variant.run_range(self._setting, 0, wanted.used, sink)
 
     def take(self) -> dict[str, tuple[Matrix, Vector]]:
         """The heads that have been found, and the levels at which their derivations fire, by relation."""

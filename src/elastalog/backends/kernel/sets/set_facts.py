@@ -23,10 +23,9 @@ from elastalog.backends.kernel.sets.set_operators import (
 )
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, room
+from elastalog.backends.kernel.store.bookkeeping import LISTED, room
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.kernel.store.transaction import touch
 from elastalog.backends.sets import NO_MARK, Evaluation, Facts, Mark
 from elastalog.backends.watch import Watch
@@ -48,10 +47,6 @@ class TouchedFacts:
     def touch(self, relation: KernelRelation, rows: Vector) -> Vector:
         """The touched entries of rows, made where there are none."""
         return touch(relation, rows, DERIVED, 0)
-
-    def abandon(self) -> None:
-        """Nothing more will come; what was done will be taken back."""
-        self._lists.keep()
 
     def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
         return {name: self.touch(self._relations[name], some) for name, some in rows.items() if len(some)}
@@ -112,7 +107,7 @@ class EntryLists:
         self._watch = watch
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
-        self._begun: KernelRelation | None = None
+        self._begun = ""
 
     def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
         """The list of a relation and the state vector, with room for `used` more rows."""
@@ -121,27 +116,14 @@ class EntryLists:
         listed = self._listed.get(relation.name, 0)
         array = room(self._lists.get(relation.name, NO_WORDS), listed + used)
         self._lists[relation.name] = array
-        state = self.state
-        state[USED] = relation.used
-        state[TOUCHED_USED] = relation.touched_used
-        state[LISTED] = listed
-        self._begun = relation
-        return array, state
+        self.state[LISTED] = listed
+        self._begun = relation.name
+        return array, self.state
 
     def finish(self, derivations: int) -> None:
         """The operator is done; so many derivations were applied."""
-        self.keep()
+        self._listed[self._begun] = int(self.state[LISTED])
         self._watch.derived(derivations)
-
-    def keep(self) -> None:
-        """Tells the relation how far it goes now, if an operator has begun, even one that Ctrl-C has kept from being
-        finished: a rollback must know."""
-        relation, state = self._begun, self.state
-        if relation is not None:
-            relation.used = int(state[USED])
-            relation.touched_used = int(state[TOUCHED_USED])
-            self._listed[relation.name] = int(state[LISTED])
-            self._begun = None
 
     def take(self) -> dict[str, Vector]:
         """What has been listed, by relation, where anything was; the lists are empty again."""
@@ -184,19 +166,7 @@ class LookAhead(TouchedFacts):
         stored.is_settled = False
         stored.reserve_touched(len(rows))
         entries = np.empty(len(rows), np.int32)
-        state = self._lists.state
-        state[bookkeeping.TOUCHED_USED] = stored.touched_used
-        try:
-            number = set_operators.expect(
-                rows, kept, stored.level, stored.count, stored.touched, EXPECTED, entries, state
-            )
-        finally:
-            # As in `touch`.
-            try:
-                stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
-            except KeyboardInterrupt:
-                stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
-                raise
+        number = set_operators.expect(stored.home, rows, kept, EXPECTED, entries)
         return {relation: entries[:number]} if number else {}
 
     def expect_return(self, relation: str, inserted: Matrix) -> Facts:

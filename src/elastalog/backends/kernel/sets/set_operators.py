@@ -21,7 +21,6 @@ from elastalog.backends.kernel.compile.signatures import (
     INT,
     MATRIX,
     STATE,
-    TABLE,
     WORDS,
     int64,
     np_int32,
@@ -29,9 +28,22 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
 )
 from elastalog.backends.kernel.execution.level_views import is_seen
-from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, REFERENCE, WAS, entry_of
-from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, fetch, touch
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, add_row, find_row
+from elastalog.backends.kernel.store.annotations import (
+    ABSENT,
+    COUNT,
+    DERIVED,
+    IS,
+    WAS,
+    counts_of,
+    entry_of,
+    levels_of,
+    rows_of,
+    table_of,
+    touched_of,
+)
+from elastalog.backends.kernel.store.bookkeeping import LISTED, fetch, find_or_add, touched_entry
+from elastalog.backends.kernel.store.memory import relation_descriptor_at
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT
 
 RECURSIVE = 2
 """What one derivation by a recursive rule adds to `level`."""
@@ -68,42 +80,31 @@ def gather_seen(rows, start, stop, level, touched, view, take, place, out, state
     state[FILLED] = filled
 
 
-@operator(
-    types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
-)
-def apply_heads(
-    block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,
-    listed_entries, state,
-):  # fmt: skip
+@operator(types.void, INT, MATRIX, INT, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE)
+def apply_heads(address, block, used, column, step, is_new, is_gain, noted, stamp, listed_entries, state):
     """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
     `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
     `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
+    head = relation_descriptor_at(address, 0)
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    count = counts_of(head)
+    touched = touched_of(head)
     block_width = block.shape[1]
-    rows_used = state[USED]
-    touched_used = state[TOUCHED_USED]
     listed = state[LISTED]
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
-        fetch(block, start, stop, rows, table, shift, level)
+        fetch(block, start, stop, rows, table, head.shift, level)
         for i in range(start, stop):
-            row = find_row(block, i, rows, table, shift)
+            row = find_or_add(head, block, i, rows, table, level, count, is_new)
             if row < 0:
-                if not is_new:
-                    continue
-                add_row(block, i, -1 - row, rows, table, rows_used)
-                row = rows_used
-                level[row] = ABSENT
-                count[row] = 0
-                rows_used += 1
+                continue
             is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
             is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
-            value = level[row]
-            if value < REFERENCE:
-                if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
-                    continue
-                touch(row, level, count[row], touched, touched_used, DERIVED, 0)
-                touched_used += 1
-            entry = level[row] - REFERENCE
+            if is_new and not is_counted and level[row] < ABSENT and not (is_marked and noted == IF_QUESTIONED):
+                continue
+            entry = touched_entry(head, level, count, touched, row, DERIVED, 0)
             fact = entry_of(touched, entry)
             if is_counted:
                 touched[entry, column] += np_int32(step)
@@ -117,16 +118,17 @@ def apply_heads(
                 fact.other = stamp
                 listed_entries[listed] = entry
                 listed += 1
-    state[USED] = rows_used
-    state[TOUCHED_USED] = touched_used
     state[LISTED] = listed
 
 
-@operator(INT, WORDS, WORDS, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
-def expect(wanted, kept, level, count, touched, expected, entries, state):
+@operator(INT, INT, WORDS, WORDS, INT, WORDS)
+def expect(address, wanted, kept, expected, entries):
     """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
     lists their entries, each once. `expected` is the mark of facts that are known to go."""
-    used = state[TOUCHED_USED]
+    home = relation_descriptor_at(address, 0)
+    level = levels_of(home)
+    count = counts_of(home)
+    touched = touched_of(home)
     number = 0
     for i in range(wanted.shape[0]):
         row = wanted[i]
@@ -137,10 +139,7 @@ def expect(wanted, kept, level, count, touched, expected, entries, state):
             is_kept = is_kept or kept[k] == row
         if is_kept:
             continue
-        if level[row] < REFERENCE:
-            touch(row, level, count[row], touched, used, DERIVED, 0)
-            used += 1
-        entry = level[row] - REFERENCE
+        entry = touched_entry(home, level, count, touched, row, DERIVED, 0)
         fact = entry_of(touched, entry)
         if fact.marks & IS and not fact.marks & expected:
             fact.marks |= expected
@@ -150,7 +149,6 @@ def expect(wanted, kept, level, count, touched, expected, entries, state):
                 fact.other = 0
             entries[number] = entry
             number += 1
-    state[TOUCHED_USED] = used
     return number
 
 
@@ -200,23 +198,21 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
     state[LISTED] = listed
 
 
-@operator(types.void, MATRIX, INT, INT, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
-def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):
+@operator(types.void, INT, MATRIX, INT, INT, INT, WORDS, STATE)
+def list_rows(address, block, used, word, stamp, listed_entries, state):
     """Touches the rows in one word of a block and lists their entries, each once."""
-    touched_used = state[TOUCHED_USED]
+    home = relation_descriptor_at(address, 0)
+    level = levels_of(home)
+    count = counts_of(home)
+    touched = touched_of(home)
     listed = state[LISTED]
     for i in range(used):
-        row = int64(block[i, word])
-        if level[row] < REFERENCE:
-            touch(row, level, count[row], touched, touched_used, DERIVED, 0)
-            touched_used += 1
-        entry = level[row] - REFERENCE
+        entry = touched_entry(home, level, count, touched, int64(block[i, word]), DERIVED, 0)
         fact = entry_of(touched, entry)
         if fact.other != stamp:
             fact.other = stamp
             listed_entries[listed] = entry
             listed += 1
-    state[TOUCHED_USED] = touched_used
     state[LISTED] = listed
 
 

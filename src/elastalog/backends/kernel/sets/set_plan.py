@@ -37,7 +37,7 @@ class WholeVariant(DeltaVariant):
         """Enumerates the derivations from facts that are seen in a phase."""
         name = self.gather.relation
         if name is None:
-            self.run_range(setting, 0, 1, None, sink)
+            self.run_range(setting, 0, 1, sink)
             return
         relation = setting.relations[name]
         take, place = self.gather_take

@@ -69,7 +69,7 @@ class StratumSets(LookAhead):
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
 
     def abandon(self) -> None:
-        super().abandon()
+        """Nothing more will come; what was done will be taken back."""
         self._plan.keep(self._relations)
 
     # --- explicit facts --------------------------------------------------------------------------------------------
@@ -235,9 +235,8 @@ class StratumSets(LookAhead):
                 head.reserve(head.used + used)
             listed, state = self._lists.begin(head, used)
             set_operators.apply_heads(
-                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, column, step,
-                is_new, is_gain, noted, self._stamp, listed, state,
-            )  # fmt: skip
+                head.home, block, used, column, step, is_new, is_gain, noted, self._stamp, listed, state
+            )
             self._lists.finish(used)
 
         return sink
@@ -266,9 +265,7 @@ class StratumSets(LookAhead):
         def sink(block: Matrix, used: int) -> None:
             for word, relation in own:
                 listed, state = self._lists.begin(relation, used)
-                set_operators.list_rows(
-                    block, used, word, relation.level, relation.count, relation.touched, self._stamp, listed, state
-                )
+                set_operators.list_rows(relation.home, block, used, word, self._stamp, listed, state)
                 self._lists.finish(0)
             self._watch.derived(used)
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from ctypes import Structure
 
-from elastalog.backends.kernel.compile.signatures import record_of, record_of_words
+from elastalog.backends.kernel.compile.signatures import matrix_at, record_of, record_of_words, table_at, words_at
 from elastalog.backends.sets import Mark
+from elastalog.jit import operators as jit
 
 ABSENT = 1 << 29
 REFERENCE = 1 << 30
@@ -44,6 +45,34 @@ entry_of = record_of(Entry)
 ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)
 TOUCHED_WIDTH = 8
 """The same as columns, for work on many entries at once."""
+
+# In compiled code, what the descriptor of a relation leads to (see `memory.Place`).
+
+
+@jit.view
+def rows_of(relation):
+    return matrix_at(relation.rows, relation.room, relation.width)
+
+
+@jit.view
+def table_of(relation):
+    return table_at(relation.table, relation.table_size)
+
+
+@jit.view
+def levels_of(relation):
+    return words_at(relation.level, relation.room)
+
+
+@jit.view
+def counts_of(relation):
+    return words_at(relation.count, relation.room)
+
+
+@jit.view
+def touched_of(relation):
+    return matrix_at(relation.touched, relation.touched_room, TOUCHED_WIDTH)
+
 
 # Marks. The first three mean the same to the strategies that maintain sets, the others something else.
 WAS = int(Mark.WAS)  # present in the previous epoch

@@ -10,24 +10,21 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
     FLAG,
+    GROUP,
     INT,
     MATRIX,
     STATE,
-    TABLE,
     WORDS,
     flattened,
     hash_row,
     inlined,
     int64,
-    matrix_at,
     np_int32,
     operator,
     piece,
     prefetch,
-    table_at,
     types,
     uint64,
-    words_at,
 )
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
@@ -37,18 +34,21 @@ from elastalog.backends.kernel.store.annotations import (
     LOST,
     PENDING,
     REFERENCE,
-    TOUCHED_WIDTH,
     UNTOUCHED,
     WAS,
+    counts_of,
     entry_of,
+    levels_of,
+    rows_of,
+    table_of,
+    touched_of,
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector, relation_descriptor_at
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
+from elastalog.backends.kernel.store.set_table import add_row, find_row, row_in
 from elastalog.backends.protocol import GONE
 
-# Fields of the state vector, after USED.
-TOUCHED_USED = 1  # entries in the touched table
+# A field of the state vector, after USED.
 LISTED = 2  # entries in the list that the operator appends to
 
 # Fields of the state vector of a commit.
@@ -75,17 +75,37 @@ def touch(row, level, count, touched, used, absent, other):
     level[row] = REFERENCE + used
 
 
-@operator(types.void, WORDS, WORDS, WORDS, MATRIX, INT, INT, WORDS, STATE)
-def touch_rows(wanted, level, count, touched, absent, other, entries, state):
-    """The touched entry of each of some rows, made where there is none (see `touch`)."""
-    used = state[TOUCHED_USED]
+@inlined
+def touched_entry(home, level, count, touched, row, absent, other):
+    """The touched entry of a row, made if it has none (see `touch`)."""
+    if level[row] < REFERENCE:
+        touch(row, level, count[row], touched, home.touched_used, absent, other)
+        home.touched_used += 1
+    return level[row] - REFERENCE
+
+
+@inlined
+def find_or_add(head, block, i, rows, table, level, count, is_new):
+    """The row of a fact, -1 and less if it has none; with `is_new`, one of an absent fact is added then."""
+    row = find_row(block, i, rows, table, head.shift)
+    if row < 0 and is_new:
+        add_row(block, i, -1 - row, rows, table, head.used)
+        row = head.used
+        level[row] = ABSENT
+        count[row] = 0
+        head.used += 1
+    return row
+
+
+@operator(types.void, INT, WORDS, INT, INT, WORDS)
+def touch_rows(address, wanted, absent, other, entries):
+    """The touched entry of each of some rows."""
+    home = relation_descriptor_at(address, 0)
+    level = levels_of(home)
+    count = counts_of(home)
+    touched = touched_of(home)
     for i in range(wanted.shape[0]):
-        row = wanted[i]
-        if level[row] < REFERENCE:
-            touch(row, level, count[row], touched, used, absent, other)
-            used += 1
-        entries[i] = level[row] - REFERENCE
-    state[TOUCHED_USED] = used
+        entries[i] = touched_entry(home, level, count, touched, wanted[i], absent, other)
 
 
 @operator(types.void, WORDS, WORDS, WORDS, MATRIX)
@@ -129,36 +149,31 @@ def settle_at(fact, level):
     return True
 
 
-@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
-def insert_lowest(block, used, rows, table, shift, level, count, state):
+@operator(types.void, INT, MATRIX, INT)
+def insert_lowest(address, block, used):
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
-    block_width = block.shape[1]
-    rows_used = state[USED]
-    width = rows.shape[1]
-    flat_rows = flattened(rows)
-    high = uint64(shift)
-    mask = uint64(table.shape[0] - 1)
-    for i in range(used):
-        if i + AHEAD < used:
-            prefetch(table, int64(hash_row(block, i + AHEAD, width) >> high))
-            known = row_in(uint64(table[hash_row(block, i + AHEAD // 2, width) >> high]), mask)
-            if known >= 0:
-                prefetch(flat_rows, known * width)
-                prefetch(level, known)
-        fires = block[i, block_width - 2] + 1
-        row = find_row(block, i, rows, table, shift)
-        if row < 0:
-            add_row(block, i, -1 - row, rows, table, rows_used)
-            level[rows_used] = fires
-            count[rows_used] = 1
-            rows_used += 1
-        elif fires < level[row]:
-            level[row] = fires
-            count[row] = 1
-        elif fires == level[row]:
-            count[row] += 1
-    state[USED] = rows_used
+    home = relation_descriptor_at(address, 0)
+    rows = rows_of(home)
+    table = table_of(home)
+    level = levels_of(home)
+    count = counts_of(home)
+    for start in range(0, used, GROUP):
+        stop = min(start + GROUP, used)
+        fetch(block, start, stop, rows, table, home.shift, level)
+        for i in range(start, stop):
+            fires = block[i, block.shape[1] - 2] + 1
+            row = find_row(block, i, rows, table, home.shift)
+            if row < 0:
+                add_row(block, i, -1 - row, rows, table, home.used)
+                level[home.used] = fires
+                count[home.used] = 1
+                home.used += 1
+            elif fires < level[row]:
+                level[row] = fires
+                count[row] = 1
+            elif fires == level[row]:
+                count[row] += 1
 
 
 @operator(types.void, WORDS, MATRIX, INT, INT)
@@ -373,30 +388,27 @@ def fetch(block, start, stop, rows, table, shift, level):
             prefetch(level, row)
 
 
-@operator(INT, INT, MATRIX, INT, _FLAGS)
+@operator(types.void, INT, MATRIX, INT, _FLAGS)
 def _find_below(address, facts, above, found):
-    """Which facts are there at a level below one; without annotations, which are there. Returns how many."""
+    """Which facts are there at a level below one; without annotations, which are there."""
     home = relation_descriptor_at(address, 0)
-    rows = matrix_at(home.rows, home.room, home.width)
-    table = table_at(home.table, home.table_size)
-    level = words_at(home.level, home.room)
-    number = 0
+    rows = rows_of(home)
+    table = table_of(home)
+    level = levels_of(home)
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
         found[i] = row >= 0 and (home.is_annotated == 0 or level[row] < above)
-        number += 1 if found[i] else 0
-    return number
 
 
 @piece
 def change_facts(home, facts, is_present):
     """Explicit facts of a relation without rules come, or go, and need nothing more. Returns 0, or why nothing was
     done: how many have no row, or no room for an entry; or less than 0, since some have come, or gone, before."""
-    rows = matrix_at(home.rows, home.room, home.width)
-    table = table_at(home.table, home.table_size)
-    level = words_at(home.level, home.room)
-    count = words_at(home.count, home.room)
-    touched = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
+    rows = rows_of(home)
+    table = table_of(home)
+    level = levels_of(home)
+    count = counts_of(home)
+    touched = touched_of(home)
     lacking = max(home.touched_used + facts.shape[0] - home.touched_room, 0)
     idle = 0
     for i in range(facts.shape[0]):
@@ -412,10 +424,8 @@ def change_facts(home, facts, is_present):
         return lacking
     for i in range(facts.shape[0]):
         row = find_row(facts, i, rows, table, home.shift)
-        if level[row] < REFERENCE:
-            touch(row, level, count[row], touched, home.touched_used, ABSENT, ABSENT)
-            home.touched_used += 1
-        set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
+        entry = touched_entry(home, level, count, touched, row, ABSENT, ABSENT)
+        set_explicit(entry_of(touched, entry), is_present)
     return 0
 
 
@@ -423,18 +433,5 @@ def are_below(relation: KernelRelation, facts: Matrix, level: int = ABSENT) -> V
     """Which facts are there at a level below one, outside an update; explicit ones are below 1 where levels are
     kept."""
     found: Vector = np.empty(len(facts), np.bool_)
-    if relation.stamp != relation.laid_out:
-        relation.lay_out()
-    _find_below(relation.address, facts, level, found)
+    _find_below(relation.home, facts, level, found)
     return found
-
-
-def only_explicit(relation: KernelRelation, facts: Matrix, are_explicit: bool) -> Matrix:
-    """Those of some facts that are explicit, or are not, outside an update, where levels are kept. Most often all
-    are."""
-    if relation.stamp != relation.laid_out:
-        relation.lay_out()
-    size = len(facts)
-    found: Vector = np.empty(size, np.bool_)
-    number = _find_below(relation.address, facts, 1, found)
-    return facts if number == (size if are_explicit else 0) else facts[found == are_explicit]

@@ -131,9 +131,6 @@ _MOST = 1 << 30
 _PAGE = 1 << 21
 """Bytes of a large page. Mappings of whole ones begin where one does."""
 
-_FEW = 1 << 8
-"""Entries of an array that is copied without further ado."""
-
 _WORD = 4
 _HAS_MAPPINGS = sys.platform == "linux"
 _NOT_COUNTED = 0x4000
@@ -146,9 +143,6 @@ def lengthen(owner: object, name: str, used: int, length: int) -> None:
     When memory ends, or Ctrl-C comes, it is as before."""
     array: Vector = getattr(owner, name)
     shape, former, mapping = array.shape[1:], len(array), _mapping_of(array)
-    if mapping is None and max(length, former) < _FEW and SETTINGS.map_from > _PAGE:
-        setattr(owner, name, grown(array, used, length))
-        return
     size, entry = _size_of(length, shape), prod(shape) * _WORD
     is_reserved = size >= SETTINGS.map_from and _HAS_MAPPINGS
     if is_reserved:

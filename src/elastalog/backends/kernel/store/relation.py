@@ -120,6 +120,13 @@ class KernelRelation:
             self.laid_out = stamp
         return found
 
+    @property
+    def home(self) -> int:
+        """Where its descriptor is, for operators; written down again if the relation has moved."""
+        if self.stamp != self.laid_out:
+            self.lay_out()
+        return self.address
+
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
         if size > _MOST_ROWS:

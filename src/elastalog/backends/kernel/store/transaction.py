@@ -44,10 +44,10 @@ Sides: TypeAlias = Mapping[str, Matrix]
 
 
 class Transaction:
-    """`asked`: the explicit facts that are to go and come, and who knows which are explicit if it is not the kernel, as
-    long as nobody has found out which of them do: those are `deleted` and `inserted`. `changed`: entries of
-    finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
-    `vectors` what was counted for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
+    """`asked`: the explicit facts that are to go and come, and who knows which are explicit, as long as nobody has
+    found out which of them do: those are `deleted` and `inserted`. `changed`: entries of finished relations that strata
+    above must hear of. `replaced`: relations that were evaluated anew, as they were, and `vectors` what was counted
+    for them. `anew`: relations that must be. `shift`: what leads back, to be filled by the
     commit. `is_told`: the descriptors of all `changed` relations say which entries these are; `collect`, if there is
     one, adds those that compiled code has noted since, which nobody asks for in most updates."""
 
@@ -63,7 +63,7 @@ class Transaction:
 
     def end(self) -> None:
         """There is no update under way."""
-        self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector] | None] | None = None
+        self.asked: tuple[Sides, Sides, Callable[[str, Matrix], Vector]] | None = None
         self.deleted: dict[str, Matrix] = {}
         self.inserted: dict[str, Matrix] = {}
         if self._changed:
@@ -89,17 +89,7 @@ def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: i
     relation.is_settled = False
     relation.reserve_touched(len(rows))
     entries = np.empty(len(rows), np.int32)
-    state = relation.state
-    state[bookkeeping.TOUCHED_USED] = relation.touched_used
-    try:
-        bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
-    finally:
-        # Ctrl-C may come when the rows have their entries, or in here: a rollback must know of them.
-        try:
-            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
-        except KeyboardInterrupt:
-            relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
-            raise
+    bookkeeping.touch_rows(relation.home, rows, absent, other, entries)
     return entries
 
 

@@ -1,0 +1,255 @@
+"""An update of a session, in the making."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from elastalog.diagnostics.arguments import listed, require_place, wrong_kind
+from elastalog.diagnostics.diagnostic import noted
+from elastalog.evaluation.changes import Changes, Update
+from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.pending import DraftUpdate, once_committed
+from elastalog.pipeline.files.policy import FAIL, BadChanges, BadRow, BadRows, Report
+from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
+from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
+from elastalog.relations.schema import Schema, schema_named, schemas_of
+
+if TYPE_CHECKING:
+    from elastalog.pipeline.files.diff import Diff
+    from elastalog.session.updating import Updates
+
+_NO_EDITS: Final = RuleEdits()
+
+
+class PendingUpdate(DraftUpdate):
+    """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
+
+    def __init__(self, updates: Updates, source: str | None, batch: str | int | None, policy: BadRows = FAIL) -> None:
+        self._updates = updates
+        self._now = updates.now
+        self._source = source
+        self._batch = batch
+        self._inserted: dict[str, np.ndarray] = {}
+        self._deleted: dict[str, np.ndarray] = {}
+        if policy is not FAIL:
+            self._policy = policy
+            self.keeps_bad = policy.lets_pass
+
+    # What few updates have.
+    keeps_bad = False
+    """Whether bad rows are kept apart, and are no errors."""
+    _policy = FAIL
+    _edits = _NO_EDITS
+    _change: RuleChange | None = None
+    _record: EpochRecord | None = None
+    _further: list[tuple[dict[str, np.ndarray], str, np.ndarray]] | None = None
+    """Rows of relations that have some on the same side already."""
+
+    @cached_property
+    def _bad(self) -> BadChanges:
+        return BadChanges(self._policy)
+
+    def insert(self, relation: str, rows: Any) -> None:
+        self._add(self._inserted, relation, rows)
+
+    def delete(self, relation: str, rows: Any) -> None:
+        self._add(self._deleted, relation, rows)
+
+    def _add(self, side: dict[str, np.ndarray], relation: str, rows: Any) -> None:
+        """Rows as words. Bad ones are an error, unless the policy lets them pass."""
+        if self._end is not None:
+            self.require_open()
+        if self.keeps_bad:
+            rows = self._good(relation, rows)
+        words = self._now.encode(relation, rows, None if self._change is None else self.schemas)
+        if relation not in side:
+            side[relation] = words
+        elif self._further is None:
+            self._further = [(side, relation, words)]
+        else:
+            self._further.append((side, relation, words))
+
+    def _good(self, relation: str, rows: Any) -> Any:
+        """The rows that are facts; the others are noted."""
+        from elastalog.pipeline.files.read import good_facts, place_of
+
+        schema = schema_named(self.schemas, relation)
+        if isinstance(rows, str | os.PathLike):
+            from elastalog.pipeline.files.read import facts_at
+
+            with self._now.reading():
+                (rows, bad, converted), files, _ = facts_at(schema, rows)
+            self._bad.add(relation, files, rows.num_rows, bad, converted)
+        elif is_spark_rows(rows):
+            rows, bad, place = good_spark_rows(schema, rows, self._now.spark)
+            self._bad.add(relation, [place], rows.num_rows, bad)
+        else:
+            rows, bad, converted = good_facts(schema, rows)
+            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+        return rows
+
+    @property
+    def added_rules(self) -> list[str]:
+        """The texts of rules that are to be added."""
+        return list(self._edits.added)
+
+    def add_rules(self, rules: str | Iterable[str]) -> None:
+        texts = _rules_in("rules to add are program text", rules, (str,))
+        self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
+
+    def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
+        # Numbers mean the rules of now, whatever happens until the commit.
+        texts = rule_texts(self._now.program)
+        named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
+        self._edit(RuleEdits(self._edits.added, (*self._edits.removed, *named)))
+
+    def become(self, program: Program) -> None:
+        """Another program: the difference of the two, in rules, declarations and facts of the text."""
+        found = difference(self._now.program, program)
+        if found.removed:
+            self.remove_rules(found.removed)
+        if found.added:
+            self.add_rules(found.added)
+        for name, rows in found.deleted.items():
+            self.delete(name, rows)
+
+    def _edit(self, edits: RuleEdits) -> None:
+        self.require_open()
+        if self._updates.is_applied(self._source, self._batch):
+            return  # it will do nothing, and the rules that it names may be gone
+        # Errors in rules come now, where they can still be mended.
+        self._change = change_rules(self._now.program, edits)
+        self._edits = edits
+
+    @property
+    def program(self) -> Program:
+        """The program that there will be."""
+        return self._now.program if self._change is None else self._change.after
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        """The relations that facts may belong to: those declared by added rules too."""
+        return self._now.schemas if self._change is None else schemas_of(self._change.after.checked)
+
+    def read(self, path: str | os.PathLike[str]) -> None:
+        """The changes of a diff file, or of a folder of them."""
+        require_place("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
+        with self._now.reading():
+            from elastalog.pipeline.files.diff import read_diff
+
+            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self.keeps_bad)
+        self.take(diff, str(path))
+
+    def take(self, diff: Diff, name: str | None = None) -> None:
+        """The changes of a diff; errors in its rules say that they are in `name`."""
+        with nullcontext() if name is None else noted(f"in {name}"):
+            if diff.removed_rules:
+                self.remove_rules(diff.removed_rules)
+            if diff.added_rules:  # at once, since a line may use what a later one declares
+                self.add_rules(diff.added_rules)
+        for relation, bad in diff.bad.items():
+            self.keep_bad(relation, bad)
+        for name, rows in diff.deleted.items():
+            self.delete(name, rows)
+        for name, rows in diff.inserted.items():
+            self.insert(name, rows)
+
+    def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
+        """Rows of files that are no facts. Raises ElastalogError if the policy does not let them pass."""
+        self.require_open()
+        self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
+
+    def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
+        """The relations that there will be after some rules have been added too."""
+        edits = RuleEdits((*self._edits.added, *added), self._edits.removed)
+        return schemas_of(change_rules(self._now.program, edits).after.checked)
+
+    def as_update(self) -> Update:
+        """The update as it stands."""
+        inserted, deleted, change = self._inserted, self._deleted, self._change
+        if self._further is not None:
+            self._join()
+        if change is None:
+            return Update(deleted, inserted, self._source, self._batch)
+        if change.before is not self._now.program:
+            change = self._change = change_rules(self._now.program, self._edits)
+        inserted = dict(inserted)
+        for fact in change.facts:
+            words = self._now.encode(fact.relation, [fact.values], self.schemas)
+            known = inserted.get(fact.relation)
+            inserted[fact.relation] = words if known is None else np.concatenate([known, words])
+        return Update(deleted, inserted, self._source, self._batch, change if change.is_effective else None)
+
+    def _join(self) -> None:
+        """One array for each relation on each side."""
+        parts: dict[tuple[int, str], list[np.ndarray]] = {}
+        for side, name, words in self._further or ():
+            parts.setdefault((side is self._deleted, name), []).append(words)
+        self._further = None
+        for (is_deleted, name), blocks in parts.items():
+            side = self._deleted if is_deleted else self._inserted
+            side[name] = np.concatenate([side[name], *blocks])
+
+    def commit(self) -> Changes:
+        self._commit()
+        return self.changes
+
+    def _commit(self) -> None:
+        self.commit_by(self._updates.commit)
+
+    def commit_by(self, commit: Callable[[Update, Callable[[EpochRecord], None]], object]) -> None:
+        """Makes it the next epoch by a function that does what `Updates.commit` does, and perhaps more."""
+        if self._end is not None:
+            self.require_open()
+        if self._change is None and not self.keeps_bad:
+            commit(self.as_update(), self._committed)
+            return
+        with self._now.lock:  # rules are changed from the program of the moment
+            update = self.as_update()
+            if self.keeps_bad and not self._updates.is_applied(self._source, self._batch):
+                self._bad.set_aside()
+            with nullcontext() if update.rules is None else update.rules.text.placing():
+                commit(update, self._committed)
+
+    def _committed(self, record: EpochRecord) -> None:
+        """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
+        self._end = "committed"
+        self._record = record
+        self._inserted, self._deleted = {}, {}
+        if self._change is not None:
+            self._edits, self._change = _NO_EDITS, None
+
+    @property
+    def changes(self) -> Changes:
+        changes = self._updates.changes_of(self.stats)
+        if self._policy is not FAIL:
+            changes.reports = self.reports
+        return changes
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What was taken of rows and files, by relation, where bad rows may pass; nothing where they are errors."""
+        return self._bad.reports
+
+    @property
+    def stats(self) -> EpochRecord:
+        """What the update did and cost, once committed."""
+        return once_committed(self._record)
+
+
+def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """One or several rules as a tuple. Raises WrongArgument when one is none."""
+    advice = "write a rule as in the language: `path(x, y) :- edge(x, y).`"
+    rules = listed(told, given, advice, kinds)
+    for rule in rules:
+        if not isinstance(rule, kinds) or isinstance(rule, bool):
+            raise wrong_kind(told, rule, advice)
+    return rules
