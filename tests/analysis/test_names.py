@@ -247,6 +247,7 @@ def test_the_innermost_is_meant_and_others_are_unknown_outside() -> None:
         ("q(x) :- n(x, other).", "write `_`, or `_other` to keep the name"),
         ('q("a").\n.input q(file="x")', "did you mean `filename`?"),
         ("p(x) :- SELECT x FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
+        ("p(x) :- SELECT * FROM n.", "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"),
     ],
 )
 def test_habits_of_other_languages_get_the_help_that_is_meant(rule: str, advice: str) -> None:

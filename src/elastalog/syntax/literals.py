@@ -33,6 +33,8 @@ _SQL_HABITS = {
     "is": "write `=`; there is no null: write `!relation(x, _)` for a fact that is not there",
 }
 
+_SELECT = "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`"
+
 
 class LiteralParser(TermParser):
     """Reads the bodies of rules and aggregates."""
@@ -172,9 +174,7 @@ class LiteralParser(TermParser):
         if operator not in COMPARISONS:
             if operator not in _COMPARISON_HABITS:
                 is_sql = self.source.text[left.span.start :][:7].lower() == "select "
-                advice = (
-                    "ask for the facts that fit a pattern: `SELECT * FROM edge` is `edge(x, y)`" if is_sql else None
-                )
+                advice = _SELECT if is_sql else None
                 raise self.failure(
                     "E0110.comparison", self.span_of(index), left.span, found=self.describe(index), advice=advice
                 )
@@ -244,6 +244,8 @@ class LiteralParser(TermParser):
         small = name.lower()
         if small in AGGREGATES:
             raise self.failure("E0110.literal", span, name=name, small=small)
+        if small == "select":
+            raise self.failure("E0110.operator", span, word=name, advice=_SELECT)
         word = " ".join(self.texts[index + 1 : index + (3 if self.texts[index + 1].lower() == "not" else 2)])
         if (habit := _SQL_HABITS.get(word.lower())) is not None:
             opened, first, comma, second = [*self.texts[index + 2 + (" " in word) :], *[""] * 4][:4]
