@@ -214,8 +214,10 @@ def _unmatched(
         advice = "give every column a name of its own"
     else:
         found = f"{_listed('no column', missing)} of relation `{schema.name}`"
-        wanted = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}"
-        advice = f"{wanted}, or rename the attribute: once one name matches, every attribute needs its column"
+        unknown = [name for place, name in enumerate(names) if place not in places]
+        wanted = f"name {'a column' if len(missing) == 1 else 'columns'} {', '.join(map(shown, missing))}, or rename"
+        renamed = f"rename {_listed('column', unknown)}, or" if len(unknown) == len(missing) else wanted
+        advice = f"{renamed} the attribute: once one name matches, every attribute needs its column"
     columns = columns_given(names)
     return finding("E0518", location=location, what=what, found=found, schema=schema, columns=columns, advice=advice)
 
