@@ -304,8 +304,8 @@ def test_a_file_with_a_header_that_half_fits_is_told_of_the_header(tmp_path: Pat
 @pytest.mark.parametrize(
     ("program", "advice"),
     [
-        (".decl p(x: int)\np(1).", "write `number`, which is its name here"),
-        (".decl p(x: String)\n", "write `symbol`, which is its name here"),
+        (".decl p(x: int)\np(1).", "the type is called `number`"),
+        (".decl p(x: String)\n", "the type is called `symbol`"),
         (".decl p(x: place)\n", "declare it, for example `.type place <: symbol`"),
         ('p("a").', "a text of one line is read by `Program.parse(text)`"),
         ("prog.dl", "check the path, relative to the current folder"),
